@@ -301,7 +301,7 @@ static int follow_hold(Follow *follow, int pidfd)
 {
         const AppOptions *options = follow->app->options;
         g_autofree char *owner = g_strdup_printf("app %s", follow->app->name);
-        g_autofree char *reason = NULL;
+        g_autofree char *process = NULL;
         ProcessFacts *facts = follow->follower->facts;
         HoldRequest request = HOLD_REQUEST_NONE;
         int r;
@@ -312,10 +312,10 @@ static int follow_hold(Follow *follow, int pidfd)
         if (!has_room(follow->follower, follow->uid))
                 return -EMFILE;
         if (process_facts_read(follow->follower->proc, PROCESS_FACT_COMM, facts) >= 0)
-                reason = g_strdup_printf("%s, process %d, %s", follow->app->file, follow->pid,
-                                         facts->comm);
+                process = g_strdup_printf("process %d, %s", follow->pid, facts->comm);
         request.owner = owner;
-        request.reason = reason;
+        request.reason = follow->app->file;
+        request.process = process;
         request.shown_uid = follow->uid;
         request.profile = *options->profile ? options->profile : NULL;
         request.pid = follow->pid;

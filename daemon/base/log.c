@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/private-text.h"
+
 const char *const log_level_names[] = { "emerg",  "alert", "crit",  "err", "warning",
                                         "notice", "info",  "debug", NULL };
 static const char *const targets[] = { "console", "journal", "null" };
@@ -82,12 +84,13 @@ __attribute__((format(printf, 3, 0))) static void put_message(int level, int err
                                                               const char *format, va_list arguments)
 {
         int saved = errno;
-        g_autofree char *text = NULL;
+        g_autofree char *marked = NULL, *text = NULL;
 
         if (level > max_level || g_str_equal(target, "null"))
                 return;
         errno = error;
-        text = g_strdup_vprintf(format, arguments);
+        marked = g_strdup_vprintf(format, arguments);
+        text = private_text_for(marked, 0);
         if (g_str_equal(target, "journal"))
                 fprintf(stderr, "<%d>%s\n", level, text);
         else if (*level_colour(level) && has_colours())

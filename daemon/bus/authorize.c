@@ -304,6 +304,11 @@ static unsigned questions_of(const Authorizer *authorizer, uid_t uid)
         return n;
 }
 
+bool authorizer_trusts(const Authorizer *authorizer, uid_t uid)
+{
+        return uid == 0 || (!authorizer->is_system_bus && uid == geteuid());
+}
+
 int authorize(Authorizer *authorizer, sd_bus_message *message, const char *action,
               AuthorizedCall call, void *userdata, sd_bus_error *error)
 {
@@ -313,7 +318,7 @@ int authorize(Authorizer *authorizer, sd_bus_message *message, const char *actio
 
         if (r < 0)
                 return question_refuse(error);
-        if (sender.uid == 0 || (!authorizer->is_system_bus && sender.uid == geteuid()))
+        if (authorizer_trusts(authorizer, sender.uid))
                 return call(message, userdata, error);
         if (questions_of(authorizer, sender.uid) >= CALLS_WAITING_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,

@@ -38,6 +38,9 @@ typedef struct Sender {
         pid_t pid; /* 0: not known */
 } Sender;
 
+/* True for root, and on a bus that is not the system's for the user that runs the daemon. */
+bool authorizer_trusts(const Authorizer *authorizer, uid_t uid);
+
 /* Asks the bus once for every name: the bus never assigns a unique name twice. */
 int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *ret_sender);
 

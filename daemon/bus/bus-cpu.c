@@ -180,7 +180,7 @@ BUS_GETTER(get_reason)
         g_autofree char *obstacle = manager_obstacle(manager);
         g_autofree char *text = manager_explain_cpu(manager, bus_path_cpu(bus, path), obstacle);
 
-        return sd_bus_message_append(reply, "s", text);
+        return bus_append_shown(reply, bus, text);
 }
 
 BUS_GETTER(get_figures)

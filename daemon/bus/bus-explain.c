@@ -12,8 +12,9 @@
 #include "manager/manager-explain.h"
 
 /* `obstacle` is the same for all CPUs. */
-static int append_cpu(sd_bus_message *m, Manager *manager, int cpu, const char *obstacle)
+static int append_cpu(sd_bus_message *m, const Bus *bus, int cpu, const char *obstacle)
 {
+        Manager *manager = bus->manager;
         const CpuCause *why = manager_cause(manager, cpu);
         const History *history = manager_history(manager);
         bool parked = cpuset_has(manager_parked(manager), cpu);
@@ -28,15 +29,15 @@ static int append_cpu(sd_bus_message *m, Manager *manager, int cpu, const char *
                                           history_since_usec(history, cpu), "parked_usec", "t",
                                           history_parked_usec(history, cpu, manager_now()));
         if (r >= 0)
-                r = bus_append_why(m, why->policy, &why->reason, &why->option_source);
+                r = bus_append_why(m, bus, why->policy, &why->reason, &why->option_source);
         if (r >= 0)
                 r = bus_append_text(m, "obstacle", problem);
         if (r >= 0)
-                r = bus_append_reasons(m, manager, cpu);
+                r = bus_append_reasons(m, bus, cpu);
         if (r >= 0)
                 r = bus_append_figures_key(m, manager, cpu);
         if (r >= 0)
-                r = bus_append_text(m, "text", text);
+                r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -64,11 +65,11 @@ int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *er
 
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->online)
                 if (r >= 0)
-                        r = append_cpu(reply, bus->manager, cpu, obstacle);
+                        r = append_cpu(reply, bus, cpu, obstacle);
         return finish(reply, r);
 }
 
-static int append_transition(sd_bus_message *m, const Transition *transition)
+static int append_transition(sd_bus_message *m, const Bus *bus, const Transition *transition)
 {
         g_autofree char *text = transition_explain(transition);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
@@ -78,10 +79,10 @@ static int append_transition(sd_bus_message *m, const Transition *transition)
                                           "time_usec", "t", transition->time_usec, "parked", "s",
                                           transition->parked);
         if (r >= 0)
-                r = bus_append_why(m, transition->policy, &transition->reason,
+                r = bus_append_why(m, bus, transition->policy, &transition->reason,
                                    &transition->option_source);
         if (r >= 0)
-                r = bus_append_text(m, "text", text);
+                r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -90,16 +91,15 @@ static int append_transition(sd_bus_message *m, const Transition *transition)
 #define CHANGES     32
 
 /* Replies with the change `number` and those before it, `most` at most. */
-static int reply_history(sd_bus_message *message, const Manager *manager, uint64_t number,
-                         uint32_t most)
+static int reply_history(sd_bus_message *message, const Bus *bus, uint64_t number, uint32_t most)
 {
+        const History *history = manager_history(bus->manager);
         _message_ sd_bus_message *reply = NULL;
         int r = begin(message, "a{sv}", &reply);
         const Transition *transition;
 
-        for (; r >= 0 && most > 0 && (transition = history_find(manager_history(manager), number));
-             number--, most--)
-                r = append_transition(reply, transition);
+        for (; r >= 0 && most > 0 && (transition = history_find(history, number)); number--, most--)
+                r = append_transition(reply, bus, transition);
         return finish(reply, r);
 }
 
@@ -107,8 +107,7 @@ int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *er
 {
         const Bus *bus = userdata;
 
-        return reply_history(message, bus->manager, history_count(manager_history(bus->manager)),
-                             CHANGES);
+        return reply_history(message, bus, history_count(manager_history(bus->manager)), CHANGES);
 }
 
 int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -125,7 +124,7 @@ int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_er
                                          "most: found %u, expected 1 to %d", most, CHANGES_MAX);
         if (number == 0 || number > count)
                 number = count + 1;
-        return reply_history(message, bus->manager, number - 1, most);
+        return reply_history(message, bus, number - 1, most);
 }
 
 static int append_setting(sd_bus_message *m, const Section *section, const Setting *row)

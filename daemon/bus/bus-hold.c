@@ -56,7 +56,7 @@ BUS_GETTER(get_text)
                            : *property == 'R' ? held->reason
                                               : held->profile;
 
-        return sd_bus_message_append(reply, "s", text ? text : "");
+        return bus_append_shown(reply, bus, text);
 }
 
 BUS_GETTER(get_obstacle)
@@ -67,12 +67,21 @@ BUS_GETTER(get_obstacle)
         return sd_bus_message_append(reply, "s", text ? text : "");
 }
 
+/* Its process. One that a rule matched, not a client on the bus, is private to its user. */
+static uint32_t shown_pid(const Bus *bus, const Held *held, sd_bus_message *reply)
+{
+        uid_t reader = held->sender ? 0 : bus_reader(bus, reply);
+
+        return reader == 0 || reader == held->shown_uid ? (uint32_t)held_pid(held) : 0;
+}
+
 /* User, Pid, MinCores, MinFrequencyKHz. */
 BUS_GETTER(get_number)
 {
-        const Held *held = bus_path_hold(userdata, path);
+        const Bus *bus = userdata;
+        const Held *held = bus_path_hold(bus, path);
         uint32_t number = g_str_equal(property, "User")       ? held->shown_uid
-                          : g_str_equal(property, "Pid")      ? (uint32_t)held_pid(held)
+                          : g_str_equal(property, "Pid")      ? shown_pid(bus, held, reply)
                           : g_str_equal(property, "MinCores") ? holds_hold(held)->min_cores
                                                               : holds_hold(held)->min_khz;
 

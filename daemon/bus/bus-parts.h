@@ -126,16 +126,25 @@ typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const
                           const char *how, const char *why);
 int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFailure append);
 
+/* The user that reads the message: the caller of a reply, 0 if trusted; (uid_t)-1 for signals. */
+uid_t bus_reader(const Bus *bus, sd_bus_message *message);
+
+/* Appends what that user may read of the text (private-text.h); NULL is the empty text. The second
+ * appends it as one key of a dictionary. */
+int bus_append_shown(sd_bus_message *message, const Bus *bus, const char *text);
+int bus_append_shown_key(sd_bus_message *message, const Bus *bus, const char *key,
+                         const char *text);
+
 /* Appends one key of a dictionary with a text; NULL is the empty text. */
 int bus_append_text(sd_bus_message *message, const char *key, const char *value);
 
 /* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
-int bus_append_why(sd_bus_message *message, const char *policy, const Reason *reason,
-                   const Source *source);
+int bus_append_why(sd_bus_message *message, const Bus *bus, const char *policy,
+                   const Reason *reason, const Source *source);
 
 /* Appends the key "reasons": what every policy requested for the CPU in addition to parking, and
  * why. */
-int bus_append_reasons(sd_bus_message *message, const Manager *manager, int cpu);
+int bus_append_reasons(sd_bus_message *message, const Bus *bus, int cpu);
 
 /* Appends what policies counted for the CPU, as a(sssd), or as the key "figures". */
 int bus_append_figures(sd_bus_message *message, const Manager *manager, int cpu);

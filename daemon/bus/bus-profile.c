@@ -24,7 +24,7 @@ BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
 
-        return sd_bus_message_append(reply, "s", manager_profile(bus->manager)->reason ?: "");
+        return bus_append_shown(reply, bus, manager_profile(bus->manager)->reason);
 }
 
 BUS_GETTER(get_inhibited)

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/cpuset-text.h"
+#include "base/private-text.h"
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"
 #include "model/explain.h"
@@ -14,6 +15,30 @@
 int bus_append_text(sd_bus_message *m, const char *key, const char *value)
 {
         return sd_bus_message_append(m, "{sv}", key, "s", value ? value : "");
+}
+
+uid_t bus_reader(const Bus *bus, sd_bus_message *message)
+{
+        Sender reader = { .uid = (uid_t)-1 };
+
+        if (authorizer_knows(bus->authorizer, sd_bus_message_get_destination(message), &reader) &&
+            authorizer_trusts(bus->authorizer, reader.uid))
+                return 0;
+        return reader.uid;
+}
+
+int bus_append_shown(sd_bus_message *m, const Bus *bus, const char *text)
+{
+        g_autofree char *shown = text ? private_text_for(text, bus_reader(bus, m)) : NULL;
+
+        return sd_bus_message_append(m, "s", shown ? shown : "");
+}
+
+int bus_append_shown_key(sd_bus_message *m, const Bus *bus, const char *key, const char *text)
+{
+        g_autofree char *shown = text ? private_text_for(text, bus_reader(bus, m)) : NULL;
+
+        return bus_append_text(m, key, shown);
 }
 
 static int append_inputs(sd_bus_message *m, const Reason *reason)
@@ -44,7 +69,7 @@ static double effective_value(const Reason *reason)
         return isfinite(value) ? value : 0.0;
 }
 
-int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
+int bus_append_why(sd_bus_message *m, const Bus *bus, const char *policy, const Reason *reason,
                    const Source *source)
 {
         g_autofree char *where = reason->option                ? source_format(source)
@@ -53,7 +78,7 @@ int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
         int r = bus_append_text(m, "policy", policy);
 
         if (r >= 0)
-                r = bus_append_text(m, "because", reason->because);
+                r = bus_append_shown_key(m, bus, "because", reason->because);
         if (r >= 0)
                 r = append_inputs(m, reason);
         if (r >= 0)
@@ -70,7 +95,8 @@ int bus_append_why(sd_bus_message *m, const char *policy, const Reason *reason,
         return r < 0 ? r : bus_append_text(m, "source", where);
 }
 
-static int append_reason(sd_bus_message *m, const ActivePolicy *active, const Reason *reason)
+static int append_reason(sd_bus_message *m, const Bus *bus, const ActivePolicy *active,
+                         const Reason *reason)
 {
         const char *option = reason->option;
         Source source = option ? section_source(active->section, option) : (Source){ 0 };
@@ -78,24 +104,24 @@ static int append_reason(sd_bus_message *m, const ActivePolicy *active, const Re
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = bus_append_why(m, active->policy->name, reason, &source);
+                r = bus_append_why(m, bus, active->policy->name, reason, &source);
         if (r >= 0)
-                r = bus_append_text(m, "text", text);
+                r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-static int append_policy_reasons(sd_bus_message *m, const Manager *manager,
-                                 const ActivePolicy *active, int cpu)
+static int append_policy_reasons(sd_bus_message *m, const Bus *bus, const ActivePolicy *active,
+                                 int cpu)
 {
         Reason reasons[EXPLAIN_MAX] = { 0 };
-        int r = 0, n = manager_reasons(manager, active, cpu, reasons);
+        int r = 0, n = manager_reasons(bus->manager, active, cpu, reasons);
 
         for (int i = 0; r >= 0 && i < n; i++)
-                r = append_reason(m, active, &reasons[i]);
+                r = append_reason(m, bus, active, &reasons[i]);
         return r;
 }
 
-int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
+int bus_append_reasons(sd_bus_message *m, const Bus *bus, int cpu)
 {
         const ActivePolicy *p;
         int r = sd_bus_message_open_container(m, 'e', "sv");
@@ -106,8 +132,8 @@ int bus_append_reasons(sd_bus_message *m, const Manager *manager, int cpu)
                 r = sd_bus_message_open_container(m, 'v', "aa{sv}");
         if (r >= 0)
                 r = sd_bus_message_open_container(m, 'a', "a{sv}");
-        for (unsigned i = 0; r >= 0 && (p = manager_policy(manager, i)); i++)
-                r = append_policy_reasons(m, manager, p, cpu);
+        for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
+                r = append_policy_reasons(m, bus, p, cpu);
         for (int i = 0; r >= 0 && i < 3; i++)
                 r = sd_bus_message_close_container(m);
         return r;

@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/private-text.h"
 #include "holds/holder.h"
 
 /* After this many holds their memory is worth returning to the kernel. */
@@ -397,18 +398,28 @@ static void put_in(Held *held, const HoldRequest *request)
         follow_new(held);
 }
 
-static Held *held_new(Holds *holds, const HoldRequest *request)
+/* What people read. Only the hold's user reads the name of its process. */
+static char *reason_of(const HoldRequest *request, uid_t user)
 {
         bool given = request->reason && *request->reason;
+        g_autofree char *reason = given ? log_clean(request->reason) : g_strdup("no reason given");
+        g_autofree char *process = request->process ? log_clean(request->process) : NULL;
+        g_autofree char *whole = process ? g_strdup_printf("%s, %s", reason, process) : NULL;
+
+        return whole ? private_text(user, whole, reason) : g_steal_pointer(&reason);
+}
+
+static Held *held_new(Holds *holds, const HoldRequest *request)
+{
         Held *held = g_new0(Held, 1);
 
         held->holds = holds;
         held->owner = log_clean(request->owner);
-        held->reason = given ? log_clean(request->reason) : g_strdup("no reason given");
         held->sender = g_strdup(request->sender);
         held->profile = g_strdup(request->profile);
         held->uid = request->uid;
         held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
+        held->reason = reason_of(request, held->shown_uid);
         held->bound = request->bound;
         held->named = g_memdup2(request->cpus, sizeof(CpuSet));
         held->since_usec = (uint64_t)g_get_real_time();

@@ -30,6 +30,7 @@ typedef void (*HoldEnded)(const Held *held, void *userdata);
 typedef struct HoldRequest {
         const char *owner;   /* for people: "user 1000 (:1.4)", "app game.conf" */
         const char *reason;  /* what for; NULL or empty: not said */
+        const char *process; /* added to the reason for the user that is shown, and root; or NULL */
         const char *sender;  /* the bus name that may release it; NULL: none */
         const char *profile; /* NULL: none */
         uid_t uid;           /* whose; decides what processes it may be for */
@@ -54,7 +55,7 @@ struct Held {
         Holds *holds;
         uint64_t id;
         unsigned index;         /* in the list for policies; changes when others end */
-        char *owner, *reason;   /* clean */
+        char *owner, *reason;   /* clean; the reason may have private words (private-text.h) */
         char *sender, *profile; /* NULL: none */
         uid_t uid, shown_uid;
         struct Holder *holder; /* its process; NULL: none */

@@ -16,13 +16,16 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/private-text.h"
 
 #define FIELDS_MAX 12
 
 static void add_field(GPtrArray *fields, const char *name, const char *value)
 {
-        if (value && *value)
-                g_ptr_array_add(fields, g_strdup_printf("%s=%s", name, value));
+        g_autofree char *whole = value ? private_text_for(value, 0) : NULL;
+
+        if (whole && *whole)
+                g_ptr_array_add(fields, g_strdup_printf("%s=%s", name, whole));
 }
 
 /* "filtered load=0.4 CPUs, wanted=1 core". */
@@ -50,6 +53,7 @@ static char *threshold_format(const Reason *reason)
         return value_format(reason->threshold, reason->threshold_unit);
 }
 
+/* Only root and the administrator's group read the journal. */
 static GPtrArray *decision_fields(const Transition *transition, const char *text)
 {
         GPtrArray *fields = g_ptr_array_new_full(FIELDS_MAX, g_free);

@@ -70,22 +70,16 @@ static const Held *keeping_hold(const Manager *manager, int cpu)
         return most;
 }
 
-/* Says which hold it is, and of which process. */
+/* Says which hold it is. */
 static void name_hold(const Manager *manager, int cpu, Reason *reason)
 {
         const Held *held = keeping_hold(manager, cpu);
-        pid_t pid = held ? held_pid(held) : 0;
 
         if (!held)
                 return;
         reason->inputs[0].name = "hold";
         reason->inputs[0].unit = "";
         reason->inputs[0].value = (double)held->id;
-        if (pid <= 0)
-                return;
-        reason->inputs[1].name = "PID";
-        reason->inputs[1].unit = "";
-        reason->inputs[1].value = pid;
 }
 
 /* Why the CPU was added to the plan. */

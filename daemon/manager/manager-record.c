@@ -19,6 +19,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/log.h"
+#include "base/private-text.h"
 #include "config/power-table.h"
 #include "config/profile.h"
 #include "manager/manager-parts.h"
@@ -136,13 +137,16 @@ static void begin_job(const Manager *manager, Recorder *recorder)
                 write_job(job);
 }
 
+/* Only root can read a recording. */
 static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
 {
+        g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
+
         recording_event(recorder->sampler,
                         &(RecordingEvent){ .time_usec = clock_usec(CLOCK_REALTIME),
                                            .kind = kind,
                                            .cpus = cpus,
-                                           .text = text });
+                                           .text = whole });
 }
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
@@ -153,6 +157,7 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
                 const Transition *t = history_find(journal_history(manager->journal),
                                                    ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
+                g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
 
                 if (t)
                         recording_event(recorder->sampler,
@@ -160,7 +165,7 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
                                                            .kind = "transition",
                                                            .cpus = t->parked,
                                                            .policy = t->policy,
-                                                           .text = text });
+                                                           .text = whole });
         }
 }
 

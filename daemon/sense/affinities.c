@@ -31,6 +31,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/private-text.h"
 
 struct AffinityScan {
         int root, proc;
@@ -54,6 +55,7 @@ struct AffinityScan {
 typedef struct Status {
         char *name, *cpus, *mems; /* NULL: no such line */
         int threads;
+        uid_t uid; /* the real one; -1: not known */
         bool has_memory;
 } Status;
 
@@ -106,18 +108,20 @@ static int status_read(AffinityScan *scan, const char *path)
 
 static int status_parse(AffinityScan *scan, const char *path, Status *ret_status)
 {
-        char *text, *threads;
+        char *text, *threads, *uid;
         int r = status_read(scan, path);
 
         if (r < 0)
                 return r;
         text = scan->buffer;
         threads = line_value(text, "\nThreads:\t");
+        uid = line_value(text, "\nUid:\t");
         *ret_status = (Status){
                 .name = g_str_has_prefix(text, "Name:\t") ? text + strlen("Name:\t") : NULL,
                 .cpus = line_value(text, "\nCpus_allowed_list:\t"),
                 .mems = line_value(text, "\nMems_allowed_list:\t"),
                 .threads = threads ? atoi(threads) : 1,
+                .uid = uid ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1,
                 .has_memory = line_value(text, "\nVmSize:"),
         };
         end_line(ret_status->name);
@@ -165,14 +169,15 @@ static bool is_of_cpuset(const AffinityScan *scan, const char *path, const CpuSe
         return false;
 }
 
-/* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string. */
-static char *owner_of(const AffinityScan *scan, const char *name, int tid)
+/* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string; private to its user. */
+static char *owner_of(const AffinityScan *scan, const Status *status, int tid)
 {
-        g_autofree char *clean = log_clean(name ? name : "?");
+        g_autofree char *clean = log_clean(status->name ? status->name : "?"), *whole = NULL;
 
-        return tid == scan->process
-                       ? g_strdup_printf("process %d (%s)", tid, clean)
-                       : g_strdup_printf("thread %d (%s) of process %d", tid, clean, scan->process);
+        whole = tid == scan->process ? g_strdup_printf("process %d (%s)", tid, clean)
+                                     : g_strdup_printf("thread %d (%s) of process %d", tid, clean,
+                                                       scan->process);
+        return private_text(status->uid, whole, "a process");
 }
 
 /* Whether the list is one that the kernel would forget. */
@@ -186,26 +191,26 @@ static void note_affinity(AffinityScan *scan, const char *path, const Status *st
         if (!restricts(scan, &set) || is_of_cpuset(scan, path, &set))
                 return;
         scan->affinities->forgotten = true;
-        scan->affinities->forgotten_owner = owner_of(scan, status->name, tid);
+        scan->affinities->forgotten_owner = owner_of(scan, status, tid);
 }
 
-static void note_cpus(AffinityScan *scan, const char *list, const char *name, int tid)
+static void note_cpus(AffinityScan *scan, const Status *status, int tid)
 {
         CpuSet set;
 
-        if (!remember(scan->cpu_lists, list) || cpuset_parse(list, &set) < 0)
+        if (!remember(scan->cpu_lists, status->cpus) || cpuset_parse(status->cpus, &set) < 0)
                 return;
         cpuset_and(&set, &scan->online);
         if (restricts(scan, &set)) /* lists may differ only in CPUs that are offline */
-                affinities_add(scan->affinities, &set, owner_of(scan, name, tid));
+                affinities_add(scan->affinities, &set, owner_of(scan, status, tid));
 }
 
-static void note_mems(AffinityScan *scan, const char *list, const char *name, int tid)
+static void note_mems(AffinityScan *scan, const Status *status, int tid)
 {
         Affinities *affinities = scan->affinities;
         CpuSet nodes;
 
-        if (!remember(scan->mem_lists, list) || cpuset_parse(list, &nodes) < 0 ||
+        if (!remember(scan->mem_lists, status->mems) || cpuset_parse(status->mems, &nodes) < 0 ||
             cpuset_is_subset(&scan->memory, &nodes))
                 return;
         cpuset_subtract(&nodes, &scan->bound);
@@ -217,7 +222,7 @@ static void note_mems(AffinityScan *scan, const char *list, const char *name, in
                 affinities->node_owners = g_renew(char *, affinities->node_owners,
                                                   affinities->n_nodes);
                 affinities->nodes[n] = node;
-                affinities->node_owners[n] = owner_of(scan, name, tid);
+                affinities->node_owners[n] = owner_of(scan, status, tid);
         }
 }
 
@@ -228,10 +233,10 @@ static void note_task(AffinityScan *scan, const Status *status, const char *path
                 return;
         if (status->cpus) {
                 note_affinity(scan, path, status, tid);
-                note_cpus(scan, status->cpus, status->name, tid);
+                note_cpus(scan, status, tid);
         }
         if (status->mems)
-                note_mems(scan, status->mems, status->name, tid);
+                note_mems(scan, status, tid);
 }
 
 /* Continues with the threads of a process; the first one was read already. */

@@ -13,7 +13,7 @@ import dbus
 
 from appstest import ASK, Apps
 from cpuset import cpuset_root, make_cpuset
-from idledtest import NOBODY, main
+from idledtest import MANAGER, NAME, NOBODY, PATH, command_as, main, needs_root
 
 # Changes its name to each line of its input; exits when that ends.
 RENAMED = '''
@@ -40,6 +40,25 @@ class Executable(Apps):
         game = self.run_program(self.bin / 'game', '1000')
         self.wait_hold('game', game.pid)
         self.assertRegex(self.idlectl('holds').stdout, r'/apps/game\.conf, process %d, game' % game.pid)
+
+    @needs_root
+    def test_is_private(self):
+        """The process that a rule matched is shown to its user and to root, and to no one else."""
+        (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=latency\n')
+        self.use_fence(rule='[Match]\nExecutable=BIN/other\n' + ASK + 'Profile=balanced\n')
+        self.start()
+        other = self.run_program(*command_as(NOBODY, self.bin / 'other', '1000'))
+        self.wait_hold('rule', other.pid)
+        for path, *call in (('', 'org.freedesktop.DBus.ObjectManager', 'GetManagedObjects'),
+                            ('', MANAGER, 'Explain'), ('', MANAGER, 'ProfileReason'),
+                            ('/hold/1', NAME + '.Hold', 'Reason'), ('/hold/1', NAME + '.Hold', 'Pid')):
+            verb = 'get-property' if len(path) > 1 or call[1].startswith('Profile') else 'call'
+            for user, known in ((None, True), (NOBODY, True), (1, False)):
+                text = self.busctl(verb, NAME, PATH + path, *call, user=user, check=True).stdout
+                self.assertEqual(str(other.pid) in text, known, (call, user))
+                if call[1] != 'Pid':
+                    self.assertEqual('process %d, other' % other.pid in text, known, (call, user))
+                    self.assertIn('/apps/rule.conf', text)
 
     def test_runs_at_start(self):
         game = self.run_program(self.bin / 'game', '1000')

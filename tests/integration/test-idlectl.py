@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from cpuset import OwnGroup, cpuset_root
-from idledtest import PATH, TIMEOUT, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, NOBODY, PATH, TIMEOUT, TestCase, main, needs_root, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'ctl'))
 from shapes import SHAPES, matches  # pylint: disable=wrong-import-position
@@ -147,8 +147,8 @@ class KeptInUse(Idlectl):
         super().setUp()
         task = Path(self.root, 'proc/9')
         task.mkdir(parents=True)
-        (task / 'status').write_text('Name:\tpinned\nVmSize:\t1 kB\nThreads:\t1\n'
-                                     'Cpus_allowed_list:\t7\nMems_allowed_list:\t0\n')
+        (task / 'status').write_text('Name:\tpinned\nUid:\t%d\t0\nVmSize:\t1 kB\nThreads:\t1\n'
+                                     'Cpus_allowed_list:\t7\nMems_allowed_list:\t0\n' % NOBODY)
 
     def why(self, cpu):
         self.set_idle_mask('6-7')
@@ -160,6 +160,18 @@ class KeptInUse(Idlectl):
         self.start('--dry-run')
         self.assertEqual(self.why('7'), '7 active for safety: the affinity of process 9 '
                          '(pinned) has no other active CPU\n')
+
+    @needs_root
+    def test_is_private(self):
+        """To the task's user and to root; `daemon` is another user."""
+        self.start('--dry-run')
+        self.set_idle_mask('6-7')
+        for reads in (('call', NAME, PATH, MANAGER, 'Explain'),
+                      ('get-property', NAME, PATH + '/cpu/7', NAME + '.Cpu', 'Reason')):
+            for user, known in ((None, True), (NOBODY, True), (1, False)):
+                text = self.busctl(*reads, user=user, check=True).stdout
+                self.assertEqual('process 9 (pinned)' in text, known, (reads, user))
+                self.assertEqual('affinity of a process' in text, not known, (reads, user))
 
     def test_affinities_would_be_forgotten(self):
         release = Path(self.root, 'proc/sys/kernel/osrelease')
@@ -182,19 +194,18 @@ class KeptByHold(Idlectl):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         process.stdout.readline()
-        return process.pid
 
     def test_named(self):
         self.start('--dry-run')
         self.set_idle_mask('6-7')
-        by_cores = self.hold('--cores', '6')
-        by_name = self.hold('--cpus', '7')
-        for cpu, number, pid in (('7', 2, by_name), ('6', 1, by_cores)):
+        self.hold('--cores', '6')
+        self.hold('--cpus', '7')
+        for cpu, number in (('7', 2), ('6', 1)):
             self.assertEqual(self.ctl('why', cpu).splitlines()[0].split(' (')[1],
-                             'hold %d, PID %d)' % (number, pid))
+                             'hold %d)' % number)
             row, = self.ask('why', cpu)['cpus']
             self.assertEqual([(i['name'], i['value']) for i in row['inputs']],
-                             [('hold', number), ('PID', pid)])
+                             [('hold', number)])
 
 
 class Refused(Idlectl):

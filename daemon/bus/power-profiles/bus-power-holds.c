@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/private-text.h"
 #include "bus/power-profiles/bus-power.h"
 
 #define TEXT_MAX 256
@@ -225,18 +226,21 @@ static const char *shown_profile(const Manager *manager, const Held *held)
         return profile ? profile->family : NULL;
 }
 
-int power_append_holds(sd_bus_message *message, const Manager *manager)
+int power_append_holds(sd_bus_message *message, const Bus *bus)
 {
+        const Manager *manager = bus->manager;
+        uid_t reader = bus_reader(bus, message);
         int r = sd_bus_message_open_container(message, 'a', "a{sv}");
 
         for (unsigned i = 0; r >= 0 && i < holds_count(manager_holds(manager)); i++) {
                 const Held *held = holds_nth(manager_holds(manager), i);
                 const char *profile = shown_profile(manager, held);
+                g_autofree char *reason = private_text_for(held->reason, reader);
 
                 if (profile)
                         r = sd_bus_message_append(message, "a{sv}", 3, "ApplicationId", "s",
                                                   held->owner, "Profile", "s", profile, "Reason",
-                                                  "s", held->reason);
+                                                  "s", reason);
         }
         return r < 0 ? r : sd_bus_message_close_container(message);
 }

@@ -80,7 +80,7 @@ BUS_GETTER(get_holds)
 {
         const BusPower *power = userdata;
 
-        return power_append_holds(reply, power->bus->manager);
+        return power_append_holds(reply, power->bus);
 }
 
 BUS_GETTER(get_version)

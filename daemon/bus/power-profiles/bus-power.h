@@ -73,7 +73,7 @@ void power_holds_follow(BusPower *power);
 void power_holds_drop(BusPower *power);
 
 /* Appends ActiveProfileHolds, or the same as a text that says whether it changed. */
-int power_append_holds(sd_bus_message *message, const Manager *manager);
+int power_append_holds(sd_bus_message *message, const Bus *bus);
 char *power_describe_holds(const Manager *manager);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "affinity-scan.h"
+#include "base/private-text.h"
 #include "machine.h"
 #include "table.h"
 
@@ -130,7 +131,8 @@ static const struct {
 
 static char *status_text(const Task *task)
 {
-        return g_strdup_printf("Name:\t%s\nUmask:\t0022\nTgid:\t%d\n%sThreads:\t%d\n"
+        return g_strdup_printf("Name:\t%s\nUmask:\t0022\nTgid:\t%d\n"
+                               "Uid:\t1000\t0\t0\t0\n%sThreads:\t%d\n"
                                "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\n"
                                "Mems_allowed:\t3\nMems_allowed_list:\t%s\n"
                                "voluntary_ctxt_switches:\t0\n",
@@ -183,9 +185,13 @@ START_TEST(trees)
         nodes = cpuset_format(&bound);
         ck_case(c->name, g_str_equal(sets->str, c->sets), "sets %s", sets->str);
         ck_case(c->name, g_str_equal(nodes, c->nodes), "nodes %s", nodes);
-        if (c->owner)
-                ck_case(c->name, g_str_equal(affinities->owners[0], c->owner), "%s",
-                        affinities->owners[0]);
+        if (c->owner) {
+                g_autofree char *owner = private_text_for(affinities->owners[0], 1000);
+                g_autofree char *other = private_text_for(affinities->owners[0], 1001);
+
+                ck_case(c->name, g_str_equal(owner, c->owner), "%s", owner);
+                ck_case(c->name, g_str_equal(other, "a process"), "%s", other);
+        }
         affinities_free(affinities);
         tree_done(&tree);
 }
@@ -218,7 +224,9 @@ START_TEST(memory_nodes)
         ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
         for (int i = 0; i < affinities->n_nodes; i++) {
                 cpuset_add(&bound, affinities->nodes[i]);
-                ck_assert_str_eq(affinities->node_owners[i], "process 9 (a)");
+                g_autofree char *owner = private_text_for(affinities->node_owners[i], 0);
+
+                ck_assert_str_eq(owner, "process 9 (a)");
         }
         g_autofree char *text = cpuset_format(&bound);
 
@@ -309,7 +317,7 @@ START_TEST(long_status)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
-        g_autofree char *groups = g_strnfill(100000, '7'), *text = NULL;
+        g_autofree char *owner = NULL, *groups = g_strnfill(100000, '7'), *text = NULL;
         g_autoptr(Affinities) affinities = NULL;
 
         text = g_strdup_printf("Name:\tbig\nGroups:\t%s\nVmSize:\t1 kB\nThreads:\t1\n"
@@ -319,7 +327,8 @@ START_TEST(long_status)
         ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
         ck_assert_int_eq(affinities->n_sets, 1);
         ck_assert_int_eq(cpuset_next(&affinities->sets[0], -1), 6);
-        ck_assert_str_eq(affinities->owners[0], "process 5 (big)");
+        owner = private_text_for(affinities->owners[0], 0);
+        ck_assert_str_eq(owner, "process 5 (big)");
         tree_done(&tree);
 }
 END_TEST
