@@ -2,10 +2,16 @@
 /*
  * One answer over HTTP. Both directions have a deadline, so a client that sends or reads slowly
  * holds its process for ten seconds at most; systemd's limit on the unit is the second line.
+ *
+ * The owner of a web page can let its domain lead to the loopback address, and a browser on this
+ * machine then lets the page read what that address serves (DNS rebinding). Such a request has the
+ * domain in Host. So a connection to the loopback address must name localhost or an IP address.
  */
 #include "metrics-http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +31,7 @@ static const struct {
         { 404, "Not Found" },
         { 405, "Method Not Allowed" },
         { 408, "Request Timeout" },
+        { 421, "Misdirected Request" },
         { 431, "Request Header Fields Too Large" },
         { 505, "HTTP Version Not Supported" },
 };
@@ -99,6 +106,21 @@ static int parse_first_line(const char *line, bool *ret_head)
         return *ret_head || g_str_equal(words[0], "GET") ? 200 : 405;
 }
 
+/* True if the value of Host is a domain that its owner can let lead here. */
+static bool is_domain(const char *value)
+{
+        g_autofree char *host = g_strstrip(g_strdup(value));
+        bool bracket = *host == '[';
+        char *end = host + strcspn(host, bracket ? "]" : ":");
+        struct in6_addr address;
+
+        *end = '\0';
+        if (bracket)
+                return inet_pton(AF_INET6, host + 1, &address) != 1;
+        return g_ascii_strcasecmp(host, "localhost") != 0 &&
+               inet_pton(AF_INET, host, &address) != 1;
+}
+
 void http_request_parse(const char *text, gsize length, HttpRequest *ret_request)
 {
         HttpRequest request = { .status = 400, .format = FORMAT_PROMETHEUS };
@@ -120,6 +142,8 @@ void http_request_parse(const char *text, gsize length, HttpRequest *ret_request
                         return;
                 if (g_ascii_strncasecmp(*line, "accept:", 7) == 0)
                         g_string_append_printf(accept, ",%s", colon + 1);
+                else if (g_ascii_strncasecmp(*line, "host:", 5) == 0)
+                        request.domain |= is_domain(colon + 1);
         }
         request.format = negotiate(accept->str);
         *ret_request = request;
@@ -226,6 +250,26 @@ static void linger(int in, int out)
                 ;
 }
 
+/* True if the client connected to the loopback address. */
+static bool is_loopback(int fd)
+{
+        union {
+                struct sockaddr any;
+                struct sockaddr_in v4;
+                struct sockaddr_in6 v6;
+        } local;
+        socklen_t length = sizeof(local);
+        const uint8_t *mapped = local.v6.sin6_addr.s6_addr + 12;
+
+        if (getsockname(fd, &local.any, &length) < 0)
+                return false;
+        if (local.any.sa_family == AF_INET)
+                return *(const uint8_t *)&local.v4.sin_addr == IN_LOOPBACKNET;
+        return local.any.sa_family == AF_INET6 &&
+               (IN6_IS_ADDR_LOOPBACK(&local.v6.sin6_addr) ||
+                (IN6_IS_ADDR_V4MAPPED(&local.v6.sin6_addr) && *mapped == IN_LOOPBACKNET));
+}
+
 static void send_answer(int in, int out, const HttpRequest *request, const char *body, gsize length)
 {
         gint64 deadline = g_get_monotonic_time() + HTTP_ANSWER_USEC;
@@ -259,11 +303,16 @@ int http_serve(int in, int out, HttpMake make, void *userdata)
         request.status = status;
         if (status == 200)
                 http_request_parse(buffer, length, &request);
+        if (request.status == 200 && request.domain && is_loopback(in))
+                request.status = 421;
         if (request.status == 200) {
                 body = make(request.format, &length, userdata);
         } else {
                 body = g_strdup_printf("%s%s\n", reason_of(request.status),
-                                       request.status == 404 ? "; expected GET /metrics" : "");
+                                       request.status == 404   ? "; expected GET /metrics"
+                                       : request.status == 421 ? "; expected localhost or an IP "
+                                                                 "address in Host"
+                                                               : "");
                 length = strlen(body);
         }
         send_answer(in, out, &request, body, length);

@@ -17,8 +17,9 @@
 #define HTTP_ANSWER_USEC  (5u * 1000 * 1000)
 
 typedef struct HttpRequest {
-        int status; /* 200, or why there is nothing: 400, 404, 405, 505 */
-        bool head;  /* only the head is asked for */
+        int status;  /* 200, or why there is nothing: 400, 404, 405, 505 */
+        bool head;   /* only the head is asked for */
+        bool domain; /* Host is neither localhost nor an IP address */
         MetricsFormat format;
 } HttpRequest;
 

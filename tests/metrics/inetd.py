@@ -67,7 +67,7 @@ def command(address, *prefix):
     return [*prefix, os.environ["IDLECTL"], "metrics", "--http", "--bus-address", address]
 
 
-def fetch(port, request=b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", timeout=60):
+def fetch(port, request=b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", timeout=60):
     """The whole answer, b"" if the connection was closed without one."""
     with socket.create_connection(("127.0.0.1", port), timeout) as client:
         answer = b""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Scrapes over HTTP: good ones, wrong ones, slow ones, hostile ones, and a thousand at a time."""
 import concurrent.futures
+import json
 import os
 import socket
 import subprocess
@@ -17,7 +18,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 PROMETHEUS = (b"application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
               b"version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
-GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+GET = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
 LIMIT = 5  # seconds that a client has for its request, and for the answer
 
 
@@ -54,6 +55,28 @@ class Http(ctltest.TestCase):
                 self.assertEqual(b"/metrics" in body, status == 404)
                 if status == 405:
                     self.assertEqual(headers["allow"], "GET, HEAD")
+
+    def test_rebound(self):
+        """A web page whose domain leads to the loopback address reads nothing."""
+        for request, status in ((b"GET /metrics HTTP/1.1\r\nHost: evil.example:10980\r\n\r\n", 421),
+                                (b"GET /metrics HTTP/1.1\r\nHost: localhost:10980\r\n\r\n", 200)):
+            found, _, body = self.ask(request)
+            self.assertEqual((found, b"idled_" in body), (status, status == 200))
+
+    def test_names_where_an_administrator_listens(self):
+        """A Prometheus on another machine may use any name. So may what is no TCP connection."""
+        addresses = json.loads(subprocess.run(["ip", "-json", "-4", "address"], stdout=subprocess.PIPE,
+                                              check=True).stdout)
+        outside = [info["local"] for link in addresses for info in link["addr_info"]
+                   if not info["local"].startswith("127.")]
+        if not outside:
+            self.skipTest("needs an address other than the loopback address")
+        with socket.create_server((outside[0], 0)) as server, socket.create_connection(server.getsockname()) as client:
+            connection, _ = server.accept()
+            with connection:
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: node.example\r\n\r\n")
+                subprocess.run(command(self.bus.address), stdin=connection, stdout=connection, check=True, timeout=30)
+            self.assertEqual(split(client.recv(65536))[0], 200)
 
     def test_head(self):
         status, headers, body = self.ask(b"HEAD /metrics HTTP/1.1\r\n\r\n")

@@ -80,6 +80,37 @@ START_TEST(request)
 }
 END_TEST
 
+static const struct {
+        const char *name, *lines;
+        bool domain;
+} hosts[] = {
+        { "none", "", false },
+        { "localhost", "Host: localhost\r\n", false },
+        { "with a port", "host:LocalHost:10980\r\n", false },
+        { "an address", "Host: 127.0.0.1:10980\r\n", false },
+        { "another address", "Host: 192.0.2.1\r\n", false },
+        { "an IPv6 address", "Host: [::1]:10980\r\n", false },
+        { "a domain", "Host: evil.example:10980\r\n", true },
+        { "one that begins like localhost", "Host: localhost.evil.example\r\n", true },
+        { "one that begins like an address", "Host: 127.0.0.1.evil.example\r\n", true },
+        { "one in brackets", "Host: [evil.example]\r\n", true },
+        { "one of hexadecimal digits", "Host: abcd\r\n", true },
+        { "empty", "Host:\r\n", true },
+        { "a second one", "Host: localhost\r\nHost: evil.example\r\n", true },
+};
+
+START_TEST(host)
+{
+        typeof(hosts[0]) *c = &hosts[_i];
+        g_autofree char *text = g_strdup_printf("GET /metrics HTTP/1.1\r\n%s\r\n", c->lines);
+        HttpRequest found;
+
+        http_request_parse(text, strlen(text), &found);
+        ck_case(c->name, found.status == 200, "found %d", found.status);
+        ck_case(c->name, found.domain == c->domain, "found %d", found.domain);
+}
+END_TEST
+
 START_TEST(nul)
 {
         static const char text[] = GET "A: b\0c\r\n\r\n";
@@ -96,6 +127,7 @@ int main(void)
         TCase *tcase = tcase_create("metrics-http");
 
         tcase_add_loop_test(tcase, request, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, host, 0, G_N_ELEMENTS(hosts));
         tcase_add_test(tcase, nul);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
