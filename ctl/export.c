@@ -60,25 +60,6 @@ static bool print_number(const RecordedColumn *column, size_t row)
         return true;
 }
 
-/* A field of CSV as RFC 4180 has it. A text that a spreadsheet would take for a formula begins with
- * an apostrophe. */
-static void print_field(const char *text)
-{
-        bool formula = *text && strchr("=+-@\t\r", *text);
-
-        if (!formula && !strpbrk(text, ",\"\r\n")) {
-                fputs(text, stdout);
-                return;
-        }
-        fputs(formula ? "\"'" : "\"", stdout);
-        for (; *text; text++) {
-                if (*text == '"')
-                        putchar('"');
-                putchar(*text);
-        }
-        putchar('"');
-}
-
 /* True for tables that every frame has: they are facts, not samples. */
 static bool is_lasting(const RecordedTable *table)
 {
@@ -98,21 +79,21 @@ static void csv_value(const RecordedTable *table, const RecordedColumn *time, si
                 return;
         print_number(time, row);
         putchar(',');
-        print_field(table->name);
+        csv_field_print(table->name);
         printf(",%" PRIu64 ",", number);
         if (table->key >= 0)
                 print_number(&table->columns[table->key], row);
         putchar(',');
-        print_field(column->name);
+        csv_field_print(column->name);
         putchar(',');
-        print_field(column->of);
+        csv_field_print(column->of);
         putchar(',');
-        print_field(column->unit);
+        csv_field_print(column->unit);
         putchar(',');
         if (column->numbers)
                 print_number(column, row);
         else
-                print_field(column->texts[row]);
+                csv_field_print(column->texts[row]);
         fputs("\r\n", stdout);
 }
 

@@ -18,8 +18,9 @@ static void print_row(const char *setting, json_object *run, json_object *number
 {
         json_object *power = json_get(run, "power");
 
-        printf("\"%s\",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, setting,
-               json_int(run, "interval_usec", 0), cpu, json_int(numbers, "samples", 0));
+        csv_field_print(setting);
+        printf(",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, json_int(run, "interval_usec", 0), cpu,
+               json_int(numbers, "samples", 0));
         printf(",%" G_GINT64_FORMAT, json_int(numbers, "overruns", 0));
         for (int i = -2; i <= LATENCY_QUANTILES; i++) {
                 const char *key = i == -2                  ? "min_us"

@@ -535,14 +535,12 @@ static void show_csv(json_object *answer)
                 printf(",%s", keys[i]);
         puts(",options");
         JSON_FOREACH(trace, json_get(answer, "traces")) {
-                g_auto(GStrv) parts = g_strsplit(json_text(trace, "trace"), "\"", -1);
-                g_autofree char *path = g_strjoinv("\"\"", parts);
-
                 JSON_FOREACH(row, json_get(trace, "governors")) {
                         g_autofree char *options = options_text(
                                 json_get(json_get(answer, "options"), json_text(row, "governor")));
 
-                        printf("\"%s\",%s,%" PRId64, path, json_text(row, "governor"),
+                        csv_field_print(json_text(trace, "trace"));
+                        printf(",%s,%" PRId64, json_text(row, "governor"),
                                json_int(trace, "periods", 0));
                         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
                                 json_object *value = json_get(row, keys[i]);

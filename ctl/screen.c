@@ -85,6 +85,24 @@ static char *text_clean(const char *text)
         return g_string_free(clean, FALSE);
 }
 
+void csv_field_print(const char *text)
+{
+        g_autofree char *clean = text_clean(text);
+        bool formula = *text && strchr("=+-@\t\r", *text);
+
+        if (!formula && !strpbrk(clean, ",\"")) {
+                fputs(clean, stdout);
+                return;
+        }
+        fputs(formula ? "\"'" : "\"", stdout);
+        for (const char *p = clean; *p; p++) {
+                if (*p == '"')
+                        putchar('"');
+                putchar(*p);
+        }
+        putchar('"');
+}
+
 char *text_fit(const Screen *screen, const char *text, int width)
 {
         char *clean = text_clean(text), *p = clean;

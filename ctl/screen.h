@@ -27,6 +27,10 @@ int text_columns(const char *text);
  * that was cut ends with an ellipsis. */
 char *text_fit(const Screen *screen, const char *text, int width);
 
+/* Prints a field of CSV (RFC 4180) without anything that a terminal might obey. A text that a
+ * spreadsheet would take for a formula begins with an apostrophe. */
+void csv_field_print(const char *text);
+
 /* Prints the text in a style, where there are any. */
 void screen_print(const Screen *screen, Style style, const char *text);
 

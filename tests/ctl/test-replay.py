@@ -111,6 +111,14 @@ class Answers(TestCase):
             alone = json.loads(self.ask("--table", TABLE, "--json", trace["trace"]))["traces"]
             self.assertEqual(alone, [trace])
 
+    def test_csv_of_a_hostile_name(self):
+        """A path reaches a terminal without what it obeys."""
+        path = os.path.join(self.directory, "\033[2J,\".csv.xz")
+        os.symlink(TRACES[0], path)
+        text = self.ask("--table", TABLE, "--csv", path)
+        self.assertNotIn("\033", text)
+        self.assertEqual({row["trace"] for row in csv.DictReader(io.StringIO(text))}, {path.replace("\033", "?")})
+
     def test_csv_and_table(self):
         rows = list(csv.DictReader(io.StringIO(self.ask("--table", TABLE, "--csv", *TRACES))))
         options = {row["governor"]: row["options"] for row in rows}
