@@ -378,7 +378,7 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
                 return r;
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
-        daemon->misconfigured = errors->len > 0;
+        daemon->misconfigured = r == -EINVAL && errors->len > 0;
         if (r < 0)
                 return r;
         return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
@@ -390,7 +390,7 @@ static int act_on(const Arguments *arguments, int *ret_status)
         g_autofree char *run = NULL;
         Daemon daemon = { 0 };
         ManagerSetup setup;
-        int r;
+        int r, restored;
 
         r = fill_setup(arguments, &setup);
         if (r < 0)
@@ -413,11 +413,11 @@ static int act_on(const Arguments *arguments, int *ret_status)
         bus_be_patient(daemon.bus);
         if (daemon.units)
                 units_be_patient(daemon.units);
-        manager_free(daemon.manager);
+        restored = manager_free(daemon.manager);
         bus_free(daemon.bus);
         units_free(daemon.units);
         sd_event_unref(daemon.event);
-        return r;
+        return r < 0 ? r : restored;
 }
 
 /* Every hold and every process that holds takes a descriptor; the usual 1024 are for programs that
@@ -433,6 +433,19 @@ static void allow_descriptors(void)
                 log_debug("Failed to raise the limit of file descriptors: %m");
 }
 
+/* Programs that a service starts inherit JOURNAL_STREAM, and may have another standard error. */
+static bool logs_to_journal(void)
+{
+        const char *stream = g_getenv("JOURNAL_STREAM");
+        g_autofree char *ours = NULL;
+        struct stat st;
+
+        if (!stream || fstat(STDERR_FILENO, &st) < 0)
+                return false;
+        ours = g_strdup_printf("%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+        return g_str_equal(stream, ours);
+}
+
 int main(int argc, char **argv)
 {
         Arguments arguments = { 0 };
@@ -441,7 +454,7 @@ int main(int argc, char **argv)
         allow_descriptors();
         signal(SIGPIPE, SIG_IGN); /* a log without reader is no reason to leave the machine changed
                                    */
-        if (g_getenv("JOURNAL_STREAM"))
+        if (logs_to_journal())
                 log_set_target("journal");
         r = arguments_parse(argc, argv, &arguments);
         if (r < 0)

@@ -16,7 +16,8 @@
 
 #include "base/file.h"
 
-void config_error_add(GPtrArray *errors, const char *file, int line, const char *format, ...)
+ConfigError *config_error_add(GPtrArray *errors, const char *file, int line, const char *format,
+                              ...)
 {
         ConfigError *error = g_new0(ConfigError, 1);
         va_list arguments;
@@ -27,6 +28,13 @@ void config_error_add(GPtrArray *errors, const char *file, int line, const char 
         error->message = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         g_ptr_array_add(errors, error);
+        return error;
+}
+
+/* What the system refuses to read. */
+static void add_unread(GPtrArray *errors, const char *shown, int error)
+{
+        config_error_add(errors, shown, 0, "cannot be read: %s", g_strerror(error))->error = -error;
 }
 
 void config_error_free(ConfigError *error)
@@ -127,8 +135,7 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
         if (fd < 0 && open_error == ENOENT && is_absent(paths->root, path))
                 return false;
         if (fd < 0 || fstat(fd, &st) < 0) {
-                config_error_add(errors, shown, 0, "cannot be read: %s",
-                                 g_strerror(fd < 0 ? open_error : errno));
+                add_unread(errors, shown, fd < 0 ? open_error : errno);
                 return true;
         }
         if (!check_type(&st, &found)) {
@@ -140,7 +147,7 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
                 config_error_add(errors, shown, 0,
                                  "found more than 1 MiB, expected a configuration");
         } else if (r < 0) {
-                config_error_add(errors, shown, 0, "cannot be read: %s", g_strerror(-r));
+                add_unread(errors, shown, -r);
         } else {
                 size_t length = text->len;
 
@@ -160,14 +167,15 @@ static void list_files(const ConfigPaths *paths, const char *path, GTree *names,
 
         if (!dir) {
                 if (open_error != ENOENT || !is_absent(paths->root, path))
-                        config_error_add(errors, display_path(paths, path), 0, "cannot be read: %s",
-                                         g_strerror(open_error));
+                        add_unread(errors, display_path(paths, path), open_error);
                 return;
         }
-        while ((entry = readdir(dir)))
+        while ((errno = 0, entry = readdir(dir)))
                 if (entry->d_name[0] != '.' && g_str_has_suffix(entry->d_name, ".conf"))
                         g_tree_insert(names, g_strdup(entry->d_name),
                                       g_build_filename(path, entry->d_name, NULL));
+        if (errno > 0)
+                add_unread(errors, display_path(paths, path), errno);
         closedir(dir);
 }
 

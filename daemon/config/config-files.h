@@ -27,8 +27,8 @@ char **config_files_list(const ConfigPaths *paths, const char *name, GPtrArray *
 /* The path, for messages, that an administrator's own file `name` has or would have; interned. */
 const char *config_admin_path(const ConfigPaths *paths, const char *name);
 
-/* Appends an error; `file` is interned. */
-void config_error_add(GPtrArray *errors, const char *file, int line, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
+/* Appends an error, and returns it; `file` is interned. */
+ConfigError *config_error_add(GPtrArray *errors, const char *file, int line, const char *format,
+                              ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -273,7 +273,8 @@ static void load_policies(Config *config, const ConfigPaths *paths, bool suspect
                         g_free(error);
                         error = unknown_policy(paths->policy_dir, name);
                 }
-                config_error_add(errors, source.file, source.line, "Policies: %s", error);
+                config_error_add(errors, source.file, source.line, "Policies: %s", error)->error =
+                        r;
                 wrong = true;
         }
         if (wrong)
@@ -311,6 +312,19 @@ static void load_power_table(Config *config, const ConfigPaths *paths, GPtrArray
         config_error_add(errors, source.file, source.line,
                          "PowerTable: found \"%s\", expected the name of a table in power/: %s%s",
                          clean, *list ? list : "there is none", hint);
+}
+
+/* What config_load() returns for the errors from number `first` on. An error of the system may have
+ * caused the others. */
+static int errors_sum(const GPtrArray *errors, guint first)
+{
+        static const int passing[] = { -EMFILE, -ENFILE, -ENOMEM, -EIO, -EINTR, -EAGAIN };
+
+        for (guint i = first; i < errors->len; i++)
+                for (size_t k = 0; k < G_N_ELEMENTS(passing); k++)
+                        if (((const ConfigError *)errors->pdata[i])->error == passing[k])
+                                return passing[k];
+        return errors->len > first ? -EINVAL : 0;
 }
 
 /* The sections about single CPUs. */
@@ -353,8 +367,9 @@ int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config
         load_policies(config, paths, errors->len > errors_before, errors);
         profiles_load(config, paths, errors);
         apps_load(config, paths, errors);
-        if (errors->len > errors_before)
-                return -EINVAL;
+        r = errors_sum(errors, errors_before);
+        if (r < 0)
+                return r;
         *ret_config = g_steal_pointer(&config);
         return 0;
 }

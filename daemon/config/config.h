@@ -79,6 +79,7 @@ typedef struct Config {
 typedef struct ConfigError {
         const char *file; /* as Source.file */
         int line;         /* 0: the file as a whole */
+        int error;        /* negative errno with which the system refused the file; 0: it did not */
         char *message;
 } ConfigError;
 
@@ -97,10 +98,10 @@ typedef struct ConfigPaths {
 } ConfigPaths;
 
 /* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the
- * order of files and lines; if there is any, -EINVAL and no configuration. What is wrong is an
- * error and never a warning; only what may be right on another machine is one, see
- * config_find_absent().
- */
+ * order of files and lines; if there is any, no configuration: -EINVAL, or the error of the system,
+ * such as -EMFILE, that kept a file from being read and may be gone at the next try. What is wrong
+ * is an error and never a warning; only what may be right on another machine is one, see
+ * config_find_absent(). */
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
 void config_free(Config *config);
 

@@ -36,6 +36,7 @@ typedef struct Reader {
         GPtrArray *errors;
         GHashTable *targets; /* policy's name -> Target, of those that were requested */
         GHashTable *wrong;   /* IDs of options with a value that was not understood */
+        int error;           /* with which the last policy could not be loaded */
         Target profile;      /* section [Profile]; `scratch` is the profile's own options */
 } Reader;
 
@@ -60,7 +61,7 @@ static char *unknown_section(const Reader *reader, const char *heading)
                                *known ? known : "it has none (see --policy-dir)", hint);
 }
 
-static Target *target_new(const Reader *reader, const char *heading)
+static Target *target_new(Reader *reader, const char *heading)
 {
         const Section *section = config_section(reader->config, heading);
         const IdledPolicy *policy = section ? section->policy : NULL;
@@ -72,7 +73,7 @@ static Target *target_new(const Reader *reader, const char *heading)
                 r = policy_load(reader->paths->policy_dir, heading, &policy, &error);
         if (r == -ENOENT || r == -EINVAL)
                 target->problem = unknown_section(reader, heading);
-        else if (r < 0)
+        else if ((reader->error = r) < 0)
                 target->problem = g_strdup_printf("found section [%s], but %s", heading, error);
         else if (settings_new(policy->settings, policy->options_size, &target->scratch,
                               &target->problem) == 0)
@@ -162,7 +163,8 @@ static void read_file(Reader *reader, Profile *profile, const ConfigFile *file)
 
                 if (line->problem)
                         config_error_add(reader->errors, file->path, line->number, "%s",
-                                         line->problem);
+                                         line->problem)
+                                ->error = reader->error;
                 else
                         read_line(reader, profile, file, line);
         }

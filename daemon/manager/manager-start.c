@@ -171,10 +171,12 @@ int manager_start(Manager *manager)
         return r;
 }
 
-void manager_free(Manager *manager)
+int manager_free(Manager *manager)
 {
+        int r = 0;
+
         if (!manager)
-                return;
+                return 0;
         manager->on_change = NULL;
         if (manager->config)
                 manager_keep_evaluations(manager);
@@ -184,7 +186,7 @@ void manager_free(Manager *manager)
         holds_free(manager->holds);
         manager_unlisten(manager);
         if (manager->knobs)
-                knobs_restore(manager->knobs, manager_report_restored, NULL);
+                r = knobs_restore(manager->knobs, manager_report_restored, NULL);
         manager_drop_config(manager);
         active_profile_done(&manager->profile);
         manager_windows_done(manager);
@@ -207,4 +209,5 @@ void manager_free(Manager *manager)
         tick_timer_free(manager->timer);
         sd_event_unref(manager->event);
         g_free(manager);
+        return r;
 }

@@ -64,7 +64,8 @@ typedef void (*ManagerListener)(Manager *manager, unsigned changes, void *userda
 void manager_set_listener(Manager *manager, ManagerListener listener, void *userdata);
 
 /* A manager with its configuration, sensors, policies and actuators. Nothing of the machine is
- * changed. On failure the errors of the configuration are in `errors` (of ConfigError). */
+ * changed. On failure the errors of the configuration are in `errors` (of ConfigError), as by
+ * config_load(). */
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager);
 
@@ -77,8 +78,8 @@ int manager_start(Manager *manager);
  * that are not known. */
 int manager_recover(Knobs *knobs, const char *run_path);
 
-/* Restores everything, and frees. */
-void manager_free(Manager *manager);
+/* Restores everything, and frees. Returns the first error that left something changed. */
+int manager_free(Manager *manager);
 
 /* Reads, decides, acts, and sets the timer for the next time. */
 void manager_tick(Manager *manager);

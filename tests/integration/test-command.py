@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import unittest
 
 from idledtest import TIMEOUT, TestCase, main, needs_root
 
@@ -116,6 +117,20 @@ class Check(Agreement):
         os.close(theirs)
         return os.read(ours, 4096).decode()
 
+    def test_priorities_are_for_the_journal(self):
+        """A program that a service starts inherits the variable, but not always standard error."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
+        for same in True, False:
+            with open(os.path.join(self.directory, 'log'), 'w+', encoding='utf-8') as file:
+                st = os.fstat(file.fileno())
+                stream = '%d:%d' % (st.st_dev, st.st_ino + (not same))
+                subprocess.run([os.environ['IDLED'], *self.arguments(), '--check'], stderr=file, timeout=TIMEOUT,
+                               check=False, env=dict(os.environ, JOURNAL_STREAM=stream))
+                file.seek(0)
+                text = file.read()
+            self.assertIn('nonsuch', text)
+            self.assertEqual(text.startswith('<3>'), same, text)
+
     def test_colours(self):
         self.assertIn('\x1b[31m', self.errors_on_a_terminal(TERM='xterm'))
         self.assertIn('\x1b[31m', self.errors_on_a_terminal(TERM='xterm', NO_COLOR=''))
@@ -143,6 +158,35 @@ class Check(Agreement):
         status, _, err = self.idled('--no-bus')
         self.assertEqual(status, os.EX_CONFIG)
         self.assertRegex(err, r'idled\.conf:2: .*nonsuch')
+
+    def test_not_started_for_lack_of_descriptors(self):
+        """However many there are: a restart may find more, so the status is another one."""
+        statuses = []
+        while not statuses or statuses[-1]:
+            limit = ['prlimit', '--nofile=%d' % (4 + len(statuses))]
+            statuses.append(self.idled('--once', '--dry-run', before=limit)[0])
+            self.assertLess(len(statuses), 100)
+        self.assertGreater(len(statuses), 4)
+        self.assertEqual(set(statuses), {0, 1}, statuses)
+
+    @unittest.skipUnless(shutil.which('strace'), 'needs strace')
+    def test_not_started_by_errors_of_the_system(self):
+        """They are no errors of the configuration, wherever they happen. An access that is refused is one."""
+        plain = self.idled('--once', '--dry-run')[0]
+        self.assertEqual(plain, 0)
+        for file in 'idled.conf', 'profiles', 'apps':
+            path = os.path.join(self.config, file)
+            if not os.path.exists(path):
+                os.mkdir(path)
+            for call, error, expected in (('openat', 'EMFILE', 1), ('openat', 'ENFILE', 1), ('openat', 'EIO', 1),
+                                          ('openat', 'ENOMEM', 1), ('openat', 'EACCES', os.EX_CONFIG),
+                                          ('getdents64' if os.path.isdir(path) else 'read', 'EIO', 1)):
+                with self.subTest(file, call=call, error=error):
+                    strace = ['strace', '-o', '/dev/null', '-P', path, '-P', 'etc/idled/' + file, '-e', 'trace=' + call,
+                              '-e', 'inject=%s:error=%s' % (call, error)]
+                    status, _, err = self.idled('--once', '--dry-run', before=strace)
+                    self.assertEqual(status, expected, err)
+                    self.assertIn('cannot be read', err)
 
     def test_wrong_usage(self):
         for words in ['--nonsense'], ['extra'], ['--log-level', 'loud'], ['--check', '--once']:
@@ -385,6 +429,45 @@ class Once(Command):
         before = self.tree()
         self.assertEqual(self.idled('--once')[0], os.EX_CONFIG)
         self.assertEqual(self.tree(), before)
+
+
+@unittest.skipUnless(shutil.which('strace'), 'needs strace')
+class NotRestored(Command):
+    """idled is refused writes of knobs from one on, when it restores at the latest."""
+
+    CONFIG = '[Daemon]\nPolicies=cpufreq\n'
+
+    def test_status(self):
+        """It is 1 if and only if something stays changed or was not changed; --restore then restores it."""
+        self.write_config('policies/cpufreq.conf', '[Policy]\nMaxFrequency=2GHz\n')
+        found = self.cpu_values()
+        trace = os.path.join(self.directory, 'trace')
+        self.assertEqual(self.idled('--once', before=['strace', '-o', trace, '-e', 'trace=pwrite64'])[0], 0)
+        with open(trace, encoding='ascii') as file:
+            writes = file.read().count('pwrite64(')
+        self.assertGreaterEqual(writes, 16)
+        for first in range(1, writes + 1):
+            refuse = ['strace', '-o', '/dev/null', '-e', 'trace=pwrite64',
+                      '-e', 'inject=pwrite64:error=EIO:when=%d+' % first]
+            with self.subTest(first=first):
+                self.assertEqual(self.idled('--once', before=refuse)[0], 1)
+                self.assertEqual(self.cpu_values() != found, first > 1)
+                self.assertEqual(self.idled('--restore')[0], 0)
+                self.assertEqual(self.cpu_values(), found)
+
+    def test_status_of_the_service(self):
+        self.write_config('policies/cpufreq.conf', '[Policy]\nMaxFrequency=2GHz\n')
+        found = self.cpu_values()
+        daemon = self.start(bus=False)
+        self.assertNotEqual(self.cpu_values(), found)
+        strace = subprocess.Popen(['strace', '-p', str(daemon.process.pid), '-e', 'inject=pwrite64:error=EIO'],
+                                  stderr=subprocess.PIPE)
+        strace.stderr.readline()  # it has attached itself
+        daemon.send(signal.SIGTERM)
+        strace.communicate()
+        self.assertEqual(daemon.wait_exit(), 1)
+        self.assertEqual(self.idled('--restore')[0], 0)
+        self.assertEqual(self.cpu_values(), found)
 
 
 class Restore(Command):
