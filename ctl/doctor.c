@@ -744,6 +744,11 @@ static void check_daemon(Doctor *doctor)
                                     json_text(manager, "ParkBackend")),
                     "tasks may run on every CPU, whatever a policy requests",
                     "provide what one of these lacks; Backend= of [Park] chooses among them");
+        if (facts_missing(manager, "process events"))
+                add(doctor, true, "idled", g_strdup("idled receives no events of processes"),
+                    "application rules apply only to processes that run when idled reads the rules",
+                    "before Linux 6.6, add fork-events.conf to idled.service (idled(8), "
+                    "HARDENING)");
         JSON_FOREACH(row, json_get(manager, "Degraded"))
                 add(doctor, true, "idled",
                     g_strdup_printf("%s %s is not as idled requests: %s", json_element_text(row, 0),

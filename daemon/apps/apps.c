@@ -399,8 +399,11 @@ static void listen_to_events(Apps *apps)
                 process_events_close(fd);
         apps->error = r;
         log_info("Process events are not available (%s): application rules apply only to processes "
-                 "that run when the rules are read",
-                 g_strerror(-r));
+                 "that run when the rules are read%s",
+                 g_strerror(-r),
+                 r == -EPERM
+                         ? "; before Linux 6.6, fork-events.conf permits them (idled(8), HARDENING)"
+                         : "");
 }
 
 Apps *apps_new(sd_event *event, int root, Holds *holds, GPtrArray *rules)

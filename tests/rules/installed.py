@@ -75,8 +75,10 @@ EXPECTED = """
     {datadir}/doc/idled/ansible/site.yml
     {datadir}/doc/idled/idled-grafana.json
     {datadir}/doc/idled/idled.rules.yml
+    {datadir}/doc/idled/fork-events.conf
     {datadir}/doc/idled/no-app-rules.conf
     {datadir}/doc/idled/no-ledger.conf
+    {datadir}/doc/idled/no-terminals.conf
     {datadir}/doc/idled/power-profiles.conf
     {datadir}/doc/idled/quiet.conf
     {datadir}/polkit-1/actions/org.idled1.policy
@@ -150,7 +152,9 @@ def check_unit(dest, places):
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
 METRICS_EXPOSURE = 1.2
-EXPOSURE = {(): 2.5, ("no-app-rules",): 1.5, ("no-app-rules", "no-ledger"): 1.4, ("quiet",): 2.7}
+OPTIONAL = ("no-app-rules", "no-ledger", "no-terminals")
+EXPOSURE = {(): 2.3, OPTIONAL[:1]: 1.5, OPTIONAL[1:2]: 2.2, OPTIONAL[2:]: 2.1, OPTIONAL: 1.2,
+            ("fork-events",): 2.5, ("quiet",): 2.5}
 
 
 def exposure_of(directory, text, dropins):

@@ -125,12 +125,19 @@ class GuestTest(unittest.TestCase):
 
 
 class IdledTest(GuestTest):
-    """A test of idled as installed."""
+    """A test of idled as installed, with these drop-ins of those in its documentation."""
+
+    dropins = ()
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         install(cls.guest)
+        if cls.dropins:
+            place = "/etc/systemd/system/idled.service.d"
+            files = " ".join(f"$(find /usr -path '*/doc/idled/{name}.conf')" for name in cls.dropins)
+            cls.guest.run(f"mkdir {place}; cp {files} {place}; systemctl daemon-reload")
+            cls.addClassCleanup(cls.guest.run, f"rm -r {place}; systemctl daemon-reload")
 
     def tearDown(self):
         self.guest.run("systemctl stop idled; systemctl reset-failed idled; rm -rf /etc/idled",

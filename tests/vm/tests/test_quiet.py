@@ -47,6 +47,8 @@ print(int(answer.split(b"BANNED ")[1].split()[0].replace(b",", b""), 16))
 
 
 class QuietTest(lab.IdledTest):
+    dropins = ("quiet",)
+
     @classmethod
     def setUpClass(cls):
         if lab.settings.icount is None:
@@ -54,11 +56,6 @@ class QuietTest(lab.IdledTest):
         super().setUpClass()
         number = cls.guest.read("grep -lx virtio.-requests /sys/kernel/irq/*/actions").split("/")[4]
         cls.affinity = f"/proc/irq/{number}/smp_affinity_list"
-
-        cls.guest.run("mkdir -p /etc/systemd/system/idled.service.d; "
-                      "cp /usr/share/doc/idled/quiet.conf /etc/systemd/system/idled.service.d; "
-                      "systemctl daemon-reload")
-        cls.addClassCleanup(cls.guest.run, "rm -r /etc/systemd/system/idled.service.d; systemctl daemon-reload")
 
     def setUp(self):
         self.put(self.affinity, PARKED)  # as an administrator or a driver may have set it

@@ -11,6 +11,7 @@ LATENCY = "[Ask]\nLatency=80us\nLinger=0\n"  # C3 takes 70, C6 150
 
 
 class Rules(lab.IdledTest, KernelTest):
+    dropins = ("fork-events",)
     policies = "latency userspace"
 
     def setUp(self):

@@ -65,24 +65,6 @@ class Service(lab.IdledTest):
         self.assertEqual((entries[0]["IDLED_OPTION"], entries[0]["IDLED_SOURCE"],
                           entries[0]["PRIORITY"]), ("IdleMask", "set over D-Bus", "6"))
 
-    def test_hardened(self):
-        """With both drop-ins that remove privileges, idled parks and serves holds."""
-        place = "/run/systemd/system/idled.service.d"
-        self.addCleanup(self.guest.run, f"systemctl stop idled; rm -r {place}; systemctl daemon-reload")
-        self.guest.run(f"mkdir -p {place}; cp $(find /usr -path '*/doc/idled/no-*.conf') {place}; "
-                       f"systemctl daemon-reload")
-        self.assertEqual(self.guest.read(f"ls {place}"), "no-app-rules.conf\nno-ledger.conf")
-        self.configure("[Daemon]\nPolicies=latency userspace\n")
-        self.start()
-        self.guest.run("idlectl set userspace IdleMask=2-3")
-        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
-        self.guest.run("idlectl run --cores 2 true")
-        self.guest.run(f"echo 0 >{CPU}/cpu3/online")
-        self.wait_for("CPU 3 gone", lambda: self.string("Online") == "0-2")
-        self.guest.run(f"echo 1 >{CPU}/cpu3/online")
-        self.wait_for("CPU 3 back", lambda: self.string("Online") == "0-3")
-        self.assertEqual(json.loads(self.guest.read("idlectl verify --json"))["problems"], [])
-
     def test_doctor_and_other_daemons(self):
         """A unit that leaves no process counts as running until it is stopped."""
         self.addCleanup(self.guest.run, "systemctl stop tlp; rm /run/systemd/system/tlp.service; "
@@ -199,7 +181,7 @@ class Service(lab.IdledTest):
     def test_security(self):
         text = self.guest.read("systemd-analyze security --no-pager idled | tail -n 1")
         exposure = float(text.split(": ")[1].split()[0])
-        self.assertLessEqual(exposure, 2.5)  # bpf(2) of the sleep ledger: 0.1; terminals of users: 0.2
+        self.assertLessEqual(exposure, 2.3)
 
     def test_unit_file_is_valid(self):
         result = self.guest.run("systemd-analyze verify --man=no /lib/systemd/system/idled.service")
@@ -231,6 +213,38 @@ class Service(lab.IdledTest):
                 self.assertRegex(result.errors,
                                  "(?i)access denied|authentication required|not allowed")
         self.assertEqual(changeable(), before)
+
+
+class Hardened(lab.IdledTest):
+    dropins = ("no-app-rules", "no-ledger", "no-terminals")
+
+    def test_hardened(self):
+        """With all drop-ins that remove privileges, idled parks and serves holds, also for all CPUs."""
+        self.configure("[Daemon]\nPolicies=latency userspace\n[Park]\nTerminalWindow=0\n")
+        self.start()
+        self.guest.run("idlectl set userspace IdleMask=2-3")
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.guest.run("idlectl run --cores 2 true")
+        self.guest.run("idlectl run --latency 50us --global true")
+        self.guest.run(f"echo 0 >{CPU}/cpu3/online")
+        self.wait_for("CPU 3 gone", lambda: self.string("Online") == "0-2")
+        self.guest.run(f"echo 1 >{CPU}/cpu3/online")
+        self.wait_for("CPU 3 back", lambda: self.string("Online") == "0-3")
+        self.assertEqual(json.loads(self.guest.read("idlectl verify --json"))["problems"], [])
+        status = self.guest.read("cat /proc/$(systemctl show -P MainPID idled)/status")
+        self.assertIn("CapBnd:\t0000000001200000", status)  # CAP_SYS_ADMIN, CAP_SYS_RESOURCE
+
+    def test_own_files(self):
+        """Only root reads them."""
+        self.configure(ONLY_USERSPACE)
+        self.start()
+        self.addCleanup(self.guest.run, "rm -f /var/lib/idled/profile")
+        self.guest.run("idlectl profile power-saver; idlectl set userspace IdleMask=2-3")
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        files = "find /run/idled /var/lib/idled -type f"
+        self.assertIn("/var/lib/idled/profile", self.guest.read(files))
+        self.assertIn("/run/idled/undo", self.guest.read(files))
+        self.assertEqual(self.guest.read(f"{files} -perm /077"), "")
 
 
 class Polkit(lab.IdledTest):

@@ -59,6 +59,7 @@ echo $((count - before))
 
 
 class Wakeups(lab.IdledTest):
+    dropins = ("fork-events",)
     long = True
 
     @classmethod
