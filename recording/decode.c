@@ -271,7 +271,8 @@ static bool take_table(Decoder *decoder, Bytes *bytes, uint64_t *unknown)
 int decoder_run(Decoder *decoder, const GByteArray *contents, RecordedFrame *ret_frame,
                 uint64_t *unknown)
 {
-        Bytes bytes = { contents->data, contents->data + contents->len };
+        const uint8_t *data = contents->data ?: (const uint8_t *)""; /* NULL if it is empty */
+        Bytes bytes = { data, data + contents->len };
         uint64_t n_tables, left_out = 0;
 
         g_string_chunk_clear(decoder->strings);

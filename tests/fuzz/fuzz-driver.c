@@ -16,6 +16,7 @@
 
 static GPtrArray *corpus; /* of GByteArray */
 static volatile int running;
+static guint n_run, n_expected; /* inputs that the target has returned from */
 
 /* Only what may be called in a signal handler. */
 static void say_which(int signal_number)
@@ -28,6 +29,15 @@ static void say_which(int signal_number)
                 _exit(2);
         signal(signal_number, SIG_DFL);
         raise(signal_number);
+}
+
+/* At exit, also if a target calls it: one that runs no input, or not all of them, tests nothing. */
+static void check_run(void)
+{
+        if (n_run == n_expected)
+                return;
+        fprintf(stderr, "%u of %u inputs were run\n", n_run, n_expected);
+        _exit(EXIT_FAILURE);
 }
 
 static int compare_names(gconstpointer a, gconstpointer b)
@@ -64,11 +74,12 @@ static guint below(GRand *rand, guint limit)
 static void insert_part(GRand *rand, GByteArray *input, guint at, const GByteArray *from)
 {
         guint start = below(rand, from->len), length = below(rand, from->len - start + 1);
-        g_autofree guint8 *part = g_memdup2(from->data + start, length);
+        g_autofree guint8 *part = NULL;
         guint rest = input->len - at;
 
-        if (length == 0)
+        if (length == 0) /* of an empty file the data is NULL, to which nothing may be added */
                 return;
+        part = g_memdup2(from->data + start, length);
         g_byte_array_set_size(input, input->len + length);
         memmove(input->data + at + length, input->data + at, rest);
         memcpy(input->data + at, part, length);
@@ -129,10 +140,12 @@ static void run(const GByteArray *input)
         g_autofree guint8 *data = g_memdup2(input->data, input->len);
 
         LLVMFuzzerTestOneInput(data ? data : (const guint8 *)"", input->len);
+        n_run++;
 }
 
 static void run_all(void)
 {
+        n_expected = corpus->len + MUTATIONS;
         for (guint i = 0; i < corpus->len; i++)
                 run(g_ptr_array_index(corpus, i));
         for (running = 1; running <= MUTATIONS; running++) {
@@ -145,12 +158,16 @@ static void run_all(void)
 
 int main(int argc, char **argv)
 {
+        static const int fatal[] = { SIGABRT, SIGSEGV, SIGILL, SIGTRAP };
+
         if (argc < 2 || argc > 4) {
                 fprintf(stderr, "usage: %s CORPUS [N [-]]\n", argv[0]);
                 return EXIT_FAILURE;
         }
-        signal(SIGABRT, say_which);
-        signal(SIGSEGV, say_which);
+        for (size_t i = 0; i < G_N_ELEMENTS(fatal); i++)
+                signal(fatal[i], say_which);
+        atexit(check_run);
+        n_expected = argc < 4;
         corpus = g_ptr_array_new_with_free_func((GDestroyNotify)g_byte_array_unref);
         read_corpus(argv[1]);
         if (argc == 2) {
