@@ -115,11 +115,9 @@ static int take_csv(Ctl *ctl, const char *text)
 
 static int take_plot(Ctl *ctl, const char *text)
 {
-        if (!g_str_has_suffix(text, ".html") && !g_str_has_suffix(text, ".svg"))
-                return complain_usage(NULL,
-                                      "--plot: found \"%s\", expected a name that ends in .html "
-                                      "or .svg",
-                                      text);
+        if (!g_str_has_suffix(text, ".html"))
+                return complain_usage(
+                        NULL, "--plot: found \"%s\", expected a name that ends in .html", text);
         asked.plot = text;
         return EXIT_FINE;
 }
@@ -140,7 +138,7 @@ const VerbOption latency_options[] = {
         { "sweep", "WHAT", "under several settings; may be repeated", take_sweep },
         { "power", "NAME", "the power table where there is no RAPL", options_take_power },
         { "csv", NULL, "print comma-separated values", take_csv },
-        { "plot", "FILE", "draw an HTML page or an SVG, by its name", take_plot },
+        { "plot", "FILE", "write a page with plots, FILE.html", take_plot },
         { 0 },
 };
 

@@ -31,7 +31,7 @@ void latency_print_csv(json_object *answer);
 /* Checks before anything is measured that the file can be written. EXIT_FAILED after a message. */
 int latency_plot_check(const char *path);
 
-/* Draws the answer into a file, an HTML page or an SVG by its name. EXIT_FAILED after a message. */
+/* Writes the answer as a page with plots. EXIT_FAILED after a message. */
 int latency_plot(json_object *answer, const char *path);
 
 #endif

@@ -10,26 +10,29 @@
 
 #include <math.h>
 
-typedef struct Point {
-        double begin, end;
-        size_t samples;
-        bool gap; /* before it */
-} Point;
-
 typedef struct Cell {
         double least, greatest, sum, seconds; /* sum: of values times seconds */
 } Cell;
 
+typedef struct Point {
+        double begin, end;
+        size_t samples;
+        bool gap;      /* before it */
+        GArray *cells; /* of Cell, by column; shorter: nothing behind */
+} Point;
+
 struct Reduced {
         size_t most, stride, samples, gaps;
-        double seconds; /* length of the last sample */
-        GArray *points;
-        GPtrArray *columns; /* of GArray of Cell; shorter than `points`: nothing behind */
+        double seconds;    /* length of the last sample */
+        GPtrArray *points; /* of Point */
 };
 
-static void column_free(gpointer column)
+static void point_free(gpointer data)
 {
-        g_array_unref(column);
+        Point *point = data;
+
+        g_array_unref(point->cells);
+        g_free(point);
 }
 
 Reduced *reduced_new(size_t most)
@@ -38,16 +41,27 @@ Reduced *reduced_new(size_t most)
 
         reduced->most = most;
         reduced->stride = 1;
-        reduced->points = g_array_new(FALSE, FALSE, sizeof(Point));
-        reduced->columns = g_ptr_array_new_with_free_func(column_free);
+        reduced->points = g_ptr_array_new_with_free_func(point_free);
         return reduced;
 }
 
 void reduced_free(Reduced *reduced)
 {
-        g_array_unref(reduced->points);
-        g_ptr_array_unref(reduced->columns);
+        g_ptr_array_unref(reduced->points);
         g_free(reduced);
+}
+
+static Point *last_point(const Reduced *reduced)
+{
+        return reduced->points->len ? reduced->points->pdata[reduced->points->len - 1] : NULL;
+}
+
+/* The point's cell of this column, which is added if it is not there. */
+static Cell *cell_of(Point *point, size_t column)
+{
+        if (point->cells->len <= column)
+                g_array_set_size(point->cells, (guint)column + 1);
+        return &g_array_index(point->cells, Cell, column);
 }
 
 static void cell_unite(Cell *into, const Cell *from)
@@ -64,55 +78,37 @@ static void cell_unite(Cell *into, const Cell *from)
         into->seconds += from->seconds;
 }
 
-/* Moves the cells of point `from` to point `to`, which is not behind it; `add`: to what is there.
- */
-static void move_cells(Reduced *reduced, guint from, guint to, bool add)
-{
-        for (guint c = 0; c < reduced->columns->len; c++) {
-                GArray *cells = reduced->columns->pdata[c];
-                Cell cell = { 0 };
-
-                if (to >= cells->len)
-                        continue;
-                if (from < cells->len)
-                        cell = g_array_index(cells, Cell, from);
-                if (add)
-                        cell_unite(&g_array_index(cells, Cell, to), &cell);
-                else
-                        g_array_index(cells, Cell, to) = cell;
-        }
-}
-
 /* Unites neighbours; with `all` also those with a gap in between. */
 static void unite(Reduced *reduced, bool all)
 {
-        Point *points = (Point *)(void *)reduced->points->data;
-        guint n = reduced->points->len, to = 0;
+        GPtrArray *points = g_ptr_array_new_with_free_func(point_free);
+        Point *before = NULL; /* that may still take a neighbour */
 
-        for (guint from = 0; from < n; from++, to++) {
-                points[to] = points[from];
-                move_cells(reduced, from, to, false);
-                if (from + 1 == n || (points[from + 1].gap && !all))
+        for (guint i = 0; i < reduced->points->len; i++) {
+                Point *point = reduced->points->pdata[i];
+
+                if (!before || (point->gap && !all)) {
+                        g_ptr_array_add(points, point);
+                        before = point;
                         continue;
-                from++;
-                points[to].end = points[from].end;
-                points[to].samples += points[from].samples;
-                move_cells(reduced, from, to, true);
+                }
+                before->end = point->end;
+                before->samples += point->samples;
+                for (guint c = 0; c < point->cells->len; c++)
+                        cell_unite(cell_of(before, c), &g_array_index(point->cells, Cell, c));
+                point_free(point);
+                before = NULL;
         }
-        g_array_set_size(reduced->points, to);
-        for (guint c = 0; c < reduced->columns->len; c++) {
-                GArray *cells = reduced->columns->pdata[c];
-
-                g_array_set_size(cells, MIN(cells->len, to));
-        }
+        g_ptr_array_set_free_func(reduced->points, NULL);
+        g_ptr_array_unref(reduced->points);
+        reduced->points = points;
         reduced->stride *= 2;
 }
 
 /* True if the sample belongs to the last point. */
 static bool extend(Reduced *reduced, double end)
 {
-        GArray *points = reduced->points;
-        Point *last = points->len ? &g_array_index(points, Point, points->len - 1) : NULL;
+        Point *last = last_point(reduced);
 
         if (!last || last->samples >= reduced->stride)
                 return false;
@@ -123,8 +119,8 @@ static bool extend(Reduced *reduced, double end)
 
 void reduced_sample(Reduced *reduced, double begin, double end)
 {
-        GArray *points = reduced->points;
-        double before = points->len ? g_array_index(points, Point, points->len - 1).end : begin;
+        Point *last = last_point(reduced), *point;
+        double before = last ? last->end : begin;
         bool gap = begin - before > (end - begin) / 2;
 
         reduced->samples++;
@@ -132,31 +128,26 @@ void reduced_sample(Reduced *reduced, double begin, double end)
         reduced->seconds = end - begin;
         if (!gap && extend(reduced, end))
                 return;
-        if (points->len >= 2 * reduced->most) {
+        if (reduced->points->len >= 2 * reduced->most) {
                 unite(reduced, false);
-                if (points->len > reduced->most + reduced->most / 2)
+                if (reduced->points->len > reduced->most + reduced->most / 2)
                         unite(reduced, true);
                 if (!gap && extend(reduced, end))
                         return;
         }
-        begin = gap ? begin : before;
-        g_array_append_val(points, ((Point){ begin, end, 1, gap }));
+        point = g_new(Point, 1);
+        *point = (Point){ gap ? begin : before, end, 1, gap,
+                          g_array_new(FALSE, TRUE, sizeof(Cell)) };
+        g_ptr_array_add(reduced->points, point);
 }
 
 void reduced_put(Reduced *reduced, size_t column, double value)
 {
-        guint at = reduced->points->len - 1;
-        GArray *cells;
+        double seconds = reduced->seconds;
 
-        if (!isfinite(value))
-                return;
-        while (reduced->columns->len <= column)
-                g_ptr_array_add(reduced->columns, g_array_new(FALSE, TRUE, sizeof(Cell)));
-        cells = reduced->columns->pdata[column];
-        if (cells->len <= at)
-                g_array_set_size(cells, at + 1);
-        cell_unite(&g_array_index(cells, Cell, at),
-                   &(Cell){ value, value, value * reduced->seconds, reduced->seconds });
+        if (isfinite(value))
+                cell_unite(cell_of(last_point(reduced), column),
+                           &(Cell){ value, value, value * seconds, seconds });
 }
 
 size_t reduced_gaps(const Reduced *reduced)
@@ -174,85 +165,62 @@ size_t reduced_united(const Reduced *reduced)
         size_t most = 0;
 
         for (guint i = 0; i < reduced->points->len; i++)
-                most = MAX(most, g_array_index(reduced->points, Point, i).samples);
+                most = MAX(most, ((Point *)reduced->points->pdata[i])->samples);
         return most;
 }
 
-/* With a point for each gap and one at the end. */
-static size_t count(const Reduced *reduced)
+size_t reduced_points(const Reduced *reduced)
 {
         size_t n = reduced->points->len + (reduced->points->len > 0);
 
         for (guint i = 0; i < reduced->points->len; i++)
-                n += g_array_index(reduced->points, Point, i).gap;
+                n += ((Point *)reduced->points->pdata[i])->gap;
         return n;
 }
 
-double *reduced_times(const Reduced *reduced, size_t *ret_n)
+json_object *reduced_times(const Reduced *reduced, double offset)
 {
-        double *times = g_new(double, MAX(count(reduced), 1));
+        json_object *times = json_object_new_array();
         const Point *before = NULL;
-        size_t n = 0;
 
         for (guint i = 0; i < reduced->points->len; i++) {
-                const Point *point = &g_array_index(reduced->points, Point, i);
+                const Point *point = reduced->points->pdata[i];
 
                 if (point->gap)
-                        times[n++] = before->end;
-                times[n++] = point->begin;
+                        json_object_array_add(times, json_real(before->end + offset, 3));
+                json_object_array_add(times, json_real(point->begin + offset, 3));
                 before = point;
         }
         if (before)
-                times[n++] = before->end;
-        *ret_n = n;
+                json_object_array_add(times, json_real(before->end + offset, 3));
         return times;
 }
 
-static double least(const Cell *cell)
+static json_object *value_of(const Point *point, size_t column, ReducedValue value)
 {
-        return cell->least;
+        const Cell *cell = column < point->cells->len ? &g_array_index(point->cells, Cell, column)
+                                                      : NULL;
+
+        if (!cell || cell->seconds == 0)
+                return NULL;
+        return json_plain(value == REDUCED_LEAST  ? cell->least
+                          : value == REDUCED_MEAN ? cell->sum / cell->seconds
+                                                  : cell->greatest);
 }
 
-static double mean(const Cell *cell)
+json_object *reduced_values(const Reduced *reduced, size_t column, ReducedValue value)
 {
-        return cell->sum / cell->seconds;
-}
-
-static double greatest(const Cell *cell)
-{
-        return cell->greatest;
-}
-
-static double *column_of(const Reduced *reduced, size_t column, double (*get)(const Cell *cell))
-{
-        double *values = g_new(double, MAX(count(reduced), 1));
-        const GArray *cells = column < reduced->columns->len ? reduced->columns->pdata[column]
-                                                             : NULL;
-        size_t n = 0;
+        json_object *values = json_object_new_array();
+        const Point *last = last_point(reduced);
 
         for (guint i = 0; i < reduced->points->len; i++) {
-                const Cell *cell = cells && i < cells->len ? &g_array_index(cells, Cell, i) : NULL;
+                const Point *point = reduced->points->pdata[i];
 
-                if (g_array_index(reduced->points, Point, i).gap)
-                        values[n++] = NAN;
-                values[n++] = cell && cell->seconds > 0 ? get(cell) : NAN;
+                if (point->gap)
+                        json_object_array_add(values, NULL);
+                json_object_array_add(values, value_of(point, column, value));
         }
-        if (n > 0)
-                values[n] = values[n - 1];
+        if (last)
+                json_object_array_add(values, value_of(last, column, value));
         return values;
-}
-
-double *reduced_least(const Reduced *reduced, size_t column)
-{
-        return column_of(reduced, column, least);
-}
-
-double *reduced_means(const Reduced *reduced, size_t column)
-{
-        return column_of(reduced, column, mean);
-}
-
-double *reduced_greatest(const Reduced *reduced, size_t column)
-{
-        return column_of(reduced, column, greatest);
 }

@@ -7,8 +7,7 @@
 #ifndef IDLED_REDUCE_H
 #define IDLED_REDUCE_H
 
-#include <glib.h>
-#include <stdbool.h>
+#include "json.h"
 
 typedef struct Reduced Reduced;
 
@@ -32,12 +31,15 @@ size_t reduced_united(const Reduced *reduced);
 /* How many gaps there were, also those that are not shown any more. */
 size_t reduced_gaps(const Reduced *reduced);
 
-/* The points of a column as new arrays. Where there is a gap they have a point that is NaN; the
- * last point repeats the one before it at the end of its time, so that steps have a width. All
- * columns have the same times. `*ret_n` is their number, 0 without samples. */
-double *reduced_times(const Reduced *reduced, size_t *ret_n);
-double *reduced_least(const Reduced *reduced, size_t column);
-double *reduced_means(const Reduced *reduced, size_t column);
-double *reduced_greatest(const Reduced *reduced, size_t column);
+typedef enum ReducedValue { REDUCED_LEAST, REDUCED_MEAN, REDUCED_GREATEST } ReducedValue;
+
+/* How many points there are, with one for each gap and one at the end. */
+size_t reduced_points(const Reduced *reduced);
+
+/* The points as JSON arrays of `reduced_points()` elements: when they begin, later by `offset`
+ * seconds, and the values of a column. A gap is a point that is null; the last point repeats the
+ * one before it at the end of its time, so that steps have a width. */
+json_object *reduced_times(const Reduced *reduced, double offset);
+json_object *reduced_values(const Reduced *reduced, size_t column, ReducedValue value);
 
 #endif

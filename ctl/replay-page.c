@@ -4,75 +4,84 @@
  * energy against its mean exit latency.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "page.h"
-#include "plot.h"
 #include "replay.h"
 
-/* How each governor chose: a bar of three parts that add up to 100 %. */
-static void write_bars(FILE *file, json_object *rows)
-{
-        static const char *const parts[] = { "correct", "too deep", "too shallow" };
-        size_t n = json_length(rows), i = 0;
-        g_autofree double *values = g_new(double, MAX(n, 1) * G_N_ELEMENTS(parts));
-        g_autofree const char **names = g_new(const char *, MAX(n, 1));
-        g_auto(GStrv) totals = g_new0(char *, n + 1);
-        json_object *row;
-
-        JSON_FOREACH(row, rows) {
-                double correct = json_number(row, "correct_percent", NAN);
-                double *part = &values[i * G_N_ELEMENTS(parts)];
-
-                part[0] = correct;
-                part[1] = json_number(row, "too_deep_percent", NAN);
-                part[2] = json_number(row, "too_shallow_percent", NAN);
-                names[i] = json_text(row, "governor");
-                totals[i++] = isnan(correct) ? g_strdup("") : g_strdup_printf("%.1f %%", correct);
-        }
-        plot_write_rows(file, &(PlotRows){ "Correct, too deep and too shallow choices, %", n,
-                                           G_N_ELEMENTS(parts), names, parts, values,
-                                           (const char *const *)totals });
-}
-
-static void write_scatter(FILE *file, json_object *rows)
-{
-        size_t most = MAX(json_length(rows), 1), n = 0;
-        g_autofree double *x = g_new(double, most), *y = g_new(double, most);
-        g_autofree const char **names = g_new(const char *, most);
-        json_object *row;
-
-        JSON_FOREACH(row, rows) {
-                x[n] = json_number(row, "exit_latency_us", NAN);
-                y[n] = json_number(row, "energy_ratio", NAN);
-                names[n] = json_text(row, "governor");
-                n += isfinite(x[n]) && isfinite(y[n]);
-        }
-        if (n == 0) {
-                fputs("<p>The table does not know the states' powers: no energy.</p>\n", file);
-                return;
-        }
-        plot_write(file, &(Plot){ "Energy against mean exit latency",
-                                  { "mean exit latency (us)" },
-                                  { "energy / omniscient's" },
-                                  &(PlotSeries){ NULL, PLOT_POINTS, n, x, y, .labels = names },
-                                  1 });
-}
-
+static const char *const parts[] = { "correct", "too deep", "too shallow", NULL };
+static const char *const keys[] = { "correct_percent", "too_deep_percent", "too_shallow_percent",
+                                    "energy_ratio", "exit_latency_us" };
 static const PageColumn columns[] = {
         { "Governor" },           { "Correct, %", true },
         { "Too deep, %", true },  { "Too shallow, %", true },
         { "Energy ratio", true }, { "Exit latency, us", true },
 };
 
-static void write_table(FILE *file, json_object *rows)
+/* How each governor chose: a bar of three parts that add up to 100 %. */
+static json_object *describe_bars(json_object *rows)
 {
-        static const char *const keys[] = { "correct_percent", "too_deep_percent",
-                                            "too_shallow_percent", "energy_ratio",
-                                            "exit_latency_us" };
-        json_object *row;
+        json_object *plot = json_object_new_object(), *names = json_object_new_array(), *row;
+        json_object *values = json_object_new_array(), *totals = json_object_new_array();
 
-        page_table_begin(file, NULL, columns, G_N_ELEMENTS(columns));
+        JSON_FOREACH(row, rows) {
+                double correct = json_number(row, keys[0], NAN);
+                g_autofree char *total = isnan(correct) ? g_strdup("")
+                                                        : g_strdup_printf("%.1f %%", correct);
+                json_object *value = json_object_new_array();
+
+                for (size_t i = 0; parts[i]; i++)
+                        json_object_array_add(value, json_plain(json_number(row, keys[i], NAN)));
+                json_object_array_add(values, value);
+                json_object_array_add(names, json_object_new_string(json_text(row, "governor")));
+                json_object_array_add(totals, json_object_new_string(total));
+        }
+        json_put_text(plot, "kind", "rows");
+        json_put(plot, "names", names);
+        json_put(plot, "parts", json_copy_strings(parts));
+        json_put(plot, "values", values);
+        json_put(plot, "totals", totals);
+        return plot;
+}
+
+/* NULL if no energy is known. */
+static json_object *describe_scatter(json_object *rows)
+{
+        json_object *plot, *series, *all, *x = json_object_new_array();
+        json_object *y = json_object_new_array(), *labels = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, rows) {
+                double latency = json_number(row, "exit_latency_us", NAN);
+                double energy = json_number(row, "energy_ratio", NAN);
+
+                if (!isfinite(latency) || !isfinite(energy))
+                        continue;
+                json_object_array_add(x, json_plain(latency));
+                json_object_array_add(y, json_plain(energy));
+                json_object_array_add(labels, json_object_new_string(json_text(row, "governor")));
+        }
+        series = json_object_new_object();
+        json_put_text(series, "kind", "points");
+        json_put(series, "labels", labels);
+        json_put(series, "y", y);
+        json_put(series, "x", x);
+        if (json_length(x) == 0) {
+                json_object_put(series);
+                return NULL;
+        }
+        plot = json_object_new_object();
+        all = json_object_new_array();
+        json_object_array_add(all, series);
+        json_put_text(plot, "kind", "curves");
+        json_put(plot, "x", page_axis("mean exit latency (us)", false));
+        json_put(plot, "y", page_axis("energy / omniscient's", false));
+        json_put(plot, "series", all);
+        return plot;
+}
+
+static json_object *describe_table(json_object *rows)
+{
+        json_object *table = page_table(columns, G_N_ELEMENTS(columns)), *row;
+
         JSON_FOREACH(row, rows) {
                 char numbers[G_N_ELEMENTS(keys)][32];
                 const char *cells[G_N_ELEMENTS(columns)] = { json_text(row, "governor") };
@@ -84,32 +93,52 @@ static void write_table(FILE *file, json_object *rows)
                         g_snprintf(numbers[i], sizeof(numbers[i]), "%.*f", ratio ? 3 : 1, value);
                         cells[i + 1] = isnan(value) ? NULL : numbers[i];
                 }
-                page_table_row(file, columns, G_N_ELEMENTS(columns), NULL, cells);
+                page_table_row(table, cells, G_N_ELEMENTS(columns));
         }
-        page_table_end(file);
+        return table;
 }
 
-static void write_section(FILE *file, const char *title, json_object *rows)
+static void add_figure(json_object *figures, const char *id, size_t i, const char *caption,
+                       json_object *plot)
 {
-        markup_element(file, "h2", title);
-        write_bars(file, rows);
-        write_scatter(file, rows);
-        write_table(file, rows);
+        json_object *figure = json_object_new_object();
+        g_autofree char *numbered = g_strdup_printf("%s-%zu", id, i);
+
+        json_put_text(figure, "id", numbered);
+        json_put_text(figure, "title", caption);
+        json_put_text(figure, "caption", caption);
+        json_put(figure, "plot", plot);
+        json_object_array_add(figures, figure);
+}
+
+static void add_section(json_object *page, const char *title, json_object *rows)
+{
+        json_object *part = page_text(page, "heading", title), *figures = json_object_new_array();
+        json_object *scatter = describe_scatter(rows);
+        size_t i = json_length(json_get(page, "parts"));
+
+        json_put(part, "table", describe_table(rows));
+        add_figure(figures, "bars", i, "Correct, too deep and too shallow choices, %",
+                   describe_bars(rows));
+        if (scatter)
+                add_figure(figures, "scatter", i, "Energy against mean exit latency", scatter);
+        else
+                json_put_text(part, "note",
+                              "The table does not know the states' powers: no energy.");
+        json_put(part, "figures", figures);
 }
 
 int replay_page(json_object *answer, const char *path)
 {
-        const PageFrame frame = { "Idle governors on recorded idle periods" };
+        g_autoptr(json_object) page = page_new("Idle governors on recorded idle periods");
+        g_autofree char *about = g_strdup_printf("Idle states: %s.",
+                                                 json_text(json_get(answer, "table"), "name"));
         json_object *traces = json_get(answer, "traces"), *trace;
-        Page page;
 
-        page_open(&page, &frame);
-        fputs("<p>Idle states: ", page.file);
-        markup_write(page.file, json_text(json_get(answer, "table"), "name"));
-        fputs(".</p>\n", page.file);
+        page_text(page, "text", about);
         if (json_length(traces) > 1)
-                write_section(page.file, "Mean of all traces", json_get(answer, "means"));
+                add_section(page, "Mean of all traces", json_get(answer, "means"));
         JSON_FOREACH(trace, traces)
-                write_section(page.file, json_text(trace, "trace"), json_get(trace, "governors"));
-        return page_save(&page, "replay", path);
+                add_section(page, json_text(trace, "trace"), json_get(trace, "governors"));
+        return page_write(page, "replay", path);
 }

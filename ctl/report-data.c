@@ -98,7 +98,7 @@ static size_t next_column(const Report *report)
         return next;
 }
 
-static size_t find_column(Report *report, ReportChart chart, PlotKind kind, const char *name,
+static size_t find_column(Report *report, ReportChart chart, ReportKind kind, const char *name,
                           size_t more)
 {
         ReportSeries added = { chart, kind };
@@ -111,7 +111,7 @@ static size_t find_column(Report *report, ReportChart chart, PlotKind kind, cons
                         return series->column;
                 n += series->chart == chart;
         }
-        if (n >= (kind == PLOT_STACK ? REPORT_STACKS : REPORT_SERIES))
+        if (n >= (kind == REPORT_STACK ? REPORT_STACKS : REPORT_SERIES))
                 return REPORT_NO_COLUMN;
         added.name = g_strdup(name);
         added.column = next_column(report);
@@ -121,14 +121,14 @@ static size_t find_column(Report *report, ReportChart chart, PlotKind kind, cons
         return added.column;
 }
 
-size_t report_column(Report *report, ReportChart chart, PlotKind kind, const char *name)
+size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name)
 {
         return find_column(report, chart, kind, name, 0);
 }
 
 size_t report_column_interval(Report *report, ReportChart chart, const char *name)
 {
-        return find_column(report, chart, PLOT_LINE, name, 1);
+        return find_column(report, chart, REPORT_LINE, name, 1);
 }
 
 void report_note(Report *report, const char *format, ...)

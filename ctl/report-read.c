@@ -40,6 +40,14 @@ typedef struct Tally {
         double parked_cores;
 } Tally;
 
+/* Numbers of CPUs, which change in steps. */
+typedef enum ReportStep {
+        REPORT_PARKED_CPUS,
+        REPORT_PARKED_CORES,
+        REPORT_ONLINE_CPUS,
+        REPORT_STEPPED,
+} ReportStep;
+
 /* How long a reading of power is shown in samples that have none; energy is read once a second. */
 #define POWER_HELD_SECONDS 2
 
@@ -72,6 +80,7 @@ typedef struct Reading {
         unsigned steps_back;                    /* of the clock */
         double wakeups, wakeup_seconds;
         Mean parked, parked_cores, busy;
+        double steps[REPORT_STEPPED]; /* of the sample before; NaN: not known */
         LastPower power;
         bool any_energy, any_states, any_parked, any_estimate;
 } Reading;
@@ -115,7 +124,8 @@ static char *copy(const char *text)
         return cut ? g_utf8_make_valid(cut, -1) : NULL;
 }
 
-static void put(Reading *reading, ReportChart chart, PlotKind kind, const char *name, double value)
+static void put(Reading *reading, ReportChart chart, ReportKind kind, const char *name,
+                double value)
 {
         size_t column;
 
@@ -318,17 +328,32 @@ static void put_residency(Reading *reading, const Tally *tally, int which)
 
         if (n == 0)
                 return;
-        put(reading, chart, PLOT_STACK, "busy", 100 * tally->busy[which] / n);
+        put(reading, chart, REPORT_STACK, "busy", 100 * tally->busy[which] / n);
         rest -= tally->busy[which] / n;
         for (guint i = 0; reading->any_states && i < reading->states->len; i++) {
                 double share = tally->share[which][i] / n;
 
-                put(reading, chart, PLOT_STACK, g_array_index(reading->states, State, i).name,
+                put(reading, chart, REPORT_STACK, g_array_index(reading->states, State, i).name,
                     100 * share);
                 rest -= share;
         }
         if (!reading->any_states)
-                put(reading, chart, PLOT_STACK, "idle", 100 * fmax(rest, 0));
+                put(reading, chart, REPORT_STACK, "idle", 100 * fmax(rest, 0));
+}
+
+/* A number is that of its sample's end, so a line changes there, not before the event behind it. */
+static void put_step(Reading *reading, ReportStep step, const char *name, double value)
+{
+        double before = reading->steps[step];
+
+        put(reading, REPORT_CPUS, REPORT_STEPS, name, isfinite(before) ? before : value);
+        reading->steps[step] = value;
+}
+
+static void forget_steps(Reading *reading)
+{
+        for (int i = 0; i < REPORT_STEPPED; i++)
+                reading->steps[i] = NAN;
 }
 
 static void put_cpus(Reading *reading, const Tally *tally, double seconds)
@@ -337,26 +362,26 @@ static void put_cpus(Reading *reading, const Tally *tally, double seconds)
 
         if (tally->cpus[0] == 0)
                 return;
-        put(reading, REPORT_CPUS, PLOT_LINE, "busy CPUs (load)", tally->busy[0]);
+        put(reading, REPORT_CPUS, REPORT_LINE, "busy CPUs (load)", tally->busy[0]);
         mean_add(&reading->busy, tally->busy[0] / tally->cpus[0], seconds);
         if (tally->known > 0) {
-                put(reading, REPORT_CPUS, PLOT_STEPS, "parked CPUs", tally->cpus[1]);
+                put_step(reading, REPORT_PARKED_CPUS, "parked CPUs", tally->cpus[1]);
                 mean_add(&reading->parked, tally->cpus[1], seconds);
                 mean_add(&reading->parked_cores, tally->parked_cores, seconds);
                 reading->any_parked = true;
         }
         if (tally->known > 0 && threads)
-                put(reading, REPORT_CPUS, PLOT_STEPS, "parked cores", tally->parked_cores);
-        put(reading, REPORT_CPUS, PLOT_STEPS, "online CPUs", tally->cpus[0]);
+                put_step(reading, REPORT_PARKED_CORES, "parked cores", tally->parked_cores);
+        put_step(reading, REPORT_ONLINE_CPUS, "online CPUs", tally->cpus[0]);
         put_residency(reading, tally, 0);
         put_residency(reading, tally, 1);
         if (tally->busy_weight > 0) {
-                put(reading, REPORT_FREQUENCY, PLOT_LINE, "mean of busy CPUs",
+                put(reading, REPORT_FREQUENCY, REPORT_LINE, "mean of busy CPUs",
                     tally->busy_mhz / tally->busy_weight);
-                put(reading, REPORT_FREQUENCY, PLOT_LINE, "fastest CPU", tally->fastest_mhz);
+                put(reading, REPORT_FREQUENCY, REPORT_LINE, "fastest CPU", tally->fastest_mhz);
         }
         if (isfinite(tally->sleeps) && seconds > 0) {
-                put(reading, REPORT_WAKEUPS, PLOT_LINE, "all CPUs", tally->sleeps / seconds);
+                put(reading, REPORT_WAKEUPS, REPORT_LINE, "all CPUs", tally->sleeps / seconds);
                 reading->wakeups += tally->sleeps;
                 reading->wakeup_seconds += seconds;
         }
@@ -373,7 +398,7 @@ static bool is_package(const char *domain)
 static void put_watts(Reading *reading, const char *name, double watts)
 {
         HeldValue value = {
-                .column = report_column(reading->report, REPORT_POWER, PLOT_LINE, name),
+                .column = report_column(reading->report, REPORT_POWER, REPORT_LINE, name),
                 .watts = watts,
         };
 
@@ -563,6 +588,8 @@ static bool begin_sample(Reading *reading, double time_usec, double interval_use
         }
         if (!isfinite(reading->last))
                 reading->report->begin = end - seconds;
+        else if (end - 1.5 * seconds > reading->last)
+                forget_steps(reading); /* not known for the gap */
         reading->last = reading->report->end = end;
         reading->report->seconds += seconds;
         reduced_sample(reading->report->samples, end - seconds, end);
@@ -587,7 +614,7 @@ static void read_samples(Reading *reading, const RecordedFrame *frame)
                 put_cpus(reading, &tally, seconds);
                 put_power(reading, machine, row, seconds);
                 put_savings(reading, machine, row);
-                put(reading, REPORT_PRESSURE, PLOT_LINE, "some task waited for a CPU",
+                put(reading, REPORT_PRESSURE, REPORT_LINE, "some task waited for a CPU",
                     100 * share_at(pressures, row));
         }
 }
@@ -787,6 +814,7 @@ static void reading_init(Reading *reading, Report *report)
         *reading = (Reading){ .report = report, .last = NAN };
         reading->power.values = g_array_new(FALSE, FALSE, sizeof(HeldValue));
         reading->power.end = NAN;
+        forget_steps(reading);
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(reading->states, state_clear);
         reading->cores = g_hash_table_new(NULL, NULL);

@@ -41,12 +41,11 @@ static char *joules_text(double joules)
                                      : g_strdup_printf("%.3g J", joules);
 }
 
-static char *moment_text(double seconds, double offset)
+char *report_time_text(double seconds)
 {
-        g_autoptr(GDateTime)
-                time = isfinite(seconds) && fabs(seconds) < 2e11
-                               ? g_date_time_new_from_unix_utc((gint64)floor(seconds + offset))
-                               : NULL;
+        g_autoptr(GDateTime) time = isfinite(seconds) && fabs(seconds) < 2e11
+                                            ? g_date_time_new_from_unix_utc((gint64)floor(seconds))
+                                            : NULL;
 
         return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : NULL;
 }
@@ -194,12 +193,12 @@ static char *get_cpus(const Report *report, double offset)
 
 static char *get_begin(const Report *report, double offset)
 {
-        return moment_text(report->begin, offset);
+        return report_time_text(report->begin + offset);
 }
 
 static char *get_end(const Report *report, double offset)
 {
-        return moment_text(report->end, offset);
+        return report_time_text(report->end + offset);
 }
 
 static char *get_duration(const Report *report, double offset)
@@ -312,55 +311,51 @@ static const Row rows[] = {
 };
 
 /* A row that no recording knows anything about is left out. */
-static void write_row(FILE *file, const Row *row, const Report *const *reports, size_t n,
-                      double offset, const PageColumn *columns)
+static void add_row(json_object *table, const Row *row, const Report *const *reports, size_t n,
+                    double offset)
 {
-        g_auto(GStrv) cells = g_new0(char *, n + 2);
+        g_autofree char **cells = g_new0(char *, n + 1);
         bool any = false;
 
-        cells[0] = g_strdup(row->title);
         for (size_t r = 0; r < n; r++) {
                 cells[r + 1] = row->get(reports[r], offset);
                 any |= cells[r + 1] != NULL;
-                if (!cells[r + 1])
-                        cells[r + 1] = g_strdup("-");
         }
+        cells[0] = g_strdup(row->title);
         if (any)
-                page_table_row(file, columns, n + 1, NULL, (const char *const *)cells);
+                page_table_row(table, (const char *const *)cells, n + 1);
+        for (size_t r = 0; r <= n; r++)
+                g_free(cells[r]);
 }
 
-static void write_notes(FILE *file, const Report *report, bool named)
+/* A text, with the recording's name if there are several. */
+static void put_text(json_object *page, const char *key, const Report *report, bool named,
+                     const char *text)
 {
-        for (guint i = 0; i < report->notes->len; i++) {
-                fputs("<p class=\"note\">", file);
-                if (named)
-                        markup_writef(file, "%s: ", report_name(report));
-                markup_write(file, report->notes->pdata[i]);
-                fputs("</p>\n", file);
-        }
+        g_autofree char *whole = named ? g_strdup_printf("%s: %s", report_name(report), text)
+                                       : g_strdup(text);
+
+        page_text(page, key, whole);
 }
 
-void report_write_summary(FILE *file, const Report *const *reports, size_t n, double offset)
+void report_put_summary(json_object *page, const Report *const *reports, size_t n, double offset)
 {
         g_autofree PageColumn *columns = g_new0(PageColumn, n + 1);
+        json_object *table;
 
+        columns[0].title = "Summary";
         for (size_t r = 0; r < n; r++) {
                 g_autofree char *words = in_words(reports[r]);
 
-                fputs("<p>", file);
-                if (n > 1)
-                        markup_writef(file, "%s: ", report_name(reports[r]));
-                markup_write(file, words);
-                fputs("</p>\n", file);
+                put_text(page, "text", reports[r], n > 1, words);
                 columns[r + 1].title = report_name(reports[r]);
         }
         for (size_t r = 0; r < n; r++)
-                write_notes(file, reports[r], n > 1);
-        columns[0].title = "Summary";
-        fputs("<div class=\"summary\">", file);
-        page_table_begin(file, NULL, columns, n + 1);
+                for (guint i = 0; i < reports[r]->notes->len; i++)
+                        put_text(page, "note", reports[r], n > 1, reports[r]->notes->pdata[i]);
+        table = page_table(columns, n + 1);
+        json_put_text(table, "class", "summary");
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-                write_row(file, &rows[i], reports, n, offset, columns);
-        page_table_end(file);
-        fputs("</div>\n", file);
+                add_row(table, &rows[i], reports, n, offset);
+        page_part(page, "table", table);
 }

@@ -9,7 +9,6 @@
 #define IDLED_REPORT_H
 
 #include "ctl.h"
-#include "plot.h"
 #include "reduce.h"
 
 /* More recordings than this are not next to each other on any screen. */
@@ -35,10 +34,12 @@ typedef enum ReportChart {
         REPORT_CHARTS,
 } ReportChart;
 
+typedef enum ReportKind { REPORT_LINE, REPORT_STEPS, REPORT_STACK } ReportKind;
+
 /* Something that is drawn: a column of `samples`. */
 typedef struct ReportSeries {
         ReportChart chart;
-        PlotKind kind; /* PLOT_LINE, PLOT_STEPS or PLOT_STACK */
+        ReportKind kind;
         char *name;
         size_t column;
         size_t low, high; /* columns of an interval around it; `column`: its band is from the least
@@ -98,7 +99,7 @@ const char *report_fact(const Report *report, const char *key);
 
 /* The column of a series, which is added if it is not there; REPORT_NO_COLUMN if the chart has no
  * room for it. */
-size_t report_column(Report *report, ReportChart chart, PlotKind kind, const char *name);
+size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name);
 
 /* The same with an interval around it: the columns that follow the returned one are its low and
  * high end. */
@@ -126,9 +127,12 @@ const char *report_name(const Report *report);
 /* A new string: what the page is about. */
 char *report_title(const Report *const *reports, size_t n);
 
-/* Writes what was recorded, in words and as a table with a column for each recording. Times are
- * shown `offset` seconds east of UTC. */
-void report_write_summary(FILE *file, const Report *const *reports, size_t n, double offset);
+/* "2026-01-31 12:00:00" of seconds since 1970, as a new string; NULL: not known. */
+char *report_time_text(double seconds);
+
+/* Adds what was recorded to a page, in words and as a table with a column for each recording. Times
+ * are shown `offset` seconds east of UTC. */
+void report_put_summary(json_object *page, const Report *const *reports, size_t n, double offset);
 
 /* Writes the page about `n` recordings, 1 .. REPORT_MOST. EXIT_FINE, or EXIT_FAILED after a
  * message.

@@ -5,13 +5,17 @@
 usage: embed.py FILE...
 """
 
+import re
 import sys
 from pathlib import Path
 
 print('#include "page-files.h"')
 for path in map(Path, sys.argv[1:]):
-    print(f"const char {path.name.replace('.', '_').replace('-', '_')}[] =")
-    for line in path.read_text().splitlines(keepends=True):
-        text = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        print(f'"{text}"')
+    text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+    if re.search(r"\r|<!--|</script|</style", text, re.IGNORECASE):
+        sys.exit(f"{path}: cannot stand in an HTML element")
+    print(f"const char {re.sub('[.-]', '_', path.name)}[] =")
+    for line in text.splitlines(keepends=True):
+        quoted = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("??", "?\\?")
+        print(f'"{quoted}"')
     print(";")

@@ -6,6 +6,7 @@ With UPDATE_GOLDEN=1 what idlectl prints becomes what is expected.
 """
 import difflib
 import fcntl
+import json
 import os
 import pty
 import shutil
@@ -132,6 +133,17 @@ class TestCase(unittest.TestCase):
             diff = difflib.unified_diff(expected.splitlines(), text.splitlines(), "expected",
                                         "found", lineterm="")
             self.fail(f"{path.name} differs:\n" + "\n".join(diff))
+
+
+def page_data(text):
+    """The data of a page of idlectl, from which its script draws."""
+    return json.loads(text.split('id="data">')[1].split("</script>")[0])
+
+
+def page_plots(data):
+    """All plots of a page's data."""
+    return [figure["plot"] for part in data["parts"] for figure in part.get("figures", [])
+            if figure.get("plot")]
 
 
 def machine(directory, name):

@@ -5,6 +5,27 @@
 #include "ctl/reduce.h"
 #include "table.h"
 
+/* The numbers of an array; what is null is NaN. */
+static double *numbers(json_object *array, size_t *ret_n)
+{
+        double *values = g_new(double, MAX(json_length(array), 1));
+
+        *ret_n = json_length(array);
+        for (size_t i = 0; i < *ret_n; i++)
+                values[i] = json_element_number(array, i);
+        json_object_put(array);
+        return values;
+}
+
+static double *values_of(const Reduced *reduced, size_t column, ReducedValue value)
+{
+        size_t n;
+        double *values = numbers(reduced_values(reduced, column, value), &n);
+
+        ck_assert_uint_eq(n, reduced_points(reduced));
+        return values;
+}
+
 static double least_of(const double *values, size_t n)
 {
         double least = INFINITY;
@@ -41,10 +62,10 @@ START_TEST(bounded)
                 reduced_put(reduced, 3, value);
                 sum += value;
         }
-        times = reduced_times(reduced, &n);
-        least = reduced_least(reduced, 3);
-        means = reduced_means(reduced, 3);
-        greatest = reduced_greatest(reduced, 3);
+        times = numbers(reduced_times(reduced, 0), &n);
+        least = values_of(reduced, 3, REDUCED_LEAST);
+        means = values_of(reduced, 3, REDUCED_MEAN);
+        greatest = values_of(reduced, 3, REDUCED_GREATEST);
         ck_assert_uint_eq(reduced_samples(reduced), samples);
         ck_assert_uint_eq(reduced_gaps(reduced), 0);
         if (samples == 0) {
@@ -58,9 +79,9 @@ START_TEST(bounded)
                 ck_assert(times[i] < times[i + 1]);
                 weighted += means[i] * (times[i + 1] - times[i]);
         }
-        ck_assert(fabs(weighted - sum) < 1e-6 * (1 + fabs(sum)));
+        ck_assert(fabs(weighted - sum) < 1e-4 * (1 + fabs(sum)));
         ck_assert(samples < 4 || (greatest_of(greatest, n) == 1e6 && least_of(least, n) == -1e6));
-        absent = reduced_means(reduced, 7);
+        absent = values_of(reduced, 7, REDUCED_MEAN);
         ck_assert(isnan(absent[0]));
 }
 END_TEST
@@ -78,8 +99,8 @@ START_TEST(gap)
                 reduced_sample(reduced, begin, begin + 1);
                 reduced_put(reduced, 0, 1);
         }
-        times = reduced_times(reduced, &n);
-        means = reduced_means(reduced, 0);
+        times = numbers(reduced_times(reduced, 0), &n);
+        means = values_of(reduced, 0, REDUCED_MEAN);
         ck_assert_uint_eq(reduced_gaps(reduced), 1);
         for (size_t i = 0; i < n; i++) {
                 gaps += isnan(means[i]);
@@ -101,7 +122,7 @@ START_TEST(gaps)
                 reduced_sample(reduced, 10 * i, 10 * i + 1);
                 reduced_put(reduced, 0, i);
         }
-        times = reduced_times(reduced, &n);
+        times = numbers(reduced_times(reduced, 0), &n);
         ck_assert_uint_eq(reduced_gaps(reduced), 9999);
         ck_assert_uint_le(n, 4 * 50 + 1);
         for (size_t i = 0; i + 1 < n; i++)
@@ -121,8 +142,8 @@ START_TEST(unknown)
                 if (i == 8)
                         reduced_put(reduced, 1, 2);
         }
-        means = reduced_means(reduced, 0);
-        late = reduced_means(reduced, 1);
+        means = values_of(reduced, 0, REDUCED_MEAN);
+        late = values_of(reduced, 1, REDUCED_MEAN);
         ck_assert(means[4] == 1 && isnan(means[5]) && means[6] == 1);
         ck_assert(isnan(late[7]) && late[8] == 2 && isnan(late[9]));
 }
