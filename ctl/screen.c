@@ -17,7 +17,7 @@
 
 #include "base/number.h"
 
-static int terminal_width(void)
+int screen_width(void)
 {
         const char *columns = g_getenv("COLUMNS");
         struct winsize size;
@@ -39,7 +39,7 @@ Screen screen_look(bool no_colour)
                 return screen;
         screen.colour = !no_colour && !(no && *no) && term && !g_str_equal(term, "dumb");
         screen.unicode = setlocale(LC_CTYPE, "") && g_str_equal(nl_langinfo(CODESET), "UTF-8");
-        screen.width = terminal_width();
+        screen.width = screen_width();
         return screen;
 }
 

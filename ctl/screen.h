@@ -20,6 +20,9 @@ typedef struct Screen {
 /* Looks at standard output and the environment: NO_COLOR, TERM, COLUMNS. */
 Screen screen_look(bool no_colour);
 
+/* The columns of the terminal now. */
+int screen_width(void);
+
 /* The columns that valid UTF-8 text takes. */
 int text_columns(const char *text);
 

@@ -130,14 +130,17 @@ static int line_width(const Table *table)
         return width;
 }
 
-void table_fit(Table *table, const Screen *screen, const char *const *titles)
+bool table_fit(Table *table, const Screen *screen, const char *const *titles)
 {
+        bool fits = !screen->width || line_width(table) <= screen->width;
+
         for (; *titles && screen->width && line_width(table) > screen->width; titles++)
                 for (guint i = 0; i < table->columns->len; i++) {
                         Column *column = &g_array_index(table->columns, Column, i);
 
-                        column->hidden |= g_str_equal(column->title, *titles);
+                        column->hidden |= g_pattern_match_simple(*titles, column->title);
                 }
+        return fits;
 }
 
 /* Prints one cell where there is room for so many columns. Returns how many it took. */

@@ -30,9 +30,10 @@ void table_note(Table *table, Style style, const char *text);
  */
 void table_wrap_last(Table *table);
 
-/* Hides columns with these titles, a list that ends with NULL, one after the other until the lines
- * fit the terminal. Call it when the table is full. */
-void table_fit(Table *table, const Screen *screen, const char *const *titles);
+/* Hides columns with these titles, a list of patterns such as "*%" that ends with NULL, one after
+ * the other until the lines fit the terminal. False if they did not fit with all columns. Call it
+ * when the table is full. */
+bool table_fit(Table *table, const Screen *screen, const char *const *titles);
 
 /* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);

@@ -86,10 +86,12 @@ static void add_cpu(const TopInput *input, TopRow *row, int cpu)
         double busy = (double)watch->seen->busy[cpu];
         bool known = false;
 
-        if (row->n_cpus++ == 0)
+        if (row->n_cpus++ == 0) {
+                row->first_cpu = cpu;
                 row->limit_us = more->limit_us;
-        else if (row->limit_us != more->limit_us)
+        } else if (row->limit_us != more->limit_us) {
                 row->limit_us = TOP_LIMIT_MIXED;
+        }
         row->parked += more->parked;
         row->busy += busy;
         if (isfinite(more->mhz)) { /* weighted, for row_end() */
@@ -217,14 +219,6 @@ static void column_clear(gpointer data)
         g_free(((TopColumn *)data)->title);
 }
 
-static GArray *columns_new(void)
-{
-        GArray *columns = g_array_new(FALSE, FALSE, sizeof(TopColumn));
-
-        g_array_set_clear_func(columns, column_clear);
-        return columns;
-}
-
 static void add_column(GArray *columns, TopField field, int state, char *title)
 {
         TopColumn column = { field, state, title };
@@ -243,61 +237,49 @@ static const struct {
         { TOP_RAM_WATT, "RAMWatt" }, { TOP_PKG_TMP, "PkgTmp" },
 };
 
-static void add_shares(GArray *columns, const Watch *watch)
-{
-        for (int s = 0; s < watch->n_states; s++)
-                add_column(columns, TOP_SHARE, s, g_strconcat(watch->states[s], "%", NULL));
-}
-
-static void add_statistics(GArray *columns, const Watch *watch)
-{
-        for (int s = 0; s < watch->n_states; s++) {
-                add_column(columns, TOP_ABOVE, s, g_strconcat(watch->states[s], "+", NULL));
-                add_column(columns, TOP_BELOW, s, g_strconcat(watch->states[s], "-", NULL));
-        }
-}
-
 GArray *top_columns_all(const Watch *watch)
 {
-        GArray *columns = columns_new();
+        GArray *columns = g_array_new(FALSE, FALSE, sizeof(TopColumn));
 
+        g_array_set_clear_func(columns, column_clear);
         for (size_t i = 0; i < G_N_ELEMENTS(fixed); i++) {
                 add_column(columns, fixed[i].field, 0, g_strdup(fixed[i].title));
-                if (fixed[i].field == TOP_MHZ) {
-                        add_shares(columns, watch);
-                        add_statistics(columns, watch);
+                if (fixed[i].field != TOP_MHZ)
+                        continue;
+                for (int s = 0; s < watch->n_states; s++)
+                        add_column(columns, TOP_SHARE, s, g_strconcat(watch->states[s], "%", NULL));
+                for (int s = 0; s < watch->n_states; s++) {
+                        add_column(columns, TOP_ABOVE, s, g_strconcat(watch->states[s], "+", NULL));
+                        add_column(columns, TOP_BELOW, s, g_strconcat(watch->states[s], "-", NULL));
                 }
         }
         return columns;
 }
 
-GArray *top_columns_parse(const Watch *watch, const char *list, char **ret_unknown)
+static bool is_named(const TopColumn *column, const char *word)
 {
-        g_auto(GStrv) words = g_strsplit(list, ",", -1);
-        g_autoptr(GArray) all = top_columns_all(watch), columns = columns_new();
+        if (g_str_equal(word, "states"))
+                return column->field == TOP_SHARE;
+        if (g_str_equal(word, "statistics"))
+                return column->field == TOP_ABOVE || column->field == TOP_BELOW;
+        return g_ascii_strcasecmp(column->title, word) == 0;
+}
+
+GPtrArray *top_columns_parse(const GArray *all, const char *list, char **ret_unknown)
+{
+        g_auto(GStrv) words = g_strsplit(*list ? list : ",", ",", -1);
+        g_autoptr(GPtrArray) columns = g_ptr_array_new();
 
         for (char **word = words; *word; word++) {
                 guint before = columns->len;
 
-                if (g_str_equal(*word, "states"))
-                        add_shares(columns, watch);
-                else if (g_str_equal(*word, "statistics"))
-                        add_statistics(columns, watch);
-                for (guint i = 0; i < all->len && columns->len == before; i++) {
-                        const TopColumn *column = &g_array_index(all, TopColumn, i);
-
-                        if (g_ascii_strcasecmp(column->title, *word) == 0)
-                                add_column(columns, column->field, column->state,
-                                           g_strdup(column->title));
-                }
+                for (guint i = 0; i < all->len; i++)
+                        if (is_named(&g_array_index(all, TopColumn, i), *word))
+                                g_ptr_array_add(columns, &g_array_index(all, TopColumn, i));
                 if (columns->len == before) {
                         *ret_unknown = g_strdup(*word);
                         return NULL;
                 }
-        }
-        if (columns->len == 0) {
-                *ret_unknown = g_strdup("");
-                return NULL;
         }
         return g_steal_pointer(&columns);
 }
@@ -311,20 +293,18 @@ static bool is_used(const GArray *rows, const TopColumn *column)
 }
 
 /* Those that say nothing where there is but one of them, or none. */
-static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *column, bool narrow)
+static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *column)
 {
         switch (column->field) {
         case TOP_CPU:
         case TOP_BUSY:
         case TOP_SHARE:
                 return true;
-        case TOP_CORE:
-                return !narrow && is_used(rows, column);
         case TOP_PACKAGE:
                 return watch->topology->n_packages > 1;
         case TOP_ABOVE:
         case TOP_BELOW:
-                return !narrow && watch->seen->have & SENSE_IDLE_STATISTICS;
+                return watch->seen->have & SENSE_IDLE_STATISTICS;
         case TOP_WAKES:
         case TOP_SLEEP:
         case TOP_LONGEST:
@@ -334,17 +314,13 @@ static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *c
         }
 }
 
-GArray *top_columns_usual(const Watch *watch, const GArray *rows, bool narrow)
+GPtrArray *top_columns_usual(const Watch *watch, const GArray *all, const GArray *rows)
 {
-        g_autoptr(GArray) all = top_columns_all(watch);
-        GArray *columns = columns_new();
+        GPtrArray *columns = g_ptr_array_new();
 
-        for (guint i = 0; i < all->len; i++) {
-                const TopColumn *column = &g_array_index(all, TopColumn, i);
-
-                if (is_of_use(watch, rows, column, narrow))
-                        add_column(columns, column->field, column->state, g_strdup(column->title));
-        }
+        for (guint i = 0; i < all->len; i++)
+                if (!rows || is_of_use(watch, rows, &g_array_index(all, TopColumn, i)))
+                        g_ptr_array_add(columns, &g_array_index(all, TopColumn, i));
         return columns;
 }
 
@@ -469,12 +445,15 @@ typedef struct Order {
 
 static int compare_rows(gconstpointer a, gconstpointer b, gpointer userdata)
 {
+        const TopRow *one = a, *other = b;
         const Order *order = userdata;
-        double x = top_value(a, order->column), y = top_value(b, order->column);
+        double x = order->column ? top_value(one, order->column) : -one->first_cpu;
+        double y = order->column ? top_value(other, order->column) : -other->first_cpu;
+        int r = isnan(x) || isnan(y) ? isnan(x) - isnan(y)
+                : order->reverse     ? (x > y) - (x < y)
+                                     : (x < y) - (x > y);
 
-        if (isnan(x) || isnan(y))
-                return isnan(x) - isnan(y);
-        return order->reverse ? (x > y) - (x < y) : (x < y) - (x > y);
+        return r ? r : one->first_cpu - other->first_cpu;
 }
 
 void top_sort(GArray *rows, const TopColumn *column, bool reverse)

@@ -25,7 +25,7 @@ typedef struct TopCpu {
 
 typedef struct TopRow {
         int cpu, core, package; /* -1: of more than one */
-        int n_cpus;
+        int n_cpus, first_cpu;
         double busy;                    /* 0 .. 1 */
         double share[WATCH_STATES_MAX]; /* with `busy` they add up to 1 */
         double entered[WATCH_STATES_MAX], above[WATCH_STATES_MAX], below[WATCH_STATES_MAX];
@@ -85,16 +85,16 @@ typedef struct TopColumn {
         char *title;
 } TopColumn;
 
-/* All columns of this machine, as an array of TopColumn. */
+/* All columns of this machine, as an array of TopColumn. What follows returns pointers into it. */
 GArray *top_columns_all(const Watch *watch);
 
 /* Those of a list such as "CPU,Busy%,states", in its order. "states" is the shares of all states,
  * "statistics" how often each was too deep (+) or too shallow (-). NULL: `*ret_unknown`, a new
  * string, is not one. */
-GArray *top_columns_parse(const Watch *watch, const char *list, char **ret_unknown);
+GPtrArray *top_columns_parse(const GArray *all, const char *list, char **ret_unknown);
 
-/* Without those that no row of this machine has a value for, and without statistics if `narrow`. */
-GArray *top_columns_usual(const Watch *watch, const GArray *rows, bool narrow);
+/* Without those that no row of this machine has a value for; all if `rows` is NULL. */
+GPtrArray *top_columns_usual(const Watch *watch, const GArray *all, const GArray *rows);
 
 /* The value in the column's unit (percent, MHz, 1/s, us, W, degrees Celsius); NaN: none. */
 double top_value(const TopRow *row, const TopColumn *column);
@@ -105,8 +105,9 @@ char *top_text(const TopRow *row, const TopColumn *column);
 /* True if ~ would be there. */
 bool top_is_estimate(const TopRow *row, const TopColumn *column);
 
-/* Sorts all rows behind the machine's, largest first, or smallest if `reverse`; those without a
- * value come last. */
+/* Sorts all rows behind the machine's: by the column, largest first, or by the number of the first
+ * CPU if it is NULL, smallest first; the other way round if `reverse`. Those without a value come
+ * last; of equal ones, the first CPU decides. */
 void top_sort(GArray *rows, const TopColumn *column, bool reverse);
 
 #endif

@@ -58,7 +58,8 @@ int top_init(Top *top, Ctl *ctl, const char *table_name)
                       .cpus = g_new0(TopCpu, watch->topology->n_cpus),
                       .celsius = g_new(double, n),
                       .estimated_watts = g_new(double, n),
-                      .rows = g_array_new(FALSE, FALSE, sizeof(TopRow)) };
+                      .rows = g_array_new(FALSE, FALSE, sizeof(TopRow)),
+                      .all = top_columns_all(watch) };
         temperatures_init(&top->temperatures, ctl->root);
         if (watch->energy_error < 0)
                 top->table = estimate_table(ctl, table_name, table_name != NULL);
@@ -85,6 +86,8 @@ void top_done(Top *top)
         g_free(top->celsius);
         g_free(top->estimated_watts);
         g_array_unref(top->rows);
+        g_array_unref(top->all);
+        g_clear_pointer(&top->columns, g_ptr_array_unref);
 }
 
 /* The value of a small file of the CPU; false if it cannot be read. Descriptors are kept, because

@@ -27,43 +27,80 @@
 #define SCREEN_OFF  "\033[?25h\033[?1049l"
 #define SCREEN_HOME "\033[H\033[J"
 
-/* What a terminal does without first, where there is no room for all. */
-static const char *const dispensable[] = { "RAMWatt", "CorWatt", "PkgTmp", "Limit",
-                                           "Longest", "Bzy_MHz", "Sleep",  NULL };
+/* What a terminal does without first, where there is no room for all: patterns of titles. */
+static const char *const dispensable[] = { "*+",     "*-",    "Core",    "RAMWatt", "CorWatt",
+                                           "PkgTmp", "Limit", "Longest", "Bzy_MHz", "Sleep" };
 
-void top_print(const Top *top, const GArray *columns, bool fit, const TopView *view, int height)
+GPtrArray *top_columns(const Top *top)
 {
-        guint first = view ? view->row : 0, hidden = view ? view->column : 0;
-        g_autoptr(Table) table = table_new();
-        guint last = top->rows->len;
+        return top->columns ? g_ptr_array_ref(top->columns)
+                            : top_columns_usual(top->watch, top->all, top->rows);
+}
 
-        /* The first column says whose row it is, and stays. */
-        for (guint i = 0; i < columns->len; i++)
-                if (i == 0 || i > hidden)
-                        table_column(table, g_array_index(columns, TopColumn, i).title, true);
-        if (height > 0)
-                last = MIN(last, first + (guint)height);
-        for (guint r = 0; r < last; r++) {
+/* True for what says where a row's CPUs are. */
+static bool is_place(const TopColumn *column)
+{
+        return column->field < TOP_BUSY;
+}
+
+/* The columns in the order in which they are shown. The first one says whose row it is, and stays;
+ * other places scroll away together. Next to the first stands what the rows are sorted by, so that
+ * it is always visible. */
+static GPtrArray *arrange(const GPtrArray *columns, const TopView *view)
+{
+        const TopColumn *moved = view->height ? view->sort : NULL;
+        GPtrArray *shown = g_ptr_array_new();
+        guint i = 1;
+
+        while (view->column && i < columns->len && is_place(columns->pdata[i]))
+                i++;
+        g_ptr_array_add(shown, columns->pdata[0]);
+        if (moved && moved != columns->pdata[0])
+                g_ptr_array_add(shown, (gpointer)moved);
+        for (i += view->column; i < columns->len; i++)
+                if (columns->pdata[i] != moved)
+                        g_ptr_array_add(shown, columns->pdata[i]);
+        return shown;
+}
+
+/* Hides what there is no room for. False if that is anything. */
+static bool fit(const Top *top, Table *table, const TopView *view)
+{
+        const char *titles[G_N_ELEMENTS(dispensable) + 1] = { NULL };
+        bool usual = !top->columns && view->column == 0;
+        guint n = 0;
+
+        for (size_t i = 0; usual && i < G_N_ELEMENTS(dispensable); i++)
+                if (!view->sort || !g_pattern_match_simple(dispensable[i], view->sort->title))
+                        titles[n++] = dispensable[i];
+        return table_fit(table, &top->ctl->screen, titles);
+}
+
+bool top_print(const Top *top, const GPtrArray *columns, const TopView *view)
+{
+        guint last = view->height ? MIN(top->rows->len, view->row + view->height) : top->rows->len;
+        g_autoptr(GPtrArray) shown = arrange(columns, view);
+        g_autoptr(Table) table = table_new();
+        bool fits;
+
+        for (guint i = 0; i < shown->len; i++)
+                table_column(table, ((const TopColumn *)shown->pdata[i])->title, true);
+        for (guint r = 0; r < last; r = MAX(r, view->row) + 1) {
                 const TopRow *row = &g_array_index(top->rows, TopRow, r);
 
-                if (r > 0 && r <= first)
-                        continue;
-                for (guint i = 0; i < columns->len; i++) {
-                        const TopColumn *column = &g_array_index(columns, TopColumn, i);
-                        g_autofree char *text = NULL;
+                for (guint i = 0; i < shown->len; i++) {
+                        const TopColumn *column = shown->pdata[i];
+                        g_autofree char *text = column->field == TOP_CPU ? top_row_cpus(top, row)
+                                                                         : NULL;
 
-                        if (i > 0 && i <= hidden)
-                                continue;
-                        if (column->field == TOP_CPU)
-                                text = top_row_cpus(top, row);
                         if (!text)
                                 text = top_text(row, column);
                         table_cell(table, row->parked > 0 ? STYLE_GOOD : STYLE_PLAIN, text);
                 }
         }
-        if (fit)
-                table_fit(table, &top->ctl->screen, dispensable);
+        fits = fit(top, table, view);
         table_print(table, &top->ctl->screen);
+        return fits;
 }
 
 bool top_can_live(const Ctl *ctl)
@@ -76,9 +113,9 @@ bool top_can_live(const Ctl *ctl)
 
 typedef struct Live {
         Top *top;
-        const char *list; /* of columns; NULL: the usual ones */
-        GArray *columns;
+        GPtrArray *columns;
         TopView view;
+        bool more; /* columns than there is room for */
         struct termios before;
         int signals;
         bool over;
@@ -91,44 +128,59 @@ static int screen_height(void)
         return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-/* Keeps the view within what there is. */
-static void clamp(Live *live)
+/* What the keys do now, in the last line. */
+static void draw_keys(const Live *live)
 {
-        guint rows = live->top->rows->len;
+        const TopView *view = &live->view;
+        const Screen *screen = &live->top->ctl->screen;
+        bool below = view->row + view->height < live->top->rows->len;
+        g_autofree char *text = g_strdup_printf(
+                "q quit  s sort: %s%s%s%s%s", view->sort ? view->sort->title : "CPU",
+                live->more ? "  Right: more columns" : "", view->column ? "  Left: back" : "",
+                below ? "  Down: more rows" : "", view->row ? "  Up: back" : "");
+        g_autofree char *line = text_fit(screen, text, screen->width);
 
-        live->view.row = MIN(live->view.row, rows > 2 ? rows - 2 : 0);
-        live->view.column = MIN(live->view.column, live->columns->len - 1);
-        live->view.sort = MIN(live->view.sort, (int)live->columns->len - 1);
+        screen_print(screen, STYLE_DIM, line);
+        fflush(stdout);
 }
 
 static void draw(Live *live)
 {
         Top *top = live->top;
+        TopView *view = &live->view;
         const Snapshot *seen = top->watch->seen;
-        const Screen *screen = &top->ctl->screen;
-        int height = MAX(screen_height() - LINES_OTHER, 1);
-        const char *sort = "CPU";
+        Screen *screen = &top->ctl->screen;
 
-        if (!live->list) {
-                g_clear_pointer(&live->columns, g_array_unref);
-                live->columns = top_columns_usual(top->watch, top->rows, live->view.column == 0);
-        }
-        clamp(live);
-        if (live->view.sort >= 0) {
-                const TopColumn *column = &g_array_index(live->columns, TopColumn, live->view.sort);
-
-                top_sort(top->rows, column, live->view.reverse);
-                sort = column->title;
-        }
+        /* Not only after SIGWINCH: su(1) begins a session that does not get the terminal's signals.
+         */
+        screen->width = screen_width();
+        view->height = (guint)MAX(screen_height() - LINES_OTHER, 1);
+        g_ptr_array_unref(live->columns);
+        live->columns = top_columns(top);
+        view->row = MIN(view->row, top->rows->len - MIN(top->rows->len, view->height));
+        view->column = MIN(view->column, live->columns->len - 1);
+        top_sort(top->rows, view->sort, view->reverse);
         fputs(SCREEN_HOME, stdout);
         screen_line(screen, STYLE_PLAIN, "%d CPUs, load %.2f over %.1f s%s%s",
                     cpuset_count(&seen->cpus), seen->load, (double)seen->interval_usec / 1e6,
                     top_needs_root(top) ? ", power: needs root" : "",
                     top->parked_known ? "" : ", idled is not running");
-        top_print(top, live->columns, !live->list && live->view.column == 0, &live->view, height);
-        screen_print(screen, STYLE_DIM, "q quit  arrows scroll  s sort: ");
-        screen_print(screen, STYLE_DIM, sort);
-        fflush(stdout);
+        live->more = !top_print(top, live->columns, view);
+        draw_keys(live);
+}
+
+/* The next column that is worth sorting by; behind the last one the order of CPUs. */
+static const TopColumn *next_sort(const Live *live)
+{
+        GPtrArray *columns = live->columns;
+        guint i = 0;
+
+        if (live->view.sort && g_ptr_array_find(columns, live->view.sort, &i))
+                i++;
+        for (; i < columns->len; i++)
+                if (!is_place(columns->pdata[i]))
+                        return columns->pdata[i];
+        return NULL;
 }
 
 static void take_key(Live *live, const char *key)
@@ -146,13 +198,11 @@ static void take_key(Live *live, const char *key)
         else if (g_str_equal(key, "\033[6~") || g_str_equal(key, " "))
                 live->view.row += page;
         else if (g_str_equal(key, "\033[C") || g_str_equal(key, "l"))
-                live->view.column++;
+                live->view.column += live->more;
         else if (g_str_equal(key, "\033[D") || g_str_equal(key, "h"))
                 live->view.column -= MIN(live->view.column, 1);
         else if (g_str_equal(key, "s"))
-                live->view.sort = live->view.sort + 1 >= (int)live->columns->len
-                                          ? -1
-                                          : live->view.sort + 1;
+                live->view.sort = next_sort(live);
         else if (g_str_equal(key, "r"))
                 live->view.reverse = !live->view.reverse;
         else
@@ -223,7 +273,6 @@ static void read_signal(Live *live)
                 live->over = true;
                 return;
         }
-        live->top->ctl->screen = screen_look(live->top->ctl->no_colour);
         draw(live);
 }
 
@@ -282,19 +331,17 @@ static void live_close(Live *live)
         fd_close(&live->signals);
 }
 
-int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t count)
+int top_live(Top *top, uint64_t interval_usec)
 {
-        Live live = { .top = top, .list = columns, .signals = -1, .view = { .sort = -1 } };
-        g_autofree char *unknown = NULL;
+        Live live = { .top = top, .signals = -1, .view = { .sort = top->sort } };
         Pace *pace = &top->pace;
         int r = live_open(&live);
 
         if (r < 0)
                 return complain("failed to read the terminal: %s", g_strerror(-r));
-        if (columns)
-                live.columns = top_columns_parse(top->watch, columns, &unknown);
+        live.columns = top_columns(top);
         pace_begin(pace, interval_usec, MIN(interval_usec, FIRST_USEC), SLACK_NSEC);
-        for (uint64_t n = 0; !live.over && (count == 0 || n < count); n++) {
+        while (!live.over) {
                 wait_until(&live, pace->next_usec);
                 if (live.over)
                         break;
@@ -305,6 +352,6 @@ int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t cou
                 pace_done(pace);
         }
         live_close(&live);
-        g_clear_pointer(&live.columns, g_array_unref);
+        g_ptr_array_unref(live.columns);
         return r < 0 ? complain("failed to read the CPUs again: %s", g_strerror(-r)) : EXIT_FINE;
 }

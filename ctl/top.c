@@ -121,23 +121,23 @@ static bool wait_until(uint64_t usec, const sigset_t *signals)
         return true;
 }
 
-static void print_csv_head(const GArray *columns)
+static void print_csv_head(const GPtrArray *columns)
 {
         printf("Time,Interval");
         for (guint i = 0; i < columns->len; i++)
-                printf(",%s", g_array_index(columns, TopColumn, i).title);
+                printf(",%s", ((const TopColumn *)columns->pdata[i])->title);
         puts(",Estimated");
 }
 
 /* Columns that are estimated in the row stand in its last field. */
-static void print_csv_row(const Top *top, const TopRow *row, const GArray *columns)
+static void print_csv_row(const Top *top, const TopRow *row, const GPtrArray *columns)
 {
         bool first = true;
 
         printf("%.6f,%.6f", (double)top->watch->seen->time_usec / 1e6,
                (double)top->watch->seen->interval_usec / 1e6);
         for (guint i = 0; i < columns->len; i++) {
-                double value = top_value(row, &g_array_index(columns, TopColumn, i));
+                double value = top_value(row, columns->pdata[i]);
 
                 putchar(',');
                 if (!isnan(value))
@@ -145,7 +145,7 @@ static void print_csv_row(const Top *top, const TopRow *row, const GArray *colum
         }
         putchar(',');
         for (guint i = 0; i < columns->len; i++) {
-                const TopColumn *column = &g_array_index(columns, TopColumn, i);
+                const TopColumn *column = columns->pdata[i];
 
                 if (!top_is_estimate(row, column) || isnan(top_value(row, column)))
                         continue;
@@ -153,18 +153,6 @@ static void print_csv_row(const Top *top, const TopRow *row, const GArray *colum
                 first = false;
         }
         putchar('\n');
-}
-
-/* The columns to print: those asked for, or the usual ones of this sample. */
-static GArray *columns_of(const Top *top)
-{
-        g_autofree char *unknown = NULL;
-
-        if (asked.columns)
-                return top_columns_parse(top->watch, asked.columns, &unknown);
-        if (asked.csv)
-                return top_columns_all(top->watch);
-        return top_columns_usual(top->watch, top->rows, top->ctl->screen.terminal);
 }
 
 /* Below the first table: why there is no power, where root could read it. */
@@ -175,15 +163,16 @@ static void print_power_obstacle(const Top *top)
                                 "Power is not shown: only root may read the energy counters");
 }
 
-static void print_sample(Top *top, uint64_t n, GArray **columns)
+static void print_table(const Top *top)
 {
-        g_autofree char *unknown = NULL;
+        g_autoptr(GPtrArray) columns = top_columns(top);
 
-        if (asked.sort) {
-                g_autoptr(GArray) by = top_columns_parse(top->watch, asked.sort, &unknown);
+        top_print(top, columns, &(TopView){ .sort = top->sort });
+}
 
-                top_sort(top->rows, &g_array_index(by, TopColumn, 0), false);
-        }
+static void print_sample(Top *top, uint64_t n)
+{
+        top_sort(top->rows, top->sort, false);
         if (top->ctl->json) {
                 g_autoptr(json_object) answer = top_describe(top);
 
@@ -191,28 +180,23 @@ static void print_sample(Top *top, uint64_t n, GArray **columns)
                         answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
                 return;
         }
-        if (!*columns || !asked.csv) {
-                g_clear_pointer(columns, g_array_unref);
-                *columns = columns_of(top);
-                if (asked.csv)
-                        print_csv_head(*columns);
-        }
-        if (!asked.csv) {
-                if (n > 0)
-                        putchar('\n');
-                top_print(top, *columns, !asked.columns, NULL, 0);
-                if (n == 0 && !asked.columns)
-                        print_power_obstacle(top);
+        if (asked.csv) {
+                if (n == 0)
+                        print_csv_head(top->columns);
+                for (guint i = 0; i < top->rows->len; i++)
+                        print_csv_row(top, &g_array_index(top->rows, TopRow, i), top->columns);
                 return;
         }
-        for (guint i = 0; i < top->rows->len; i++)
-                print_csv_row(top, &g_array_index(top->rows, TopRow, i), *columns);
+        if (n > 0)
+                putchar('\n');
+        print_table(top);
+        if (n == 0 && !asked.columns)
+                print_power_obstacle(top);
 }
 
 /* One sample after the other, until a signal arrives or the output is closed. */
 static int print_samples(Top *top, uint64_t interval_usec)
 {
-        g_autoptr(GArray) columns = NULL;
         Pace *pace = &top->pace;
         sigset_t signals;
 
@@ -230,7 +214,7 @@ static int print_samples(Top *top, uint64_t interval_usec)
                 r = top_sample(top);
                 if (r < 0)
                         return complain("failed to read the CPUs again: %s", g_strerror(-r));
-                print_sample(top, n, &columns);
+                print_sample(top, n);
                 if (fflush(stdout) != 0)
                         return EXIT_FAILED;
                 pace_done(pace);
@@ -267,9 +251,8 @@ static void show_command(const Top *top, json_object *answer)
         bool estimate = g_str_equal(json_text(answer, "package_joules_source"), "estimate");
         double seconds = json_number(answer, "seconds", 0);
         double joules = json_number(answer, "package_joules", NAN);
-        g_autoptr(GArray) columns = columns_of(top);
 
-        top_print(top, columns, !asked.columns, NULL, 0);
+        print_table(top);
         screen_line(&top->ctl->screen, STYLE_TITLE, "%s: %.3f s, %.3f s of CPU, exit status %d",
                     top->ctl->args[0], seconds, json_number(answer, "cpu_seconds", 0),
                     (int)json_int(answer, "exit_status", 0));
@@ -284,7 +267,6 @@ static void show_command(const Top *top, json_object *answer)
 static int measure_command(Top *top, int output)
 {
         g_autoptr(json_object) answer = NULL;
-        g_autoptr(GArray) columns = NULL;
         double seconds, cpu_seconds;
         int status;
 
@@ -296,29 +278,44 @@ static int measure_command(Top *top, int output)
                 puts(json_object_to_json_string_ext(
                         answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
         else if (asked.csv)
-                print_sample(top, 0, &columns);
+                print_sample(top, 0);
         else
                 show_command(top, answer);
         return status;
 }
 
-/* False after a message. */
-static bool check_columns(const Top *top, const char *option, const char *list, const char *groups)
+/* The columns of the list; NULL after a message. */
+static GPtrArray *find_columns(const Top *top, const char *option, const char *list,
+                               const char *groups)
 {
         g_autofree char *unknown = NULL;
-        g_autoptr(GArray) found = list ? top_columns_parse(top->watch, list, &unknown) : NULL;
-        g_autoptr(GArray) all = NULL;
+        g_autoptr(GPtrArray) found = top_columns_parse(top->all, list, &unknown);
         g_autoptr(GString) names = g_string_new(NULL);
 
-        if (!list || (found && (*groups || found->len == 1)))
-                return true;
-        all = top_columns_all(top->watch);
-        for (guint i = 0; i < all->len; i++)
+        if (found && (*groups || found->len == 1))
+                return g_steal_pointer(&found);
+        for (guint i = 0; i < top->all->len; i++)
                 g_string_append_printf(names, "%s%s", i ? ", " : "",
-                                       g_array_index(all, TopColumn, i).title);
+                                       g_array_index(top->all, TopColumn, i).title);
         complain("%s: found \"%s\", expected %s%s%s", option, unknown ?: list,
                  *groups ? "some of " : "one of ", groups, names->str);
-        return false;
+        return NULL;
+}
+
+/* Takes --columns and --sort. False after a message. */
+static bool take_lists(Top *top)
+{
+        g_autoptr(GPtrArray) sort = NULL;
+
+        if (asked.columns)
+                top->columns = find_columns(top, "--columns", asked.columns,
+                                            "states, statistics, ");
+        else if (asked.csv)
+                top->columns = top_columns_usual(NULL, top->all, NULL);
+        if (asked.sort)
+                sort = find_columns(top, "--sort", asked.sort, "");
+        top->sort = sort ? sort->pdata[0] : NULL;
+        return (top->columns || !asked.columns) && (sort || !asked.sort);
 }
 
 /* Shows what was asked for. Returns the exit status. */
@@ -338,7 +335,7 @@ static int show(Top *top)
                 return measure_command(top, output);
         output_use(ctl, output);
         if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)
-                return top_live(top, asked.columns, interval_usec, 0);
+                return top_live(top, interval_usec);
         return print_samples(top, interval_usec);
 }
 
@@ -357,8 +354,7 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
         top.only = asked.cpus_given ? &asked.cpus : NULL;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");
-        else if (!check_columns(&top, "--columns", asked.columns, "states, statistics, ") ||
-                 !check_columns(&top, "--sort", asked.sort, "") ||
+        else if (!take_lists(&top) ||
                  (ctl->power_table && !top.table && top.watch->energy_error < 0))
                 *ret_status = EXIT_USAGE;
         else

@@ -27,7 +27,10 @@ typedef struct Top {
         uint64_t slow_usec; /* when what changes rarely was read */
         const CpuSet *only; /* NULL: all CPUs */
         TopBy by;
-        GArray *rows; /* of TopRow, of the last sample */
+        GArray *rows;          /* of TopRow, of the last sample */
+        GArray *all;           /* columns, of TopColumn */
+        GPtrArray *columns;    /* those asked for, of TopColumn; NULL: the usual ones */
+        const TopColumn *sort; /* NULL: in the order of CPUs */
         Pace pace;
 } Top;
 
@@ -48,18 +51,24 @@ bool top_needs_root(const Top *top);
 /* Forgets what was before, so that the next sample is of the time from now on. */
 int top_restart(Top *top);
 
-/* How rows are shown on a terminal, by keys. */
+/* What of the rows is shown. */
 typedef struct TopView {
-        guint row, column; /* the first that are visible */
-        int sort;          /* number of a column; -1: in the order of CPUs */
+        guint row, column; /* how many are scrolled away */
+        guint height;      /* room for so many rows, and the sort column moves to the front; 0: all
+                              rows, and columns stay where they are */
+        const TopColumn *sort;
         bool reverse;
 } TopView;
 
-/* Prints the rows as a table; at most `height` lines if that is not 0. */
-void top_print(const Top *top, const GArray *columns, bool fit, const TopView *view, int height);
+/* The columns to show now: those asked for, or the usual ones. */
+GPtrArray *top_columns(const Top *top);
 
-/* The live view: until a key or a signal ends it, or `count` samples (0: no end). */
-int top_live(Top *top, const char *columns, uint64_t interval_usec, uint64_t count);
+/* Prints the rows as a table. On a terminal, the usual columns are reduced to what it has room for,
+ * but not by the sort column. False if there was no room for all. */
+bool top_print(const Top *top, const GPtrArray *columns, const TopView *view);
+
+/* The live view: until a key or a signal ends it. */
+int top_live(Top *top, uint64_t interval_usec);
 
 /* True if standard input and output are a terminal that can be drawn on. */
 bool top_can_live(const Ctl *ctl);
