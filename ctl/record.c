@@ -175,20 +175,14 @@ static json_object *daemon_ask(Ctl *ctl, int *ret_status)
         answer = answer_new(ctl);
         json_put_text(answer, "file", "/var/lib/idled/idled.rec");
         json_put_text(answer, "saved_in", path);
-        json_put(answer, "hidden", settings_hidden(ctl, "Recording", values, n, path));
         return answer;
 }
 
 static void daemon_show(const Ctl *ctl, json_object *answer)
 {
-        json_object *hidden = json_get(answer, "hidden");
-
         answer_show_daemon(ctl, answer);
         screen_line(&ctl->screen, STYLE_GOOD, "idled keeps a recording in %s; saved in %s",
                     json_text(answer, "file"), json_text(answer, "saved_in"));
-        for (size_t i = 0; i < json_length(hidden); i++)
-                screen_line(&ctl->screen, STYLE_WARN, "%s, which is stronger",
-                            json_element_text(hidden, i));
 }
 
 json_object *record_ask(Ctl *ctl, int *ret_status)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Saving options: one drop-in per file of the configuration, 90-idlectl.conf, is idlectl's.
+ * Saving options: one drop-in per file of the configuration, zz-idlectl.conf, is idlectl's.
+ *
+ * Its name sorts behind those that administrators choose. 90-idlectl.conf, which idlectl wrote
+ * before, is merged into it when something is saved, and removed.
  *
  * What else stands in it, comments included, stays. The text is checked as part of the whole
  * configuration before anything is written, so that the daemon finds either the old file or one
@@ -13,12 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/setting-value.h"
 #include "client.h"
 #include "control.h"
 #include "offline.h"
 #include "sense/topology-read.h"
 
-#define DROP_IN "90-idlectl.conf"
+#define DROP_IN     "zz-idlectl.conf"
+#define DROP_IN_OLD "90-idlectl.conf"
 
 static int complain_errors(const GPtrArray *errors)
 {
@@ -52,45 +57,86 @@ static const Section *find_section(const Config *config, const char *name)
         return NULL;
 }
 
-static char *drop_in_path(const OfflinePaths *offline, const Section *section)
+static char *drop_in_path(const OfflinePaths *offline, const Section *section, const char *name)
 {
         g_autofree char *dir = section->policy
                                        ? g_strdup_printf("policies/%s.conf.d", section->name)
                                        : g_strdup("idled.conf.d");
 
-        return g_build_filename(offline->admin, dir, DROP_IN, NULL);
+        return g_build_filename(offline->admin, dir, name, NULL);
 }
 
-/* The drop-in as it is, NULL if there is none, in `*ret_text`. */
-static int read_drop_in(const char *path, char **ret_text)
+typedef struct DropIn {
+        char *path, *text; /* NULL: there is none */
+} DropIn;
+
+static void drop_in_done(DropIn *drop_in)
 {
+        g_free(drop_in->path);
+        g_free(drop_in->text);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DropIn, drop_in_done)
+
+/* Reads the drop-in as it is. */
+static int read_drop_in(DropIn *drop_in)
+{
+        const char *path = drop_in->path;
         g_autoptr(GError) error = NULL;
         struct stat st;
 
-        *ret_text = NULL;
         if (lstat(path, &st) < 0)
                 return errno == ENOENT ? EXIT_FINE : complain("%s: %s", path, g_strerror(errno));
         if (!S_ISREG(st.st_mode))
                 return complain(
                         "%s: found something else, expected a file that idlectl may replace", path);
-        if (!g_file_get_contents(path, ret_text, NULL, &error))
+        if (!g_file_get_contents(path, &drop_in->text, NULL, &error))
                 return complain("%s", error->message);
         return EXIT_FINE;
 }
 
-/* The drop-in with the values in it. NULL after a message. */
-static char *edit(const char *path, const char *text, const Section *section,
-                  const SavedValue *values, guint n)
+/* The file of the text; NULL after a message. */
+static GKeyFile *parse(const char *path, const char *text)
 {
-        const char *heading = section->policy ? "Policy" : section->name;
         g_autoptr(GKeyFile) file = g_key_file_new();
         g_autoptr(GError) error = NULL;
 
-        if (!g_key_file_load_from_data(file, text ? text : "# Written by idlectl set --save.\n",
-                                       (gsize)-1, G_KEY_FILE_KEEP_COMMENTS, &error)) {
-                complain("%s: %s", path, error->message);
-                return NULL;
+        if (g_key_file_load_from_data(file, text, (gsize)-1, G_KEY_FILE_KEEP_COMMENTS, &error))
+                return g_steal_pointer(&file);
+        complain("%s: %s", path, error->message);
+        return NULL;
+}
+
+/* Adds the keys that the file does not have. */
+static void merge(GKeyFile *file, GKeyFile *old)
+{
+        g_auto(GStrv) groups = g_key_file_get_groups(old, NULL);
+
+        for (char **group = groups; *group; group++) {
+                g_auto(GStrv) keys = g_key_file_get_keys(old, *group, NULL, NULL);
+
+                for (char **key = keys; key && *key; key++) {
+                        g_autofree char *value = g_key_file_get_value(old, *group, *key, NULL);
+
+                        if (!g_key_file_has_key(file, *group, *key, NULL))
+                                g_key_file_set_value(file, *group, *key, value);
+                }
         }
+}
+
+/* The drop-in `now` with what only `old` has and the values in it. NULL after a message. */
+static char *edit(const DropIn *now, const DropIn *old, const Section *section,
+                  const SavedValue *values, guint n)
+{
+        const char *heading = section->policy ? "Policy" : section->name;
+        const char *text = now->text ?: old->text ?: "# Written by idlectl set --save.\n";
+        g_autoptr(GKeyFile) file = parse(now->text ? now->path : old->path, text);
+        g_autoptr(GKeyFile) other = now->text && old->text ? parse(old->path, old->text) : NULL;
+
+        if (!file || (now->text && old->text && !other))
+                return NULL;
+        if (other)
+                merge(file, other);
         for (guint i = 0; i < n; i++) {
                 for (const char *p = values[i].value; *p; p++)
                         if (g_ascii_iscntrl(*p)) {
@@ -121,21 +167,36 @@ static int complain_trial(GPtrArray *errors, const char *path)
         return complain_errors(errors);
 }
 
+/* Reports what a stronger file hid while it was in the old drop-in. */
+static void report_moved(const Section *before, const Section *after, const SavedValue *values,
+                         guint n)
+{
+        for (const Setting *row = after ? after->rows : NULL; row && row->key; row++) {
+                g_autofree char *old = setting_format(row, before->options);
+                g_autofree char *now = setting_format(row, after->options);
+                bool saved = false;
+
+                for (guint i = 0; i < n; i++)
+                        saved |= g_str_equal(values[i].key, row->key);
+                if (!saved && !g_str_equal(old, now))
+                        complain("%s %s is no longer %s but %s, because " DROP_IN_OLD
+                                 " was merged into " DROP_IN,
+                                 after->name, row->key, old, now);
+        }
+}
+
 /* Loads the configuration as it would be. EXIT_FAILED after messages. */
-static int check(const Ctl *ctl, OfflinePaths *offline, const char *path, const char *text)
+static int check(const Ctl *ctl, const OfflinePaths *offline, const char *path, Config **ret_config)
 {
         g_autoptr(GPtrArray) errors = errors_new();
         g_autoptr(GPtrArray) absent = errors_new();
-        g_autoptr(Config) config = NULL;
         Topology *topology;
 
-        offline->paths.trial_path = path;
-        offline->paths.trial_text = text;
-        if (config_load(&offline->paths, errors, &config) < 0)
+        if (config_load(&offline->paths, errors, ret_config) < 0)
                 return complain_trial(errors, path);
         if (topology_read(ctl->root, &topology) < 0)
                 return EXIT_FINE;
-        config_find_absent(config, &topology->possible, absent);
+        config_find_absent(*ret_config, &topology->possible, absent);
         topology_free(topology);
         for (guint i = absent->len; i-- > 0;)
                 if (!g_str_equal(((const ConfigError *)absent->pdata[i])->file, path))
@@ -223,12 +284,55 @@ static int check_directories(const Ctl *ctl, const OfflinePaths *offline)
                         offline->admin, offline->vendor, json_element_text(files, 0));
 }
 
+/* EXIT_FAILED, after messages, if something stronger than the drop-in hides a value. */
+static int check_effect(Ctl *ctl, const char *section, const SavedValue *values, guint n,
+                        const char *path)
+{
+        g_autoptr(json_object) settings = settings_all(ctl);
+        g_autofree char *prefix = g_strconcat(path, ":", NULL);
+        int status = EXIT_FINE;
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                for (guint i = 0; i < n; i++)
+                        if (*values[i].value && g_str_equal(json_text(row, "section"), section) &&
+                            g_str_equal(json_text(row, "key"), values[i].key) &&
+                            !g_str_equal(json_text(row, "value"), values[i].value) &&
+                            !g_str_has_prefix(json_text(row, "source"), prefix))
+                                status = complain("%s stays %s (%s), which is stronger than %s",
+                                                  values[i].key, json_text(row, "value"),
+                                                  json_text(row, "source"), path);
+        return status;
+}
+
+/* Exchanges the file, removes the old one, and has the daemon load that; if it refuses, all is as
+ * before. */
+static int carry_out(Ctl *ctl, const DropIn *now, const DropIn *old, const char *text,
+                     const char *section, const SavedValue *values, guint n)
+{
+        int status = write_drop_in(now->path, text);
+
+        if (status != EXIT_FINE)
+                return status;
+        if (old->text)
+                status = write_drop_in(old->path, NULL);
+        if (status == EXIT_FINE && client_manager(ctl->client))
+                status = activate(ctl, section, values, n);
+        if (status == EXIT_FINE)
+                return status;
+        if (old->text)
+                write_drop_in(old->path, old->text);
+        write_drop_in(now->path, now->text);
+        return status;
+}
+
 int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n, char **ret_path)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
         g_autoptr(GPtrArray) errors = errors_new();
-        g_autoptr(Config) config = NULL;
-        g_autofree char *path = NULL, *before = NULL, *text = NULL;
+        g_autoptr(Config) config = NULL, after = NULL;
+        g_auto(DropIn) now = { 0 }, old = { 0 };
+        g_autofree char *text = NULL;
         const Section *found;
         int status;
 
@@ -240,45 +344,27 @@ int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint
         found = find_section(config, section);
         if (!found)
                 return EXIT_FAILED;
-        path = drop_in_path(&offline, found);
-        status = read_drop_in(path, &before);
-        if (status == EXIT_FINE)
-                text = edit(path, before, found, values, n);
+        now.path = drop_in_path(&offline, found, DROP_IN);
+        old.path = drop_in_path(&offline, found, DROP_IN_OLD);
+        if (read_drop_in(&now) != EXIT_FINE || read_drop_in(&old) != EXIT_FINE)
+                return EXIT_FAILED;
+        text = edit(&now, &old, found, values, n);
         if (!text)
                 return EXIT_FAILED;
-        status = check(ctl, &offline, path, text);
+        offline.paths.trial_path = now.path;
+        offline.paths.trial_text = text;
+        offline.paths.trial_without = old.path;
+        status = check(ctl, &offline, now.path, &after);
         if (status == EXIT_FINE)
-                status = write_drop_in(path, text);
-        if (status == EXIT_FINE && client_manager(ctl->client)) {
-                status = activate(ctl, section, values, n);
-                if (status != EXIT_FINE)
-                        write_drop_in(path, before);
+                status = carry_out(ctl, &now, &old, text, section, values, n);
+        if (status != EXIT_FINE)
+                return status;
+        for (guint i = 0; old.text && i < config->sections->len; i++) {
+                const Section *before = config->sections->pdata[i];
+
+                report_moved(before, config_section(after, before->name), values, n);
         }
-        if (status == EXIT_FINE)
-                *ret_path = g_steal_pointer(&path);
+        status = check_effect(ctl, section, values, n, now.path);
+        *ret_path = g_steal_pointer(&now.path);
         return status;
-}
-
-json_object *settings_hidden(Ctl *ctl, const char *section, const SavedValue *values, guint n,
-                             const char *path)
-{
-        json_object *hidden = json_object_new_array(), *row;
-        g_autoptr(json_object) settings = NULL;
-        g_autofree char *error = NULL, *prefix = g_strconcat(path, ":", NULL);
-
-        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
-                return hidden;
-        JSON_FOREACH(row, settings)
-                for (guint i = 0; i < n; i++) {
-                        g_autofree char *text = NULL;
-
-                        if (!*values[i].value || !g_str_equal(json_text(row, "section"), section) ||
-                            !g_str_equal(json_text(row, "key"), values[i].key) ||
-                            g_str_has_prefix(json_text(row, "source"), prefix))
-                                continue;
-                        text = g_strdup_printf("%s stays %s (%s)", values[i].key,
-                                               json_text(row, "value"), json_text(row, "source"));
-                        json_object_array_add(hidden, json_object_new_string(text));
-                }
-        return hidden;
 }

@@ -12,16 +12,16 @@ typedef struct SavedValue {
         const char *value; /* "": the drop-in no longer sets the option */
 } SavedValue;
 
-/* Writes the values of one section into its drop-in 90-idlectl.conf, and has the daemon reload, if
+/* Writes the values of one section into its drop-in zz-idlectl.conf, and has the daemon reload, if
  * it runs. It checks the whole configuration with them first and exchanges the file in one step; if
  * the daemon refuses it, the old one is restored. `*ret_path`, a new string, is the drop-in's.
- * EXIT_FAILED after messages: the files are as they were. */
+ * EXIT_FAILED after messages: the files are as they were, or something stronger than the drop-in
+ * hides a value. */
 int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n,
                   char **ret_path);
 
-/* "KEY stays VALUE (SOURCE)" for every value that something stronger than the drop-in at `path`
- * hides, as an array; empty without the daemon. */
-json_object *settings_hidden(Ctl *ctl, const char *section, const SavedValue *values, guint n,
-                             const char *path);
+/* All settings, as org.idled1.Manager.GetSettings() returns them: the daemon's, else the files'.
+ * NULL after messages if the files are wrong. */
+json_object *settings_all(Ctl *ctl);
 
 #endif

@@ -125,7 +125,6 @@ static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_statu
         answer = answer_changes(ctl, changes);
         json_put_text(answer, "saved_in", path);
         json_put(answer, "warnings", saved_warnings(ctl, path));
-        json_put(answer, "hidden", settings_hidden(ctl, ctl->args[0], values, changes->len, path));
         return answer;
 }
 
@@ -167,14 +166,11 @@ void set_show(const Ctl *ctl, json_object *answer)
 {
         const Screen *screen = &ctl->screen;
         json_object *set = json_get(answer, "set"), *row;
-        json_object *hidden = json_get(answer, "hidden"), *warnings = json_get(answer, "warnings");
+        json_object *warnings = json_get(answer, "warnings");
 
         if (json_get(answer, "saved_in")) {
                 answer_show_daemon(ctl, answer);
                 screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
-                for (size_t i = 0; i < json_length(hidden); i++)
-                        screen_line(screen, STYLE_WARN, "%s, which is stronger",
-                                    json_element_text(hidden, i));
                 set = NULL;
         }
         JSON_FOREACH(row, set) {

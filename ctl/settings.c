@@ -10,9 +10,9 @@
 #include "client.h"
 #include "facts.h"
 #include "offline.h"
+#include "save.h"
 
-/* All settings: the daemon's, else the files'. NULL after messages if the files are wrong. */
-static json_object *all_settings(Ctl *ctl)
+json_object *settings_all(Ctl *ctl)
 {
         g_autoptr(json_object) offline = NULL;
         json_object *settings = NULL, *error;
@@ -51,7 +51,7 @@ static int complain_section(json_object *settings, const char *section)
 
 json_object *settings_ask(Ctl *ctl, int *ret_status)
 {
-        g_autoptr(json_object) settings = all_settings(ctl);
+        g_autoptr(json_object) settings = settings_all(ctl);
         const char *section = ctl->n_args ? ctl->args[0] : NULL;
         json_object *answer, *chosen, *row;
 

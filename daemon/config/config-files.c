@@ -248,7 +248,7 @@ GPtrArray *config_files_read(const ConfigPaths *paths, const char *name, GPtrArr
                 if (is_trial(paths, path))
                         add_text(files, display_path(paths, path), g_strdup(paths->trial_text),
                                  strlen(paths->trial_text));
-                else
+                else if (!paths->trial_without || !g_str_equal(paths->trial_without, path))
                         read_file(paths, path, files, errors);
         }
         return files;

@@ -93,8 +93,9 @@ typedef struct ConfigPaths {
         const char *policy_dir; /* absolute directory of plugins: code is never read below root */
 
         /* A drop-in to try, which need not exist: instead of the file at this path, which begins
-         * with vendor_dir or admin_dir, `trial_text` is read. NULL: none. */
-        const char *trial_path, *trial_text;
+         * with vendor_dir or admin_dir, `trial_text` is read; the one at `trial_without` is not.
+         * NULL: none. */
+        const char *trial_path, *trial_text, *trial_without;
 } ConfigPaths;
 
 /* Reads and checks everything. All errors found are appended to `errors` (of ConfigError), in the

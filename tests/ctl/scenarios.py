@@ -116,7 +116,7 @@ def long():
          "source": "/etc/idled/idled.conf:2", "expects": "a list", "help": "Policies to load",
          "runtime": False},
         {"section": "ondemand", "key": "Dwell", "value": "7s", "default": "5s",
-         "source": "/etc/idled/policies/ondemand.conf.d/90-idlectl.conf:3",
+         "source": "/etc/idled/policies/ondemand.conf.d/zz-idlectl.conf:3",
          "expects": "a duration", "help": "How long the load must be low", "runtime": False},
     ]
     return says

@@ -338,7 +338,7 @@ class Terminal(TestCase):
         """At 80 columns one long value, or a long path, costs no other row its source: what is
         shortened follows whole."""
         self.start("long")
-        path = "/etc/idled/policies/ondemand.conf.d/90-idlectl.conf:3"
+        path = "/etc/idled/policies/ondemand.conf.d/zz-idlectl.conf:3"
         value = "userspace ondemand cpufreq cstates latency quiet"
         for arguments in ("settings",), ("settings", "Daemon"), ("settings", "ondemand"):
             text = self.ESCAPE.sub("", self.run_terminal(*arguments))

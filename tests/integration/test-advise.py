@@ -186,7 +186,7 @@ class Advise(TestCase):
         answer = self.advise('--save', '--latency', '50us')
         governor = answer['best']['governor']
         wait_until(lambda: self.current() == governor, 'the governor')
-        drop_in = os.path.join(self.config, 'policies/cstates.conf.d/90-idlectl.conf')
+        drop_in = os.path.join(self.config, 'policies/cstates.conf.d/zz-idlectl.conf')
         self.assertEqual(answer['saved_in'], drop_in)
         self.assertTrue(self.options()['IdleGovernor'][1].startswith(drop_in))
         self.daemon.stop()

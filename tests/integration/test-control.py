@@ -263,7 +263,7 @@ class Save(Control):
                            os.environ['IDLED_POLICIES'], status=status)
 
     def drop_in(self, name='policies/ondemand.conf.d'):
-        return os.path.join(self.config, name, '90-idlectl.conf')
+        return os.path.join(self.config, name, 'zz-idlectl.conf')
 
     def files(self):
         return sorted(os.path.join(d, n) for d, _, names in os.walk(self.config) for n in names)
@@ -309,7 +309,7 @@ class Save(Control):
                                  (('Daemon', 'Policies=nobody'), 'nobody')):
             printed = self.ctl('set', *arguments, '--save', status=1)
             self.assertIn(error, printed, arguments)
-            self.assertNotRegex(printed, r'90-idlectl.conf:\d', 'no file has that line')
+            self.assertNotRegex(printed, r'zz-idlectl.conf:\d', 'no file has that line')
             self.assertEqual((self.files(), self.text(self.drop_in())), (files, text), arguments)
         self.assertEqual(self.value('ondemand', 'MinCores')[0], '2')
 
@@ -330,25 +330,71 @@ class Save(Control):
             for key, value in zip(('MinCores', 'MaxCores'), new):
                 found, source = self.value('ondemand', key)
                 self.assertEqual(found, value)
-                self.assertIn('90-idlectl.conf', source)
+                self.assertIn('zz-idlectl.conf', source)
+
+    def test_sorts_last(self):
+        """What README has administrators write is weaker."""
+        for name in '50-mine.conf', 'mine.conf', 'zed.conf':
+            self.write_config('policies/ondemand.conf.d/' + name, '[Policy]\nDwell=10s\nMinCores=2\n')
+        self.start('--dry-run')
+        self.assertEqual(self.ctl('set', 'ondemand', 'Dwell=1s', '--save'), 'saved in %s\n' % self.drop_in())
+        self.assertEqual((self.value('ondemand', 'Dwell')[0], self.value('ondemand', 'MinCores')[0]), ('1s', '2'))
 
     def test_hidden(self):
-        self.write_config('policies/ondemand.conf.d/99-mine.conf', '[Policy]\nDwell=9s\n')
+        """A value that is saved but not in effect is a failure, with the daemon and without."""
+        self.write_config('policies/ondemand.conf.d/zzz.conf', '[Policy]\nDwell=9s\n')
+        for start in False, True:
+            if start:
+                self.start('--dry-run')
+            text = self.ctl('set', 'ondemand', 'Dwell=7s', 'MinCores=2', '--save', status=1)
+            self.assertRegex(text, r'Dwell stays 9s \(.*zzz.conf:2\), which is stronger than .*zz-idlectl.conf')
+            self.assertNotIn('MinCores', text)
+            self.assertEqual(self.text(self.drop_in()).count('Dwell=7s'), 1)
+        self.assertEqual(self.ctl('set', 'ondemand', 'Dwell=9s', '--save'), 'saved in %s\n' % self.drop_in())
+
+    def old_drop_in(self, name='policies/ondemand.conf.d'):
+        return self.drop_in(name).replace('zz-', '90-')
+
+    def test_old_name(self):
+        """What idlectl saved as 90-idlectl.conf is merged, once, into the file that replaces it."""
+        self.write_config('policies/ondemand.conf.d/90-idlectl.conf',
+                          '# by me\n[Policy]\nDwell=7s\nMinCores=2\nPeriod=300ms\n')
+        self.write_config('policies/ondemand.conf.d/mine.conf', '[Policy]\nPeriod=200ms\n')
         self.start('--dry-run')
-        text = self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
-        self.assertRegex(text, r'Dwell stays 9s \(.*99-mine.conf:2\), which is stronger')
+        text = self.ctl('set', 'ondemand', 'MinCores=3', '--save')
+        self.assertRegex(text, r'ondemand Period is no longer 200ms but 300ms, because 90-idlectl')
+        self.assertFalse(os.path.exists(self.old_drop_in()))
+        self.ctl('set', 'ondemand', 'MaxCores=4', '--save')
+        self.assertEqual(sorted(filter(None, self.text(self.drop_in()).splitlines())),
+                         ['# by me', 'Dwell=7s', 'MaxCores=4', 'MinCores=3', 'Period=300ms', '[Policy]'])
+        self.write_config('policies/ondemand.conf.d/90-idlectl.conf',  # by an idlectl that is not updated
+                          '[Policy]\nDwell=8s\nUpThreshold=90%\n')
+        self.ctl('set', 'ondemand', 'MaxCores=', 'UpThreshold=', '--save')
+        self.assertEqual(sorted(filter(None, self.text(self.drop_in()).splitlines())),
+                         ['# by me', 'Dwell=7s', 'MinCores=3', 'Period=300ms', '[Policy]'])
+        self.assertEqual(self.value('ondemand', 'UpThreshold')[1], 'default')
+        self.assertFalse(os.path.exists(self.old_drop_in()))
+
+    def test_old_name_and_bad_value(self):
+        text = '[Policy]\nDwell=7s\nMaxCores=4\n'
+        self.write_config('policies/ondemand.conf.d/90-idlectl.conf', text)
+        files = self.files()
+        self.assertIn('MinCores', self.ctl('set', 'ondemand', 'MinCores=5', '--save', status=1))
+        self.assertEqual((self.files(), self.text(self.old_drop_in())), (files, text))
+        self.ctl('set', 'ondemand', 'MinCores=5', 'MaxCores=', '--save')
 
     def test_daemon_refuses(self):
-        """It reads other files, and they are wrong: the drop-in is as it was."""
+        """It reads other files, and they are wrong: the drop-ins are as they were."""
         self.start('--dry-run')
         self.ctl('set', 'ondemand', 'Dwell=7s', '--save')
-        text = self.text(self.drop_in())
+        self.write_config('policies/ondemand.conf.d/90-idlectl.conf', '[Policy]\nMinCores=2\n')
+        texts = [self.text(path) for path in self.files()]
         other = os.path.join(self.root, 'usr/lib/idled/policies')
         os.makedirs(other)
         with open(os.path.join(other, 'userspace.conf'), 'w', encoding='utf-8') as file:
             file.write('[Policy]\nIdleMask=x\n')
         self.assertIn('userspace.conf:2', self.ctl('set', 'ondemand', 'Dwell=8s', '--save', status=1))
-        self.assertEqual(self.text(self.drop_in()), text)
+        self.assertEqual([self.text(path) for path in self.files()], texts)
 
     def test_directories_of_another(self):
         """The daemon would not read what is saved where it does not look."""

@@ -53,7 +53,7 @@ class Service(lab.IdledTest):
         """On request, with fields that journalctl filters by; set by idlectl, and kept by --save."""
         self.configure(ONLY_USERSPACE)
         self.start()
-        self.addCleanup(self.guest.run, "rm -f /etc/idled/idled.conf.d/90-idlectl.conf")
+        self.addCleanup(self.guest.run, "rm -f /etc/idled/idled.conf.d/zz-idlectl.conf")
         self.guest.run("idlectl set userspace IdleMask=3")
         self.guest.run("idlectl set Daemon LogDecisions=yes --save")
         self.guest.run("systemctl restart idled")
