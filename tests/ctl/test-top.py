@@ -18,6 +18,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -29,11 +30,16 @@ CPUS = "sys/devices/system/cpu"
 
 
 class Tree(TestCase):
-    NAME = "synthetic-laptop"
+    @classmethod
+    def setUpClass(cls):
+        """Building the machine takes longer than most tests."""
+        directory = tempfile.mkdtemp(prefix="idlectl-test-")
+        cls.addClassCleanup(shutil.rmtree, directory)
+        cls.machine = machine(directory, "synthetic-laptop")
 
     def setUp(self):
         super().setUp()
-        self.root = Path(machine(self.directory, self.NAME))
+        self.root = Path(shutil.copytree(self.machine, os.path.join(self.directory, "root"), symlinks=True))
 
     def top(self, *arguments, **more):
         return self.run_ctl("top", "--root", str(self.root), *arguments, **more)
