@@ -21,6 +21,12 @@ const PowerDaemon power_daemons[] = {
         { .unit = "tlp.service",
           .stop = "sudo systemctl disable --now tlp; udev also starts it: set TLP_ENABLE=0 "
                   "in /etc/tlp.conf" },
+        { .unit = "tlp-pd.service",
+          .process = "tlp-pd",
+          .stop = "sudo systemctl mask --now tlp-pd" },
+        { .unit = "com.system76.PowerDaemon.service",
+          .process = "system76-power",
+          .stop = "sudo systemctl mask --now com.system76.PowerDaemon" },
         { .unit = "auto-cpufreq.service",
           .process = "auto-cpufreq",
           .stop = "sudo systemctl disable --now auto-cpufreq" },
