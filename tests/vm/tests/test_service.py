@@ -2,6 +2,7 @@
 """idled as its users have it: installed, enabled, asked, configured, killed, rebooted, stopped."""
 
 import json
+import re
 import sys
 
 import lab
@@ -118,6 +119,13 @@ class Service(lab.IdledTest):
                 self.assertEqual(self.string("Parked"), "2-3")
         self.assertRegex(printed, r"idlectl +50us +0-1 .*\n +pw-record")
         self.assertEqual(self.string("Profile"), "power-saver")
+
+    def test_try_of_the_manual(self):
+        """The example of idled(8) that changes nothing decides, and finds how CPUs are parked here."""
+        page = (lab.HERE.parents[1] / "man/idled.8.scd.in").read_text(encoding="utf-8")
+        result = self.guest.run(re.search(r"(?m)^# (idled --once.*)$", page)[1])
+        self.assertRegex(result.errors, "(?m)^park: (?!not available)")
+        self.assertRegex(result.output, "(?m)^online 0-3, .*dry run$")
 
     def test_own_libraries(self):
         """idled uses the guest's libraries, and its own copies only of those that the guest lacks."""
