@@ -150,19 +150,24 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
 char *hold_where(const Ctl *ctl, const char *path)
 {
         const HoldArguments *request = &ctl->hold;
+        g_autoptr(json_object) active = NULL;
         g_autofree char *cpus = NULL;
-        const char *online;
+        const char *online, *all = "";
 
         if (request->global)
                 return g_strdup("all CPUs of the machine");
         if (!request->latency_given && !request->min_khz && !request->cpus)
                 return NULL;
         cpus = client_hold_cpus(ctl->client, path);
-        online = json_text(client_manager(ctl->client), "Online");
         if (!cpus)
                 return NULL;
-        return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus,
-                               g_str_equal(cpus, online) ? ", all of them" : "");
+        online = json_text(client_manager(ctl->client), "Online");
+        active = client_property(ctl->client, "Allowed");
+        if (g_str_equal(cpus, online))
+                all = ", all of them";
+        else if (active && g_str_equal(cpus, json_object_get_string(active)))
+                all = ", all that are active";
+        return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus, all);
 }
 
 int hold_complain(const char *error)
