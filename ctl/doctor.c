@@ -28,7 +28,8 @@
 #include "sense/topology-read.h"
 #include "systemd/power-daemons.h"
 
-#define CPUS "sys/devices/system/cpu"
+#define CPUS    "sys/devices/system/cpu"
+#define RESTORE "sudo idled --restore"
 
 typedef struct Doctor {
         Ctl *ctl;
@@ -38,7 +39,9 @@ typedef struct Doctor {
         char **options; /* of the kernel's command line; NULL: not known */
         Prices *prices; /* NULL: none */
         DoctorCost *cost;
-        bool unpriced; /* some finding has a cost in watts, but there is no power table */
+        bool unpriced;    /* some finding has a cost in watts, but there is no power table */
+        UndoEntries left; /* what an idled that died has changed; empty while one runs */
+        int left_error;   /* why that is not known; 0: it is */
         json_object *findings;
         int wrong;
 } Doctor;
@@ -309,7 +312,22 @@ static bool is_idleds(const Doctor *doctor, const char *name)
         return false;
 }
 
-typedef enum OffBy { OFF_BY_IDLED, OFF_BY_KERNEL, OFF_BY_OTHER, OFF_BY_UNKNOWN } OffBy;
+/* True if an idled that died left the knob at this value. */
+static bool is_left(const Doctor *doctor, const char *kind, const char *name, const char *value)
+{
+        const UndoEntry *entry = undo_entries_find(&doctor->left, kind, name);
+
+        return entry && (!entry->last || g_str_equal(entry->last, value));
+}
+
+typedef enum OffBy {
+        OFF_BY_IDLED,
+        OFF_BY_DEAD_IDLED,
+        OFF_BY_KERNEL,
+        OFF_BY_OTHER,
+        OFF_BY_OTHER_OR_DEAD_IDLED,
+        OFF_BY_UNKNOWN
+} OffBy;
 
 /* A state that is switched off on some CPUs. Its number may differ between kinds of cores. */
 typedef struct OffState {
@@ -330,9 +348,12 @@ static OffBy off_by(const Doctor *doctor, int cpu, int state)
 
         if (is_idleds(doctor, knob))
                 return OFF_BY_IDLED;
+        if (is_left(doctor, "cpuidle", knob, "1"))
+                return OFF_BY_DEAD_IDLED;
         value(doctor, path, text, sizeof(text));
         return !*text                          ? OFF_BY_UNKNOWN
                : g_str_equal(text, "disabled") ? OFF_BY_KERNEL
+               : doctor->left_error            ? OFF_BY_OTHER_OR_DEAD_IDLED
                                                : OFF_BY_OTHER;
 }
 
@@ -403,11 +424,14 @@ static void add_state(Doctor *doctor, const OffState *state)
 {
         static const char *const by[] = {
                 [OFF_BY_IDLED] = "by idled, as its configuration says",
+                [OFF_BY_DEAD_IDLED] = "by idled, which died before it restored them",
                 [OFF_BY_KERNEL] = "by the kernel, whose driver does so by default on this CPU",
                 [OFF_BY_OTHER] = "by another program",
+                [OFF_BY_OTHER_OR_DEAD_IDLED] = "by another program, or by idled before it died: "
+                                               "only root can read its record",
                 [OFF_BY_UNKNOWN] = "by another program or the kernel",
         };
-        bool wrong = state->by == OFF_BY_OTHER || state->by == OFF_BY_UNKNOWN;
+        bool wrong = state->by != OFF_BY_IDLED && state->by != OFF_BY_KERNEL;
         g_autofree char *list = cpuset_format(&state->cpus), *shell = braces(&state->cpus);
         g_autofree char *enable = g_strdup_printf(
                 "echo 0 | sudo tee /" CPUS "/cpu%s/cpuidle/state%d/disable", shell, state->number);
@@ -419,9 +443,11 @@ static void add_state(Doctor *doctor, const OffState *state)
                                   : "sleeps that are too short for deeper states use a shallower "
                                     "one; the deepest state is on",
                    state->deepest ? price_known(doctor, &state->cpus) : NAN,
-                   wrong                       ? enable
-                   : state->by == OFF_BY_IDLED ? "idlectl settings cstates"
-                                               : NULL);
+                   state->by == OFF_BY_DEAD_IDLED            ? RESTORE
+                   : state->by == OFF_BY_OTHER_OR_DEAD_IDLED ? "sudo idlectl doctor"
+                   : wrong                                   ? enable
+                   : state->by == OFF_BY_IDLED               ? "idlectl settings cstates"
+                                                             : NULL);
 }
 
 static void check_states(Doctor *doctor)
@@ -444,7 +470,8 @@ static void check_limits(Doctor *doctor)
                 char text[32];
 
                 value(doctor, path, text, sizeof(text));
-                if (*text && !g_str_equal(text, "0") && !is_idleds(doctor, knob))
+                if (*text && !g_str_equal(text, "0") && !is_idleds(doctor, knob) &&
+                    !is_left(doctor, "pmqos", knob, text))
                         cpuset_add(&limited, cpu);
         }
         if (cpuset_is_empty(&limited))
@@ -540,7 +567,7 @@ static void check_power_daemons(Doctor *doctor, GHashTable *processes)
                     (known->process && g_hash_table_contains(processes, known->process)))
                         add(doctor, true, "other power daemons",
                             g_strdup_printf("%.*s is running",
-                                            (int)(strchr(known->unit, '.') - known->unit),
+                                            (int)(strrchr(known->unit, '.') - known->unit),
                                             known->unit),
                             "it sets the same knobs; idled leaves alone what another program "
                             "changes",
@@ -718,12 +745,12 @@ static void check_capabilities(Doctor *doctor)
 /* What an instance that was killed left; without a daemon nothing restores it. */
 static void check_left(Doctor *doctor)
 {
-        int count = left_count(doctor->ctl);
+        int count = (int)doctor->left.list.length;
 
         if (count > 0)
                 add(doctor, true, "knobs left changed", left_text(count),
                     "CPUs may stay parked, and limits in effect; idlectl verify lists the knobs",
-                    "sudo idled --restore");
+                    RESTORE);
 }
 
 /* What the running daemon reports. */
@@ -767,7 +794,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         g_autoptr(DoctorCost) cost = NULL;
         g_autoptr(Prices) prices = NULL;
         json_object *answer;
-        int r = topology_read(ctl->root, &doctor.topology);
+        int r = topology_read(ctl->root, &doctor.topology), skipped;
 
         if (r >= 0 && (*ret_status = prices_new(ctl, &prices)) != EXIT_FINE) {
                 topology_free(doctor.topology);
@@ -780,6 +807,9 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 json_object_put(doctor.findings);
                 return NULL;
         }
+        undo_entries_init(&doctor.left);
+        if (!client_manager(ctl->client))
+                doctor.left_error = left_read(ctl, &doctor.left, &skipped);
         doctor.prices = prices;
         doctor.options = kernel_options(ctl->root);
         doctor.cost = cost = doctor_cost_new(ctl->root, prices);
@@ -791,6 +821,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         json_put_bool(answer, "power_table_missing", doctor.unpriced);
         json_put_bool(answer, "power_table_can_be_fitted", price_can_fit(ctl->root));
         json_put(answer, "findings", doctor.findings);
+        undo_entries_done(&doctor.left);
         topology_free(doctor.topology);
         g_strfreev(doctor.options);
         if (doctor.wrong > 0)

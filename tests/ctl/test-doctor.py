@@ -64,6 +64,8 @@ DEFECTS = [
           ("tuned", "tuned", "sudo systemctl disable --now tuned"),
           ("tuned-ppd", "tuned-ppd", "sudo systemctl mask --now tuned-ppd"),
           ("power-profiles-daemon", "power-profiles-", "mask --now power-profiles-daemon"),
+          ("tlp-pd", "tlp-pd", "sudo systemctl mask --now tlp-pd"),
+          ("com.system76.PowerDaemon", "system76-power", "sudo systemctl mask --now com.system76.PowerDaemon"),
           ("gamemoded", "gamemoded", "systemctl --user mask --now gamemoded"))),
     # No process stays; the link leads nowhere.
     ("tlp", {"run/systemd/units/invocation:tlp.service": "->0b9fe57a6ab94b4ba63c2a2a2a4ee56c"},
@@ -185,6 +187,49 @@ class Doctor(TestCase):
         self.assertEqual(self.doctor("--run", str(run)).returncode, 0)
         self.assertNotIn("--restore", self.run_ctl("status", "--root", str(self.root), "--run",
                                                    str(run)).stdout)
+
+    def left(self, *lines):
+        """The record of an idled that died on this boot; the option that names its directory."""
+        run = Path(self.directory, "run")
+        run.mkdir()
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        self.write({"proc/sys/kernel/random/boot_id": boot_id})
+        (run / "undo").write_text("".join(line + "\n" for line in (f"idled-undo\t1\t{boot_id}", *lines)),
+                                  encoding="ascii")
+        return "--run", str(run)
+
+    def test_blame_after_a_kill(self):
+        """What idled switched off is not another program's doing, unless that wrote there later."""
+        state = "cpu{}/cpuidle/state3/disable"
+        limit = "cpu1/power/pm_qos_resume_latency_us"
+        self.write({f"{CPUS}/{state.format(n)}": "1" for n in (0, 1)})
+        self.write({f"{CPUS}/{state.format(n).replace('disable', 'default_status')}": "enabled" for n in (0, 1)})
+        self.write({f"{CPUS}/{limit}": "50"})
+        arguments = self.left(f"found\tcpuidle\t{state.format(0)}\t0", f"found\tpmqos\t{limit}\t0",
+                              f"write\tpmqos\t{limit}\t50")
+        for value in "50", "20":
+            self.write({f"{CPUS}/{limit}": value})
+            findings = json.loads(self.doctor("--json", *arguments).stdout)["findings"]
+            wrong = {(f["check"], f["fix"] == "sudo idled --restore"): f["found"]
+                     for f in findings if f["level"] == "wrong"}
+            self.assertRegex(wrong["idle states", True], "CPUs 0 by idled")
+            self.assertRegex(wrong["idle states", False], "CPUs 1 by another program")
+            self.assertIn(("knobs left changed", True), wrong)
+            self.assertEqual(("latency limits", False) in wrong, value == "20")
+
+    @unittest.skipIf(os.geteuid(), "needs root")
+    def test_blame_without_permission(self):
+        """Who switched it off is known to root only."""
+        state = "cpu0/cpuidle/state3/"
+        self.write({f"{CPUS}/{state}disable": "1", f"{CPUS}/{state}default_status": "enabled"})
+        arguments = self.left(f"found\tcpuidle\t{state}disable\t0")
+        for path in self.place, self.directory:
+            os.chmod(path, 0o755)
+        os.chmod(Path(arguments[1], "undo"), 0o600)
+        result = self.run_ctl("doctor", "--root", str(self.root), "--json", *arguments, user=65534)
+        found = [f for f in json.loads(result.stdout)["findings"] if f["check"] == "idle states"]
+        self.assertRegex(found[0]["found"], "another program, or by idled")
+        self.assertEqual(found[0]["fix"], "sudo idlectl doctor")
 
     @contextlib.contextmanager
     def asleep(self, state):
