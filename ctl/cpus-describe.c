@@ -113,6 +113,17 @@ json_object *cpus_describe(json_object *facts)
         return cpus;
 }
 
+json_object *cpus_interval(json_object *facts)
+{
+        json_object *all = json_get(facts, "Cpus"), *cpu;
+        int64_t usec = json_int(json_get(facts, "Manager"), "ObservedUSec", 0);
+
+        JSON_FOREACH(cpu, all)
+                if (is_known(json_get(cpu, "Residency")))
+                        usec = json_int(cpu, "ResidencyUSec", 0);
+        return usec ? json_object_new_int64(usec) : NULL;
+}
+
 json_object *cpus_find_state(json_object *cpu, const char *name)
 {
         json_object *states = json_get(cpu, "states"), *state;

@@ -38,9 +38,7 @@ json_object *cpus_ask(Ctl *ctl, int *ret_status)
         if (measured && manager)
                 add_parked(facts, manager);
         answer = answer_new(ctl);
-        json_put(answer, "interval_usec",
-                 measured ? json_object_get(json_get(json_get(facts, "Manager"), "ObservedUSec"))
-                          : NULL);
+        json_put(answer, "interval_usec", cpus_interval(facts));
         json_put(answer, "cpus", cpus_describe(facts));
         return answer;
 }

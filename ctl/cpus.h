@@ -15,6 +15,10 @@ json_object *cpus_describe(json_object *facts);
  * residency is known. */
 json_object *cpus_summarize(json_object *cpus);
 
+/* How long busy times and idle states in the answers were measured, in microseconds; NULL: not at
+ * all. */
+json_object *cpus_interval(json_object *facts);
+
 /* The names of all idle states of these CPUs, each once, shallowest first as far as they agree. */
 json_object *cpus_state_names(json_object *cpus);
 

@@ -146,6 +146,7 @@ static json_object *cpu_object(const Machine *machine, int cpu)
         json_put(object, "Utilization",
                  json_plain(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
         put_states(object, machine, cpu);
+        json_put_int(object, "ResidencyUSec", (int64_t)seen->interval_usec);
         return object;
 }
 

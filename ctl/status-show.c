@@ -105,7 +105,7 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         else
                 line(screen, STYLE_WARN, "Parked", "%s (decided: %s)", set_text(cpus, "parked"),
                      set_text(cpus, "idle_mask"));
-        line(screen, STYLE_PLAIN, "Cores", "%d wanted, %d active of %d",
+        line(screen, STYLE_PLAIN, "Cores", "%d planned, %d active of %d",
              (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
              (int)json_int(cpus, "cores", 0));
 }
@@ -179,18 +179,19 @@ static void show_residency(const Screen *screen, json_object *residency)
 {
         json_object *states = json_get(residency, "states"), *state;
         g_autofree char *busy = percent_text(residency, "busy_percent", false);
+        double interval = json_number(residency, "interval_usec", 0);
         g_autoptr(Table) table = table_new();
 
         if (!json_length(states))
                 return;
-        table_column(table, "Residency ", false);
+        table_column(table, "Residency", false);
         table_column(table, "Busy%", true);
         JSON_FOREACH(state, states) {
                 g_autofree char *title = g_strconcat(json_text(state, "name"), "%", NULL);
 
                 table_column(table, title, true);
         }
-        table_cell(table, STYLE_PLAIN, "");
+        table_cellf(table, STYLE_PLAIN, "over %.1f s", interval / 1e6);
         table_cell(table, STYLE_PLAIN, busy);
         JSON_FOREACH(state, states) {
                 g_autofree char *text = percent_text(state, "percent",

@@ -173,6 +173,14 @@ BUS_GETTER(get_estimated)
         return sd_bus_message_append(reply, "s", known ? states->info[seen->estimated].name : "");
 }
 
+BUS_GETTER(get_residency_usec)
+{
+        const Bus *bus = userdata;
+        const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_RESIDENCY);
+
+        return sd_bus_message_append(reply, "t", seen ? seen->interval_usec : 0);
+}
+
 BUS_GETTER(get_reason)
 {
         const Bus *bus = userdata;
@@ -210,6 +218,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("ParkedUSec", "t", get_parked_usec, 0, 0),
         SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Residency", "a(sdtttt)", get_residency, 0, 0),
+        SD_BUS_PROPERTY("ResidencyUSec", "t", get_residency_usec, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, 0),
         SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, EXPLICIT),

@@ -10,7 +10,7 @@ static Reason reason_new(const Call *call, const char *because, PackSize size)
                 .because = because,
                 .inputs = {
                         { "filtered load", "CPUs", call->self->load.work },
-                        { "wanted cores", "cores", size_count(call, size) },
+                        { "needed cores", "cores", size_count(call, size) },
                         { "running tasks", "tasks", call->input->snapshot->running },
                 },
         };
@@ -41,7 +41,8 @@ static Reason reason_compared(const Call *call, const char *because, PackSize si
         return reason;
 }
 
-static double utilisation(const Call *call)
+/* Active cores may be fewer than online ones, whose use idlectl status shows. */
+static double use(const Call *call)
 {
         return 100 * call->self->load.work / call->capacity;
 }
@@ -64,7 +65,7 @@ Reason explain_sign(const Call *call, Sign sign, PackSize size)
                 break;
         case SIGN_LOAD:
                 return reason_compared(call, "the filtered load uses the active cores too much",
-                                       size, "utilisation", utilisation(call), "UpThreshold",
+                                       size, "use of active cores", use(call), "UpThreshold",
                                        100 * options->up, "%");
         case SIGN_SATURATED:
         case SIGN_FULL:
@@ -101,7 +102,7 @@ Reason explain_parking(const Call *call, PackSize size)
                                     call->self->peak, "MaxCores", (double)call->options->max_cores,
                                     "cores");
         return reason_compared(call, "the load has fitted into fewer cores for long enough", size,
-                               "utilisation", utilisation(call), "DownThreshold",
+                               "use of active cores", use(call), "DownThreshold",
                                100 * call->options->down, "%");
 }
 
@@ -204,7 +205,7 @@ Reason explain_all_active(const Call *call)
                 return in_doubt(call);
         case OBSTACLE_LOAD:
                 return reason_compared(call, "the load uses all cores", size_all(call),
-                                       "utilisation", utilisation(call), "DownThreshold",
+                                       "use of active cores", use(call), "DownThreshold",
                                        100 * call->options->down, "%");
         case OBSTACLE_SIZE:
                 return all_wanted(call);

@@ -44,6 +44,7 @@ SIGNATURES = {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
         "Utilization": "d", "ParkedUSec": "t", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
+        "ResidencyUSec": "t",
         "Reason": "s", "Figures": "a(sssd)", "Governor": "s", "EnergyPreference": "s",
         "EnergyBias": "i", "Boost": "i", "MinFrequency": "u", "MaxFrequency": "u",
         "LatencyLimit": "i", "DisabledStates": "as",

@@ -39,7 +39,7 @@ def cpu(number, parked=False, core=None, **more):
         "ParkedUSec": 12960000000 if parked else 0,
         "Residency": [("C0", busy, 0, 0, 0, 0), ("POLL", 0.0, 1, 0, 1, 0),
                       ("C1", 0.125, 20, 2, 3, 0), ("C6", 0.875 - busy, 5, 1, 0, 4)],
-        "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is reported.",
+        "ResidencyUSec": 12000000, "Estimated": "C6" if parked else "", "Reason": f"CPU {number} is reported.",
     }, **more)
 
 
@@ -179,17 +179,17 @@ def busy():
     says = unparked()
     for row in says["explain"]:
         row.update(BY, because="the load uses all cores",
-                   inputs=[("filtered load", 1.98, "CPUs"), ("wanted cores", 2.0, "cores"),
-                           ("utilisation", 99.0, "%")],
+                   inputs=[("filtered load", 1.98, "CPUs"), ("needed cores", 2.0, "cores"),
+                           ("use of active cores", 99.0, "%")],
                    option="DownThreshold", threshold=60.0, source="default")
     says["explain"][2].update(because="fewer cores would suffice, but not for long enough yet",
-                              inputs=[("filtered load", 1.0, "CPUs"), ("wanted cores", 1, "cores"),
+                              inputs=[("filtered load", 1.0, "CPUs"), ("needed cores", 1, "cores"),
                                       ("for", 7, "s")],
                               option="Dwell", threshold=5.0, threshold_unit="s", effective=20.0,
                               effective_because="after 2 reversals")
     says["explain"][3].update(since_usec=usec_ago(70), option="", source="no option",
                               because="as many tasks are runnable as there are CPUs",
-                              inputs=[("filtered load", 0.5, "CPUs"), ("wanted cores", 2, "cores"),
+                              inputs=[("filtered load", 0.5, "CPUs"), ("needed cores", 2, "cores"),
                                       ("running tasks", 4, "tasks")], threshold=4.0,
                               threshold_unit="tasks")
     return says

@@ -51,7 +51,7 @@ SHAPES = {
         **{name: shape for name, shape in objects().items() if name != "load"},
         "energy": [{"name": str, "parent": optional(str), "power_watts": optional(number)}],
         "benefits": [BENEFIT],
-        "residency": {"busy_percent": optional(number),
+        "residency": {"busy_percent": optional(number), "interval_usec": optional(int),
                       "states": [{"name": str, "percent": optional(number),
                                   "estimated": bool}]},
         "degraded": [{"kind": str, "name": str, "why": str}],

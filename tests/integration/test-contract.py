@@ -46,6 +46,7 @@ CPU_PROPERTIES = {
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
     'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
     'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
+    'ResidencyUSec': ('t', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', MEASURED), 'Figures': ('a(sssd)', MEASURED),
     'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
     'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),

@@ -52,6 +52,15 @@ class Fake(Idlectl):
     def parked_line(self):
         return [line for line in self.ctl('status').splitlines() if line.startswith('Parked')]
 
+    def test_intervals(self):
+        """Busy times of different intervals differ, so each is shown with its own."""
+        self.ctl('status')
+        before = self.get('ObservedUSec')
+        wait_until(lambda: self.get('ObservedUSec') != before, 'another reading of the load')
+        status, cpus = self.ask('status'), self.ask('cpus')
+        self.assertGreater(status['residency']['interval_usec'], status['load']['interval_usec'])
+        self.assertEqual(status['residency']['interval_usec'] // 1000, cpus['interval_usec'] // 1000)
+
     def test_nothing_parked(self):
         """One line says why, whatever the reason is."""
         self.assertEqual(self.parked_line(), ['Parked      none: no policy requests it'])
@@ -281,6 +290,14 @@ class Kernel(OwnGroup, Idlectl):
         self.assertEqual(self.knob(), before)
         self.assertIn('nothing is left to restore',
                       self.ctl('verify', '--run', os.path.join(self.directory, 'run')))
+
+    def test_hold(self):
+        """A hold of all that may run says so, also while others are parked."""
+        self.POLICY = 'userspace latency'
+        self.configure('')
+        self.park()
+        said = self.ctl('hold', '--latency', '1s', '--cpus', '0', '--for', '1ms')
+        self.assertRegex(said, r'^Hold \d+ is in effect on CPU 0, all that are active\.$')
 
     def test_foreign(self):
         before = (self.group / 'cpuset.cpus').read_text()
