@@ -24,6 +24,10 @@
 /* So many senders are remembered before all are forgotten: as many as a system bus has. */
 #define SENDERS_MAX 2048
 
+/* A question to the bus that fails is asked so often, after these times and their double. */
+#define LOOKUPS_MAX       4
+#define LOOKUP_RETRY_USEC 100000
+
 /* A user may first type a password. */
 #define ANSWER_USEC             (25u * 1000 * 1000)
 #define ANSWER_INTERACTIVE_USEC (120u * 1000 * 1000)
@@ -55,6 +59,8 @@ typedef struct Lookup {
         AuthorizerAnswer answered;
         void *userdata;
         sd_bus_slot *slot;
+        sd_event_source *retry;
+        unsigned n_failed;
 } Lookup;
 
 static void lookup_free(gpointer data)
@@ -62,6 +68,7 @@ static void lookup_free(gpointer data)
         Lookup *lookup = data;
 
         sd_bus_slot_unref(lookup->slot);
+        sd_event_source_disable_unref(lookup->retry);
         g_free(lookup->name);
         g_free(lookup);
 }
@@ -178,6 +185,30 @@ static int credentials_read(sd_bus_message *answer, Sender *ret_sender)
         return r < 0 ? r : has_uid ? 0 : -ENODATA;
 }
 
+static void lookup_send(Lookup *lookup);
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        lookup_send(userdata);
+        return 0;
+}
+
+/* Asks again later, unless the name is gone or it was asked too often. */
+static void lookup_failed(Lookup *lookup, int error)
+{
+        uint64_t wait = (uint64_t)LOOKUP_RETRY_USEC << lookup->n_failed++;
+
+        log_debug("The bus does not report the user of %s: %s", lookup->name, g_strerror(-error));
+        lookup->retry = sd_event_source_disable_unref(lookup->retry);
+        if (error != -ENXIO && lookup->n_failed < LOOKUPS_MAX &&
+            sd_event_add_time_relative(sd_bus_get_event(lookup->authorizer->connection),
+                                       &lookup->retry, CLOCK_MONOTONIC, wait, 0, on_retry,
+                                       lookup) >= 0)
+                return;
+        lookup->answered(lookup->name, NULL, lookup->userdata);
+        g_ptr_array_remove_fast(lookup->authorizer->lookups, lookup);
+}
+
 static int lookup_answered(sd_bus_message *answer, void *userdata, sd_bus_error *unused)
 {
         Lookup *lookup = userdata;
@@ -185,33 +216,39 @@ static int lookup_answered(sd_bus_message *answer, void *userdata, sd_bus_error 
         int r = sd_bus_message_is_method_error(answer, NULL) ? -sd_bus_message_get_errno(answer)
                                                              : credentials_read(answer, &sender);
 
-        if (r < 0)
-                log_debug("The bus does not report the user of %s: %s", lookup->name,
-                          g_strerror(-r));
-        else
-                remember(lookup->authorizer, lookup->name, &sender);
-        lookup->answered(lookup->name, r < 0 ? NULL : &sender, lookup->userdata);
+        if (r < 0) {
+                lookup_failed(lookup, r);
+                return 0;
+        }
+        remember(lookup->authorizer, lookup->name, &sender);
+        lookup->answered(lookup->name, &sender, lookup->userdata);
         g_ptr_array_remove_fast(lookup->authorizer->lookups, lookup);
         return 0;
 }
 
-int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerAnswer answered,
-                   void *userdata)
+static void lookup_send(Lookup *lookup)
+{
+        int r;
+
+        lookup->slot = sd_bus_slot_unref(lookup->slot);
+        r = sd_bus_call_method_async(lookup->authorizer->connection, &lookup->slot, DRIVER_NAME,
+                                     DRIVER_PATH, DRIVER_NAME, "GetConnectionCredentials",
+                                     lookup_answered, lookup, "s", lookup->name);
+        if (r < 0)
+                lookup_failed(lookup, r);
+}
+
+void authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerAnswer answered,
+                    void *userdata)
 {
         Lookup *lookup = g_new0(Lookup, 1);
-        int r;
 
         lookup->authorizer = authorizer;
         lookup->name = g_strdup(name);
         lookup->answered = answered;
         lookup->userdata = userdata;
         g_ptr_array_add(authorizer->lookups, lookup);
-        r = sd_bus_call_method_async(authorizer->connection, &lookup->slot, DRIVER_NAME,
-                                     DRIVER_PATH, DRIVER_NAME, "GetConnectionCredentials",
-                                     lookup_answered, lookup, "s", name);
-        if (r < 0)
-                g_ptr_array_remove_fast(authorizer->lookups, lookup);
-        return r;
+        lookup_send(lookup);
 }
 
 static int question_refuse(sd_bus_error *error)

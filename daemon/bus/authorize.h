@@ -47,10 +47,11 @@ int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *r
 /* True if the bus has answered which user owns the unique name. */
 bool authorizer_knows(const Authorizer *authorizer, const char *name, Sender *ret_sender);
 
-/* Asks the bus which user owns the unique name, without blocking, and calls `answered` with the
- * answer; NULL: there is none, as the name may be gone. Not called after authorizer_free(). */
+/* Asks the bus which user owns the unique name, without blocking, and again if that fails. Calls
+ * `answered` later, with the answer; NULL: there is none, as the name may be gone. Not called after
+ * authorizer_free(). */
 typedef void (*AuthorizerAnswer)(const char *name, const Sender *sender, void *userdata);
-int authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerAnswer answered,
-                   void *userdata);
+void authorizer_ask(Authorizer *authorizer, const char *name, AuthorizerAnswer answered,
+                    void *userdata);
 
 #endif

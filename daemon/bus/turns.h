@@ -17,13 +17,15 @@ typedef struct Turns Turns;
 #define TURNS_SHARE      4 /* a quarter */
 #define TURNS_SAVED_USEC 50000
 
-/* So many calls may wait, of one user and altogether; what is above is answered with
- * LimitsExceeded. The same goes for calls with arguments that are longer, or no strings: of these
- * TURNS_LARGE_MAX may wait for a user. */
-#define TURNS_OF_USER_MAX 2048
-#define TURNS_MAX         8192
-#define TURNS_TEXT_MAX    1024
-#define TURNS_LARGE_MAX   4
+/* The memory of the calls that wait: of one call, of one user, of a sender whose user is not known
+ * yet, and of all. A call costs TURNS_CALL, and its arguments what they take. What is above these
+ * limits gets LimitsExceeded when it is the user's turn; above twice its own limit a user gets no
+ * answer. */
+#define TURNS_CALL     1024u
+#define TURNS_CALL_MAX (64u * 1024)
+#define TURNS_USER_MAX (4096u * TURNS_CALL)
+#define TURNS_NAME_MAX (256u * TURNS_CALL)
+#define TURNS_MAX      (8 * TURNS_USER_MAX)
 
 /* Takes charge of every method call that arrives at `connection`, which must outlive it, as must
  * `authorizer`. */

@@ -4,11 +4,15 @@
 import os
 import signal
 
+import dbus
+import dbus.lowlevel
+
 from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, wait_until
 
 OBJECTS = 'org.freedesktop.DBus.ObjectManager'
 PEER = 'org.freedesktop.DBus.Peer'
 LIMITS = 'org.freedesktop.DBus.Error.LimitsExceeded'
+DENY = '<deny send_interface="org.freedesktop.DBus" send_member="GetConnectionCredentials"/>'
 
 
 @needs_root
@@ -93,6 +97,90 @@ class Turns(TestCase):
         self.daemon.send(signal.SIGCONT)
         wait_until(lambda: len(self.answers) == 21, 'all answers')
         self.assertGreaterEqual(self.answers.count(('long', LIMITS)), 10)
+
+    def test_calls_of_normal_size_wait(self):
+        """Each has its own mistake reported: none is refused because others wait."""
+        connection = self.connect_as(NOBODY)
+        self.daemon.send(signal.SIGSTOP)
+        self.flood([connection], 20, 'GetManagedObjects', OBJECTS)
+        self.flood([connection], 100, 'Hold', MANAGER,
+                   arguments=(dbus.Dictionary({'mistake': dbus.UInt32(50)}, signature='sv'),))
+        connection.get_name_owner(NAME)
+        self.daemon.send(signal.SIGCONT)
+        wait_until(lambda: len(self.answers) == 120, 'all answers')
+        self.assertEqual(set(self.answers), {'flood', ('flood', NAME + '.Error.InvalidValue')})
+
+    def test_refusals_take_their_turn(self):
+        connection = self.connect_as(NOBODY)
+        expected = []
+        self.daemon.send(signal.SIGSTOP)
+        for i in range(60):
+            self.ask(connection, i, 'GetManagedObjects', OBJECTS)
+            self.ask(connection, i, 'GetAll', 'org.freedesktop.DBus.Properties',
+                     arguments=('x.' * 50000 + 'y',))
+            expected += [i, (i, LIMITS)]
+        connection.get_name_owner(NAME)
+        self.daemon.send(signal.SIGCONT)
+        wait_until(lambda: len(self.answers) == 120, 'all answers')
+        self.assertEqual(self.answers[-20:], expected[-20:])
+
+    def silent(self, connection, member, signature='', *arguments, times=1):
+        """Sends calls that want no reply."""
+        for _ in range(times):
+            call = dbus.lowlevel.MethodCallMessage(NAME, PATH, MANAGER, member)
+            call.set_no_reply(True)
+            call.append(*arguments, signature=signature)
+            connection.send_message(call)
+        connection.flush()
+
+    def test_query_without_reply_costs_nothing(self):
+        connection = self.connect_as(NOBODY)
+        ping = (NAME, PATH, PEER, 'Ping', '', ())
+        connection.call_blocking(*ping)
+        start = self.get('CpuUSec')
+        self.silent(connection, 'GetSettings', times=1000)
+        connection.call_blocking(*ping)
+        dropped = self.get('CpuUSec')
+        for _ in range(100):
+            connection.call_blocking(NAME, PATH, MANAGER, 'GetSettings', '', ())
+        self.assertLess(dropped - start, self.get('CpuUSec') - dropped)
+
+    def test_effect_without_reply(self):
+        wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
+        path, _descriptor = self.call('Hold', wishes)
+        self.silent(self.connection, 'ReleaseHold', 'o', path)
+        self.silent(self.connection, 'SetOption', 'sss', 'latency', 'Floor', '7us')
+        self.assertEqual(self.get('Holds'), [])
+        self.assertEqual([str(o['value']) for o in self.call('GetSettings') if o['key'] == 'Floor'], ['7us'])
+
+    def limit_lookups(self, denied):
+        """Whether the bus daemon refuses to say whose a name is."""
+        with open(self.bus.config, encoding='utf-8') as file:
+            text = file.read().replace(DENY, '')
+        with open(self.bus.config, 'w', encoding='utf-8') as file:
+            file.write(text.replace('</policy>', DENY * denied + '</policy>'))
+        self.connection.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                                      'org.freedesktop.DBus', 'ReloadConfig', '', ())
+
+    def test_failed_lookup_is_repeated(self):
+        connection = self.connect_as(NOBODY)
+        self.limit_lookups(True)
+        self.ask(connection, 'ping', 'Ping', PEER)
+        self.daemon.wait_log('does not report the user')
+        self.limit_lookups(False)
+        wait_until(lambda: self.answers, 'the answer')
+        self.assertEqual(self.answers, ['ping'])
+
+    def test_lookups_fail(self):
+        """The client may try again, and then has its answer."""
+        connection = self.connect_as(NOBODY)
+        self.limit_lookups(True)
+        self.ask(connection, 'ping', 'Ping', PEER)
+        wait_until(lambda: self.answers, 'the answer')
+        self.limit_lookups(False)
+        self.ask(connection, 'ping', 'Ping', PEER)
+        wait_until(lambda: len(self.answers) == 2, 'the second answer')
+        self.assertEqual(self.answers, [('ping', LIMITS), 'ping'])
 
     def test_client_that_leaves(self):
         connection = self.connect_as(NOBODY)
