@@ -17,6 +17,7 @@ from pathlib import Path
 ROLE = Path(__file__).resolve().parents[2] / "conf/ansible"
 BUILD = Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 SKIPPED = 77
+HEADER = "# Written by Ansible, role idled."
 PLAYBOOK = """
 - hosts: all
   gather_facts: false
@@ -30,6 +31,12 @@ CANARY = """
     - ansible.builtin.debug: {{msg: "{{{{ idled_may_park }}}}"}}
       loop: [0, 25, 50, 100]
       vars: {{idled_canary_percent: "{{{{ item }}}}"}}
+"""
+EXAMPLE = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.debug: {msg: "{{ idled_policy_options }}"}
 """
 
 
@@ -150,6 +157,53 @@ class Role(unittest.TestCase):
         self.assertIn("Dwell=20s", self.config("policies/ondemand.conf.d/50-ansible.conf"))
         left = {p.name for d in ("apps", "profiles") for p in (self.root / "etc/idled" / d).iterdir()}
         self.assertEqual(left, {"own.conf"})
+
+    def test_files_of_the_administrator(self):
+        """One of a name that is asked for stops the run, before and after idled is installed; a destination with
+        a slash at its end is the same directory."""
+        self.good(**self.OPTIONS)
+        self.good(idled_destination=f"{self.root}/", **self.OPTIONS)
+        self.assertIn("Executable", self.config("apps/database.conf"))
+        for name, target in (("apps/database.conf", None), ("profiles/night.conf", "/dev/null"),
+                             ("policies/ondemand.conf.d/50-ansible.conf", None)):
+            own = self.root / "etc/idled" / name
+            own.unlink()
+            if target:
+                own.symlink_to(target)
+            else:
+                own.write_text("# of the administrator\n")
+            for installed in (False, True):
+                if installed:
+                    self.install()
+                before = self.files()
+                with self.subTest(name=name, installed=installed):
+                    status, changed, failed = self.play(idled_daemon_options={"Daemon": {"LogLevel": "info"}},
+                                                        **{k: v for k, v in self.OPTIONS.items() if "apps" in k
+                                                           or "profiles" in k or "policy" in k})
+                    self.assertEqual((status, changed, self.files()), (2, [], before))
+                    self.assertIn(f"/etc/idled has files of these names that this role did not write: {name}",
+                                  "".join(failed))
+            own.unlink()
+
+    def test_names_of_files(self):
+        """README.md has them."""
+        readme = (ROLE / "README.md").read_text()
+        self.good(idled_canary_percent=0, **self.OPTIONS)
+        written = {p.relative_to(self.root / "etc/idled") for p in self.root.rglob("etc/idled/**/*.conf")
+                   if p.read_text().startswith(HEADER)}
+        drop_ins = {p.name for p in written if p.parent.name not in ("apps", "profiles")}
+        self.assertEqual(drop_ins, {"50-ansible.conf", "95-ansible-canary.conf"})
+        for name in drop_ins:
+            self.assertIn(f"`{name}`", readme)
+
+    def test_example_of_hosts(self):
+        """Options of a host are added to those of its group."""
+        (self.directory / "example.yml").write_text(EXAMPLE)
+        _, answer = self.playbook("example.yml", str(ROLE / "hosts.example.yml"))
+        found = {name.partition(".")[0]: result["msg"]
+                 for name, result in answer["plays"][0]["tasks"][0]["hosts"].items()}
+        self.assertEqual(found["web01"], {"ondemand": {"Dwell": "10s"}})
+        self.assertEqual(found["build04"], {"ondemand": {"Dwell": "10s", "MinCores": 8}})
 
     def test_wrong_options(self):
         """idled's own message stops the run, before any file is written; so do wrong variables."""

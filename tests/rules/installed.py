@@ -72,6 +72,7 @@ EXPECTED = """
     {datadir}/doc/idled/ansible/roles/idled/tasks/validate.yml
     {datadir}/doc/idled/ansible/roles/idled/templates/metrics.conf.j2
     {datadir}/doc/idled/ansible/roles/idled/templates/sections.conf.j2
+    {datadir}/doc/idled/ansible/roles/idled/vars/main.yml
     {datadir}/doc/idled/ansible/site.yml
     {datadir}/doc/idled/idled-grafana.json
     {datadir}/doc/idled/idled.rules.yml
