@@ -11,7 +11,7 @@ from pathlib import Path
 from source import TOP, finish
 
 # Program, arguments, exit status.
-CASES = [("vm", ["--help"], 0), ("vm", ["-h"], 0), ("vm", ["test", "--help"], 0),
+CASES = [("vm", ["--help"], 0), ("vm", ["-h"], 0), ("vm", ["test", "--help"], 0), ("vm", ["demo", "--help"], 0),
          ("vm", ["run", "-h"], 0), ("run", ["--help"], 0), ("run", ["-h"], 0), ("run", ["foo"], 2),
          ("check", ["--help"], 0)]
 

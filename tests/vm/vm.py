@@ -107,6 +107,10 @@ def parse():
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
     verb.add_argument("name", metavar="NAME", choices=["coreidle", "truth"])
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
+    verb = verbs.add_parser("demo", help="what idled saves, modelled: a light load without and with it, as a table "
+                            "and a page with plots; 5 minutes")
+    verb.add_argument("--build", type=build, default=str(HERE.parents[1] / "build-run"),
+                      help="show what was built here; default: build-run, which is made")
     arguments = parser.parse_args()
     if arguments.verb == "run" and arguments.command in ([], ["--"]):
         parser.error("run: expected a COMMAND")
@@ -188,11 +192,20 @@ def run_tests(arguments):
     return 0 if result.wasSuccessful() and result.passed else 1
 
 
-def run_bench(arguments):
-    sys.path.insert(0, str(HERE.parent / "bench" / arguments.name))
+def benchmark(name, module):
+    """A module of a benchmark, for which time is counted."""
+    sys.path.insert(0, str(HERE.parent / "bench" / name))
     if lab.settings.icount is None:
         lab.settings.icount = 1
-    return importlib.import_module("experiment").main(lab, arguments.options)
+    return importlib.import_module(module)
+
+
+def run_bench(arguments):
+    return benchmark(arguments.name, "experiment").main(lab, arguments.options)
+
+
+def run_demo(arguments):
+    return benchmark("coreidle", "demo").main(lab, arguments.build)
 
 
 def act(arguments):
@@ -201,7 +214,7 @@ def act(arguments):
         return 0
     if arguments.verb == "shell":
         return lab.prepare().shell(arguments.build)
-    verbs = {"run": run_command, "test": run_tests, "bench": run_bench}
+    verbs = {"run": run_command, "test": run_tests, "bench": run_bench, "demo": run_demo}
     return verbs[arguments.verb](arguments)
 
 

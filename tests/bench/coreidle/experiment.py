@@ -31,6 +31,8 @@ TABLES = {
     # And leaving it takes no time at all: there is nothing that consolidation could save.
     "free": "state_names=C1,C6 latency_us=1,30 residency_us=1,60 pkg_power_mw=90000,63000,20000 "
             "gated_from=2 exit_wait=N",
+    # A deep state that a spread load does not reach.
+    "far": "latency_us=2,10,80,400,400 residency_us=2,20,200,5000,5000",
     # Like intel_idle's for Sapphire Rapids.
     "spr": "state_names=C1,C1E,C6 latency_us=1,2,290 residency_us=1,4,800 "
            "pkg_power_mw=90000,63000,55000,20000 gated_from=3",
@@ -51,6 +53,7 @@ LOADS = {
     # with one that is busy half of the time.
     "batchy": "/root/bursts /root/load.histograms/all 1 6:300:30",
     "light": "/root/bursts /root/load.histograms/all 1 12:100:2",
+    "many": "/root/bursts /root/load.histograms/all 1 30:40:0.1",
     "mixed": "/root/bursts /root/load.histograms/all 1 1:10:10 4:300:30 8:50:1",
     # Nothing: what idled itself costs a machine that has nothing to do.
     "idle": "sleep 100000",
@@ -98,6 +101,7 @@ class Run:
     cycles: float = 0.0  # of cyclictest, a second; 0 also if the file does not say
     waited: float = 0.0  # share of the time in which some task waited for a CPU (PSI)
     switches: float = 0.0  # of tasks, a second
+    sleeps: dict = dataclasses.field(default_factory=dict)  # by CPU: how many a second
 
 
 def sections(text):
@@ -141,6 +145,16 @@ def residency(change, names, longest):
             row[name] = usec / change["time"]
         row["busy"] = max(0.0, 1 - slept / change["time"])
     return dict(sorted(result.items(), key=lambda item: int(item[0])))
+
+
+def sleeps(change):
+    """By CPU: how many idle states it entered a second."""
+    result = {}
+    for key, value in change.items():
+        match = re.search(r"/cpu(\d+)/cpuidle/state\d+/usage$", key)
+        if match:
+            result[match[1]] = result.get(match[1], 0) + value * 1e6 / change["time"]
+    return result
 
 
 def percentiles(reports):
@@ -200,10 +214,11 @@ def read_run(text, names, idle=False):
     latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
     if not idle and not latencies and work < 0.1:
         raise ValueError("the load did nothing:\n" + text[-2000:])
+    slept = sleeps(change)
     return Run(
         watts=sum(v for k, v in change.items() if k.endswith("energy_uj")) / 1e6 / seconds,
         residency=residency(change, names, sum(b["ended"] - a["began"] for a, b in rounds)),
-        wakeups=sum(v for k, v in change.items() if k.endswith("/usage")) / seconds,
+        wakeups=sum(slept.values()),
         work=work,
         latencies=latencies,
         transitions=own.get("transitions", 0),
@@ -213,7 +228,8 @@ def read_run(text, names, idle=False):
         why="\n".join(parts["history"][0]) if "history" in parts else "",
         cycles=change.get("cycles", 0) / seconds,
         waited=change.get("waited", 0) / change["time"],
-        switches=change.get("switches", 0) / seconds)
+        switches=change.get("switches", 0) / seconds,
+        sleeps=slept)
 
 
 def measure(guest, machine, placement, load, names):
