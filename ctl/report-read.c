@@ -764,7 +764,7 @@ static void summarize(Reading *reading)
                 report->watts = report->joules / report->joules_seconds;
         if (reading->wakeup_seconds > 0)
                 report->wakeups_per_second = reading->wakeups / reading->wakeup_seconds;
-        if (daemon)
+        if (daemon && !reading->any_parked)
                 report_note(report, "Nothing of idled was recorded: %s.", daemon);
         else if (!reading->any_parked && reduced_samples(report->samples))
                 report_note(report, "The recording does not say which CPUs were parked.");

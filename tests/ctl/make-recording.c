@@ -103,9 +103,9 @@ static void put_facts(Maker *maker)
         fact(maker, "kernel", name(maker, "6.12.48+deb13-amd64"));
         fact(maker, "cpu_model", name(maker, "Example CPU E5-2697A v4 @ 2.60GHz"));
         fact(maker, "command", is(maker, "hostile") ? hostile_names[0] : NULL);
-        if (is(maker, "bare"))
+        if (is(maker, "bare") || is(maker, "late"))
                 fact(maker, "daemon", "org.idled1 is not on the bus");
-        else
+        if (!is(maker, "bare"))
                 fact(maker, "energy_source", "rapl");
 }
 

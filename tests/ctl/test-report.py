@@ -174,6 +174,12 @@ class Pages(TestCase):
         for text in ("Power saved", "Wake-up sources", "parked cores", "were parked", "0.00 W"):
             self.assertNotIn(text, page.text)
 
+    def test_late(self):
+        """idled that was started after the recording was recorded."""
+        page = self.check(self.page(("late", 4, 60)))
+        self.assertNotIn("Nothing of idled", page.text)
+        self.assertIn("were parked", page.text)
+
     def test_empty(self):
         page = self.check(self.page(("empty", 4, 0)))
         self.assertIn("no samples", page.text)

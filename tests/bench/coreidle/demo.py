@@ -23,7 +23,7 @@ def mean_sleep(run, cpus):
 
 def duration(seconds):
     if seconds is None:
-        return "all the time"
+        return "no end"
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
 
 
@@ -44,12 +44,12 @@ def table(alone, own):
     rows = [["", "kernel alone", "with idled"],
             ["CPUs parked", "none", own.parked or "none"],
             ["power, modelled", *(f"{run.watts:.1f} W" for run in both)]]
-    for name, cpus in groups:
-        rows += [[f"{name}: mean sleep", *(duration(mean_sleep(run, cpus)) for run in both)],
-                 [f"{name}: in the deepest state", *(f"{100 * deepest(run, cpus):.1f} %" for run in both)]]
+    rows += [[f"{name}: mean sleep, in the deepest state",
+              *(f"{duration(mean_sleep(run, cpus))}, {100 * deepest(run, cpus):.0f} %" for run in both)]
+             for name, cpus in groups]
     rows += [["work done, a second", *(f"{run.cycles:.0f}" for run in both)],
              ["lateness, p99", *(f"{run.latencies['99']} us" for run in both)]]
-    return "".join(f"        {name:<32} {left:>14} {right:>14}\n" for name, left, right in rows)
+    return "".join(f"        {name:<41} {left:>14} {right:>16}\n" for name, left, right in rows)
 
 
 def measure(lab):
