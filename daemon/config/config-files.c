@@ -101,12 +101,16 @@ static bool check_type(const struct stat *st, const char **ret_found)
         return false;
 }
 
-/* True if there is nothing by that name, not even a link to nothing. */
-static bool is_absent(int dir, const char *path)
+/* True if there is nothing by that name, not even a link to nothing. `error` is errno of opening
+ * it, and becomes that of the check if this fails. */
+static bool is_absent(int dir, const char *path, int *error)
 {
         struct stat st;
 
-        return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+        if (*error != ENOENT || fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return false;
+        *error = errno;
+        return errno == ENOENT;
 }
 
 static void add_text(GPtrArray *files, const char *shown, char *text, size_t length)
@@ -132,7 +136,7 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
         struct stat st;
         int r;
 
-        if (fd < 0 && open_error == ENOENT && is_absent(paths->root, path))
+        if (fd < 0 && is_absent(paths->root, path, &open_error))
                 return false;
         if (fd < 0 || fstat(fd, &st) < 0) {
                 add_unread(errors, shown, fd < 0 ? open_error : errno);
@@ -160,13 +164,12 @@ static bool read_file(const ConfigPaths *paths, const char *path, GPtrArray *fil
  */
 static void list_files(const ConfigPaths *paths, const char *path, GTree *names, GPtrArray *errors)
 {
-        int fd = openat(paths->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        _dir_ DIR *dir = dir_open(paths->root, path);
         int open_error = errno;
         struct dirent *entry;
 
         if (!dir) {
-                if (open_error != ENOENT || !is_absent(paths->root, path))
+                if (!is_absent(paths->root, path, &open_error))
                         add_unread(errors, display_path(paths, path), open_error);
                 return;
         }
@@ -176,7 +179,6 @@ static void list_files(const ConfigPaths *paths, const char *path, GTree *names,
                                       g_build_filename(path, entry->d_name, NULL));
         if (errno > 0)
                 add_unread(errors, display_path(paths, path), errno);
-        closedir(dir);
 }
 
 static int compare_names(gconstpointer a, gconstpointer b, gpointer userdata)
