@@ -15,8 +15,7 @@ int left_read(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
 {
         const char *root = ctl->root_path ? ctl->root_path : "/";
         g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
-        g_autofree char *boot_id = undo_boot_id(ctl->root);
-        g_autofree char *header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
+        g_autofree char *boot_id = NULL, *header = NULL;
         _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual), fd = -1;
         UndoLoad load = { 0 };
         int r;
@@ -24,6 +23,10 @@ int left_read(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
         *ret_skipped = 0;
         if (run < 0)
                 return run == -ENOENT ? 0 : run;
+        r = undo_boot_id(ctl->root, &boot_id);
+        if (r < 0)
+                return r;
+        header = g_strconcat(UNDO_MAGIC, boot_id, NULL);
         fd = openat(run, "undo", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return errno == ENOENT ? 0 : -errno;

@@ -12,10 +12,12 @@
 #include "knob-mock.h"
 #include "steps.h"
 
+#define BOOT_ID "proc/sys/kernel/random/boot_id"
+
 static inline void setup(void)
 {
         scratch_open();
-        scratch_file("proc/sys/kernel/random/boot_id", "this-boot\n");
+        scratch_file(BOOT_ID, "this-boot\n");
         mock_new();
 }
 

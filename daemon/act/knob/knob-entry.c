@@ -50,7 +50,7 @@ static gboolean entry_equal(const void *a, const void *b)
 Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
 {
         Knobs *knobs = g_new0(Knobs, 1);
-        g_autofree char *boot_id = undo_boot_id(context->root);
+        g_autofree char *boot_id = NULL;
 
         knobs->context = *context;
         knobs->dir_fd = -1;
@@ -59,7 +59,9 @@ Knobs *knobs_new(const ActContext *context, int run, bool dry_run)
         knobs->list = g_ptr_array_new_with_free_func(entry_free);
         knobs->index = g_hash_table_new(entry_hash, entry_equal);
         knobs->pretended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        knobs->undo_error = undo_open(run, boot_id, &knobs->undo);
+        knobs->undo_error = run < 0 ? 0 : undo_boot_id(context->root, &boot_id);
+        if (knobs->undo_error == 0)
+                knobs->undo_error = undo_open(run, boot_id, &knobs->undo);
         return knobs;
 }
 

@@ -140,9 +140,13 @@ static bool settled(int error)
 /* Ends the knob's story. In a dry run the record stays as it is. */
 static int conclude(Knobs *knobs, KnobEntry *entry)
 {
+        int r;
+
         if (knobs->dry_run)
                 entry->record = NULL;
-        return knob_entry_forget(knobs, entry);
+        r = knob_entry_forget(knobs, entry);
+        knobs->record_error = MIN(knobs->record_error, r);
+        return r;
 }
 
 /* Restores one knob and reports the result: for good, or if this is the `last` time. Returns 0 if
@@ -169,6 +173,7 @@ static int restore_once(Knobs *knobs, bool last, KnobReport report, void *userda
 {
         int first = 0;
 
+        knobs->record_error = 0;
         for (unsigned i = knobs->list->len; i-- > 0;) {
                 int r = restore_one(knobs, knobs->list->pdata[i], last, report, userdata);
 
@@ -211,7 +216,7 @@ int knobs_restore(Knobs *knobs, KnobReport report, void *userdata)
         if (r < 0)
                 r = restore_once(knobs, true, report, userdata);
         knobs_close_dir(knobs);
-        return r;
+        return r < 0 ? r : knobs->undo_error;
 }
 
 static const KnobKind *kind_find(const KnobKind *const *kinds, const char *name)

@@ -192,8 +192,8 @@ bool knob_is_as_written(const ActContext *context, const Knob *knob, const char 
 
 bool knobs_is_dry_run(const Knobs *knobs);
 
-/* Why the last write of the record failed; 0: it did not. After a failure, for example a full /run,
- * nothing of the machine is changed. */
+/* Why the last write of the record failed, or one of the last knobs_restore(); 0: it did not. After
+ * a failure, for example a full /run, nothing of the machine is changed. */
 int knobs_record_error(const Knobs *knobs);
 
 /* How many values were written (or, in a dry run, would have been) since the start. */
@@ -216,8 +216,9 @@ int knobs_verify(Knobs *knobs);
 typedef void (*KnobReport)(const Knob *knob, const char *value, int error, void *userdata);
 
 /* Restores every knob in reverse order, reporting each. Knobs that cannot be restored stay on
- * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT. A dry run reports what
- * would be done, and leaves knobs and record alone. */
+ * record. Returns 0 or the first error that was neither -ESTALE nor -ENOENT, or that of a record
+ * that could not be read. A dry run reports what would be done, and leaves knobs and record alone.
+ */
 int knobs_restore(Knobs *knobs, KnobReport report, void *userdata);
 
 /* Reads the record that an instance before us left, as knobs that are ours. `kinds` ends with NULL.

@@ -5,6 +5,7 @@
  */
 #include "act/knob/undo-load.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "act/knob/undo-line.h"
@@ -15,11 +16,15 @@
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
-char *undo_boot_id(int root)
+int undo_boot_id(int root, char **ret_id)
 {
         char text[64];
+        int r = file_read_value(root, BOOT_ID, text, sizeof(text));
 
-        return g_strdup(file_read_value(root, BOOT_ID, text, sizeof(text)) > 0 ? text : "unknown");
+        if (r < 0 && r != -ENOENT && r != -EBADMSG && r != -EFBIG)
+                return r;
+        *ret_id = g_strdup(r > 0 ? text : "unknown");
+        return 0;
 }
 
 /* Takes up one line of the file; false if it makes no sense here. */

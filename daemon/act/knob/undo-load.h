@@ -13,8 +13,9 @@
 /* The header is this and the boot id. */
 #define UNDO_MAGIC "idled-undo\t1\t"
 
-/* The id of this boot, as a new string; "unknown" if the kernel below `root` shows none. */
-char *undo_boot_id(int root);
+/* The id of this boot, as a new string; "unknown" if the kernel below `root` shows none. Negative
+ * errno if it cannot be read now: a record of this boot must not pass for one of another. */
+int undo_boot_id(int root, char **ret_id);
 
 /* What reading the file came to. */
 typedef struct UndoLoad {

@@ -89,6 +89,35 @@ START_TEST(recover)
 }
 END_TEST
 
+/* While the boot's id cannot be read, no record passes for one of another boot, and nothing for
+ * restored. */
+START_TEST(boot_unknown_for_now)
+{
+        g_autofree char *report = NULL;
+        int skipped;
+
+        {
+                g_autoptr(Knobs) knobs = open_knobs();
+
+                set(knobs, "a", "0");
+        }
+        ck_assert_int_eq(unlinkat(scratch_fd, BOOT_ID, 0), 0);
+        ck_assert_int_eq(mkdirat(scratch_fd, BOOT_ID, 0755), 0);
+        {
+                g_autoptr(Knobs) knobs = open_knobs();
+
+                ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), -EISDIR);
+                ck_assert_int_eq(set(knobs, "a", "1"), -EISDIR);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EISDIR);
+        }
+        ck_assert_int_eq(unlinkat(scratch_fd, BOOT_ID, AT_REMOVEDIR), 0);
+        scratch_file(BOOT_ID, "this-boot\n");
+        report = recover_and_restore();
+        ck_assert_str_eq(report, "a 0 ok; ");
+        ck_assert_str_eq(mock_value("a"), "0-3");
+}
+END_TEST
+
 /* Scenarios to die in. Every one begins with what the mocks are at first. */
 
 static void run_first(void)
@@ -238,6 +267,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, found_by_the_next_instance);
         tcase_add_test(tcase, peer_defect_9_recovered_knobs_keep_their_original);
+        tcase_add_test(tcase, boot_unknown_for_now);
         tcase_add_loop_test(tcase, recover, 0, G_N_ELEMENTS(record_cases));
         tcase_add_loop_test(tcase, peer_defect_6_killed_anywhere, 0, G_N_ELEMENTS(scenarios));
         tcase_add_test(tcase, restore_killed_anywhere);
