@@ -14,11 +14,11 @@
 void manager_reopen_actuators(Manager *manager)
 {
         actuator_set_close(manager->actuators);
-        knobs_restore(manager->knobs, manager_report_restored, NULL);
+        manager_restore(manager->knobs);
         actuator_set_open(manager->actuators, manager->config);
 }
 
-void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata)
+static void report_restored(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
                 log_warning("%s %s is now \"%s\": another program has taken it over; idled leaves "
@@ -28,6 +28,17 @@ void manager_report_restored(const Knob *knob, const char *value, int error, voi
                 log_debug("%s %s is gone", knob->kind->name, knob->name);
         else if (error < 0)
                 log_error_errno(error, "Failed to restore %s %s: %m", knob->kind->name, knob->name);
+}
+
+int manager_restore(Knobs *knobs)
+{
+        int r = knobs_restore(knobs, report_restored, NULL);
+
+        if (knobs_record_error(knobs) < 0)
+                log_error_errno(knobs_record_error(knobs),
+                                "Failed to write the record of changes: %m; it still lists knobs "
+                                "that are restored");
+        return r;
 }
 
 bool manager_can_park(const Manager *manager)

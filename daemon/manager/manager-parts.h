@@ -262,8 +262,8 @@ void manager_record_changes(Manager *manager, unsigned changes);
 /* Ends the recording, which is written then. */
 void manager_record_end(Manager *manager);
 
-/* Logs the result for a knob that had to be restored; a KnobReport. */
-void manager_report_restored(const Knob *knob, const char *value, int error, void *userdata);
+/* knobs_restore(), and logs the results. */
+int manager_restore(Knobs *knobs);
 
 /* A hold came or went: acts at once. `userdata` is the manager. */
 void manager_hold_changed(void *userdata);

@@ -155,7 +155,7 @@ int manager_recover(Knobs *knobs, const char *run_path)
         if (n > 0)
                 log_notice("Restoring %d %s that idled had changed before it died", n,
                            n == 1 ? "knob" : "knobs");
-        r = knobs_restore(knobs, manager_report_restored, NULL);
+        r = manager_restore(knobs);
         return r < 0 ? r : reported;
 }
 
@@ -186,7 +186,7 @@ int manager_free(Manager *manager)
         holds_free(manager->holds);
         manager_unlisten(manager);
         if (manager->knobs)
-                r = knobs_restore(manager->knobs, manager_report_restored, NULL);
+                r = manager_restore(manager->knobs);
         manager_drop_config(manager);
         active_profile_done(&manager->profile);
         manager_windows_done(manager);
