@@ -242,6 +242,8 @@ static int run(Daemon *daemon)
                  manager_setup(daemon->manager)->dry_run ? ": dry run, nothing is changed" : "");
         memory_settle();
         r = sd_event_loop(daemon->event);
+        if (r < 0)
+                log_error_errno(r, "The event loop failed: %m");
         sd_notify(false, "STOPPING=1");
         return r;
 }
@@ -287,7 +289,7 @@ static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager 
         while (r >= 0 && (now = (uint64_t)g_get_monotonic_time()) < end &&
                !(is_over && is_over(daemon->manager)))
                 r = sd_event_run(daemon->event, end - now);
-        return MIN(r, 0);
+        return r < 0 ? log_error_errno(r, "The event loop failed: %m") : 0;
 }
 
 static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
