@@ -18,6 +18,9 @@
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
+/* When the load is read again after an error, if no policy has requested a period. */
+#define RETRY_USEC 5000000
+
 /* Takes the reading that the policies decide by. */
 static int read_machine(Manager *manager)
 {
@@ -167,7 +170,10 @@ void manager_tick(Manager *manager)
         r = read_machine(manager);
         if (r < 0) {
                 log_error_errno(r, "Failed to read the load: %m");
+                sensors_reopen(manager->sensors, SENSE_LOAD, manager->machine.topology);
                 arm(manager, true);
+                if (manager->plan.period_usec == 0)
+                        tick_timer_in(manager->timer, RETRY_USEC);
                 return;
         }
         check_moved_cpus(manager);
