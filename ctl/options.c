@@ -93,8 +93,8 @@ static void add_rows(GPtrArray *rows, const VerbOption *table)
                 g_ptr_array_add(rows, (gpointer)table);
 }
 
-/* The options that the verb takes, its own first, of VerbOption. */
-static GPtrArray *verb_rows(const Verb *verb)
+/* The options that help about the verb lists, of VerbOption. */
+static GPtrArray *own_rows(const Verb *verb)
 {
         GPtrArray *rows = g_ptr_array_new();
 
@@ -102,7 +102,6 @@ static GPtrArray *verb_rows(const Verb *verb)
                 add_rows(rows, verb->options[i]);
         if (!verb->mute)
                 add_rows(rows, json_option);
-        add_rows(rows, everywhere);
         return rows;
 }
 
@@ -182,11 +181,26 @@ static struct option *getopt_table(const GPtrArray *all)
         return table;
 }
 
+/* What may be meant by a verb that does not exist: one of a similar name, or an option of this name
+ * and its verb, as a new string. NULL: nothing is known. */
+static char *suggest_verb(const Verb *verbs, GPtrArray *names, const char *name)
+{
+        const char *nearest = word_nearest(name, (const char *const *)names->pdata);
+
+        for (const Verb *v = verbs; v->name && !nearest; v++) {
+                g_autoptr(GPtrArray) rows = own_rows(v);
+
+                if (find_row(rows, name))
+                        return g_strdup_printf("%s --%s", v->name, name);
+        }
+        return g_strdup(nearest);
+}
+
 /* NULL after a message. */
 static const Verb *find_verb(const Verb *verbs, const char *name)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
-        const char *nearest;
+        g_autofree char *meant = NULL, *hint = NULL;
 
         complain_about(NULL);
         for (const Verb *v = verbs; v->name; v++) {
@@ -195,10 +209,9 @@ static const Verb *find_verb(const Verb *verbs, const char *name)
                 g_ptr_array_add(names, (gpointer)v->name);
         }
         g_ptr_array_add(names, NULL);
-        nearest = word_nearest(name, (const char *const *)names->pdata);
-        complain_usage(NULL, "found an unknown verb \"%s\"%s%s%s", name,
-                       nearest ? " (did you mean " : "", nearest ? nearest : "",
-                       nearest ? "?)" : "");
+        meant = suggest_verb(verbs, names, name);
+        hint = text_suggest(meant);
+        complain_usage(NULL, "found an unknown verb \"%s\"%s", name, hint);
         return NULL;
 }
 
@@ -220,9 +233,10 @@ static int verb_index(int argc, char **argv, const GPtrArray *all, const struct 
 static int take_options(int argc, char **argv, const GPtrArray *all, const struct option *table,
                         const Verb *verb, Ctl *ctl)
 {
-        g_autoptr(GPtrArray) rows = verb_rows(verb);
+        g_autoptr(GPtrArray) rows = own_rows(verb);
         int c, index, status;
 
+        add_rows(rows, everywhere);
         optind = 0; /* GNU's way to begin again */
         while ((c = getopt_long(argc, argv, verb->command ? "+:h" : ":h", table, &index)) >= 0) {
                 const VerbOption *row;
@@ -278,7 +292,8 @@ int options_check(const Ctl *ctl, const Verb *verb)
 
 static void print_options(const GPtrArray *rows)
 {
-        puts("\nOptions:");
+        if (rows->len > 0)
+                puts("\nOptions:");
         for (guint i = 0; i < rows->len; i++) {
                 const VerbOption *row = g_ptr_array_index(rows, i);
                 g_autofree char *text = g_strconcat("--", row->name, row->argument ? " " : "",
@@ -290,7 +305,7 @@ static void print_options(const GPtrArray *rows)
 
 void options_help(const Verb *verbs, const Verb *verb)
 {
-        g_autoptr(GPtrArray) rows = verb ? verb_rows(verb) : g_ptr_array_new();
+        g_autoptr(GPtrArray) rows = verb ? own_rows(verb) : g_ptr_array_new();
 
         if (verb) {
                 printf("Usage: idlectl %s [OPTION...]%s%s\n%s.\n", verb->name,
@@ -298,6 +313,7 @@ void options_help(const Verb *verbs, const Verb *verb)
                 if (verb->help)
                         printf("\n%s\n", verb->help);
                 print_options(rows);
+                puts("\n\"idlectl --help\" lists the options of all verbs.");
                 return;
         }
         puts("Usage: idlectl [OPTION...] [VERB [ARGUMENT...]]\n"

@@ -1,7 +1,8 @@
 # fish completion for idlectl
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Verbs and options are those that idlectl's own --help lists.
+# Verbs and options are those that idlectl's own --help lists. Values come from the daemon, or without it from the
+# files of configuration and policies.
 
 function __idlectl_verbs
     idlectl --help 2>/dev/null | sed -n '/^Verbs:/,/^Options:/s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
@@ -23,16 +24,63 @@ function __idlectl_section
 end
 
 function __idlectl_options
-    idlectl (__idlectl_verb) --help 2>/dev/null |
-        sed -n '/^Options:/,$s/^  \(--[a-z-]*\)\( [A-Z=,]*\)\{0,1\}  *\(.*\)/\1\t\3/p'
+    set -l verb (__idlectl_verb)
+    begin
+        idlectl $verb --help
+        test -z "$verb"; or idlectl --help | string match -v '  --json *'
+    end 2>/dev/null | sed -n '/^Options:/,$s/^  \(--[a-z-]*\)\( [A-Z=,]*\)\{0,1\}  *\(.*\)/\1\t\3/p'
+end
+
+# The options of the command line that say where files are.
+function __idlectl_places
+    set -l words (commandline -opc)
+    for i in (seq 2 (count $words))
+        if string match -qr -- '^--(config-dir|vendor-dir|policy-dir|root)$' $words[$i]
+            printf '%s\n' $words[$i] $words[(math $i + 1)]
+        end
+    end
 end
 
 function __idlectl_settings -a column section
-    idlectl settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on && /^[^ ]/ { print $column }' | sort -u
+    idlectl (__idlectl_places) settings $section 2>/dev/null | awk -v column=$column '$1 == "Section" { on = 1; next } on && /^[^ ]/ { print $column }' | sort -u
+end
+
+function __idlectl_policies
+    idlectl (__idlectl_places) policies 2>/dev/null | awk '/^ *([0-9]+|-) / && !/^      / { print $2 }'
+end
+
+# What an option of a section may be: its choices, or an example.
+function __idlectl_choices -a section key
+    switch $key
+        case Policies
+            __idlectl_policies
+        case ProfileAC ProfileBattery
+            __idlectl_profiles
+        case '*'
+            idlectl (__idlectl_places) settings $section 2>/dev/null | awk -v key=$key '
+                /^[^ ]/ { on = $2 == key; next }
+                on && sub(/^ *Expects /, "") {
+                    if (sub(/.*, such as /, "") || sub(/^one of /, "") || /^yes or no$/ ||
+                        sub(/ or a whole number.*/, "")) {
+                        gsub(/,? or |, /, "\n")
+                        print
+                    }
+                }'
+    end
+end
+
+# KEY= of a section, or KEY=VALUE when the key is there.
+function __idlectl_assignments -a section
+    set -l key (string match -r '^[^=]+(?==)' -- (commandline -ct))
+    if test -n "$key"
+        printf "$key=%s\n" (__idlectl_choices $section $key)
+    else
+        printf '%s=\n' (__idlectl_settings 2 $section)
+    end
 end
 
 function __idlectl_profiles
-    idlectl profile 2>/dev/null | awk '$1 == "Profile" { on = 1; next } on { print $1 == "*" ? $2 : $1 }'
+    idlectl (__idlectl_places) profile 2>/dev/null | awk '$1 == "Profile" { on = 1; next } on { print $1 == "*" ? $2 : $1 }'
 end
 
 complete -c idlectl -f
@@ -41,6 +89,7 @@ complete -c idlectl -n 'string match -q -- "-*" (commandline -ct)' -a '(__idlect
 complete -c idlectl -n 'contains -- (__idlectl_verb) run' -a '(__fish_complete_subcommand)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) check' -a '(__fish_complete_directories)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) set settings; and test -z "$(__idlectl_section)"' -a '(__idlectl_settings 1)'
-complete -c idlectl -n 'contains -- (__idlectl_verb) set; and test -n "$(__idlectl_section)"' -a '(__idlectl_settings 2 (__idlectl_section))='
+complete -c idlectl -n 'contains -- (__idlectl_verb) set; and test -n "$(__idlectl_section)"' -a '(__idlectl_assignments (__idlectl_section))'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test -z "$(__idlectl_section)"' -a 'list get set'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test "$(__idlectl_section)" = set' -a 'auto (__idlectl_profiles)'
+complete -c idlectl -n 'contains -- (__idlectl_verb) prove' -l policy -x -a '(__idlectl_policies)'

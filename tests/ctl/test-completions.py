@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, TestCase, environment
+from ctltest import IDLECTL, POLICIES, TestCase, environment
 
 COMPLETIONS = Path(os.environ["COMPLETIONS"])
 SETTINGS = """idled is not running (no bus)
@@ -25,31 +25,47 @@ PROFILES = """night (chosen)
 """
 
 
+CONF = os.environ["CONF"]
+
+
 class Completions(TestCase):
-    def complete(self, *words):
-        """What bash offers for the last of the words."""
-        stub = Path(self.directory) / "idlectl"
+    def setUp(self):
+        super().setUp()
+        self.tools = self.directory + "/bin"
+        os.mkdir(self.tools)
+        os.symlink(IDLECTL, self.tools + "/idlectl")
+
+    def stub(self):
+        """An idlectl whose settings and profiles are those above."""
+        stub = Path(self.tools) / "idlectl"
         body = f'for word; do if [ "$word" = --help ]; then exec {IDLECTL} "$@"; fi; done\n' \
                'if [ "$1" = profile ]; then cat <<END; exit; fi\n' + PROFILES + 'END\n' \
                '[ "$1" = settings ] || exit 1\ncat <<END | ' \
                '{ [ "$2" ] && grep -E "^(Section|$2|     ) " || cat; }\n' + SETTINGS + "END\n"
+        stub.unlink()
         stub.write_text("#!/bin/bash\n" + body)
         stub.chmod(0o755)
+
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
         quoted = " ".join("'" + word + "'" for word in ("idlectl",) + words)
         script = f"""source {COMPLETIONS}/idlectl
             COMP_WORDS=({quoted}) COMP_CWORD={len(words)}
             _idlectl 2>/dev/null
             printf '%s\\n' "${{COMPREPLY[@]}}" """
         env = environment()
-        env["PATH"] = self.directory + ":" + env["PATH"]
+        env["PATH"] = self.tools + ":" + env["PATH"]
         result = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
                                 env=env, cwd=self.directory, check=True)
         return result.stdout.split()
 
-    def options(self, *arguments):
-        text = subprocess.run([IDLECTL, *arguments, "--help"], capture_output=True, text=True,
-                              check=True).stdout
-        return set(re.findall(r"(?m)^  (--[a-z-]+)", text))
+    def options(self, *verb):
+        """Those of --help of the verb, and those of all verbs."""
+        def listed(*arguments):
+            text = subprocess.run([IDLECTL, *arguments, "--help"], capture_output=True, text=True,
+                                  check=True).stdout
+            return set(re.findall(r"(?m)^  (--[a-z-]+)", text))
+        return listed(*verb) | (listed() - {"--json"} if verb else set())
 
     def verbs(self):
         text = subprocess.run([IDLECTL, "--help"], capture_output=True, text=True,
@@ -69,6 +85,7 @@ class Completions(TestCase):
         self.assertEqual(self.complete("nonsense", "--"), [])
 
     def test_profiles(self):
+        self.stub()
         self.assertEqual(self.complete("profile", ""), ["list", "get", "set"])
         self.assertEqual(self.complete("profile", "set", ""), ["auto", "balanced", "night"])
         self.assertEqual(self.complete("profile", "set", "n"), ["night"])
@@ -76,6 +93,7 @@ class Completions(TestCase):
         self.assertEqual(self.complete("hold", "--profile", "b"), ["balanced"])
 
     def test_settings(self):
+        self.stub()
         self.assertEqual(self.complete("set", ""), ["Daemon", "userspace"])
         self.assertEqual(self.complete("settings", "us"), ["userspace"])
         self.assertEqual(self.complete("set", "userspace", "I"), ["IdleMask="])
@@ -89,6 +107,30 @@ class Completions(TestCase):
         self.assertIn("1s", self.complete("cpus", "--interval", ""))
         self.assertIn("0", self.complete("why", ""))
         self.assertEqual(self.complete("status", ""), [])
+
+    def places(self):
+        """Where a configuration is: the shipped one with a policy and an option of the administrator's."""
+        config = Path(self.directory, "etc")
+        (config / "idled.conf.d").mkdir(parents=True)
+        (config / "idled.conf.d/mine.conf").write_text("[Daemon]\nPolicies=userspace quiet\n")
+        (config / "profiles").mkdir()
+        (config / "profiles/night.conf").write_text("[Profile]\n")
+        return ("--config-dir", str(config), "--vendor-dir", CONF, "--policy-dir", POLICIES)
+
+    def test_without_daemon(self):
+        """Names and values are those of the files of configuration and policies."""
+        places = self.places()
+        sections = self.complete(*places, "set", "")
+        self.assertIn("quiet", sections)
+        self.assertNotIn("ondemand", sections)
+        self.assertEqual(self.complete(*places, "set", "Park", "Ba"), ["Backend="])
+        self.assertEqual(self.complete(*places, "set", "Daemon", "LogDecisions", "="), ["yes", "no"])
+        self.assertEqual(self.complete(*places, "set", "Daemon", "LogLevel", "=", "n"), ["notice"])
+        self.assertEqual(self.complete(*places, "set", "Daemon", "Policies", "=", "o"), ["ondemand"])
+        self.assertEqual(self.complete(*places, "set", "Daemon", "MaxStretch", "=", ""), ["12"])
+        self.assertEqual(self.complete(*places, "set", "Daemon", "ProfileAC", "=", "n"), ["night"])
+        self.assertIn("ondemand", self.complete(*places, "prove", "--policy", ""))
+        self.assertIn("night", self.complete(*places, "profile", "set", ""))
 
     def run_shell(self, shell, script):
         """What a shell prints that has the built idlectl in its PATH."""
@@ -109,6 +151,10 @@ class Completions(TestCase):
         self.assertEqual(offers("idlectl "), set(self.verbs()))
         for verb in self.verbs():
             self.assertEqual(offers(f"idlectl {verb} --"), self.options(verb), verb)
+        places = " ".join(self.places())
+        self.assertEqual(offers(f"idlectl set Daemon {places} LogDecisions="),
+                         {"LogDecisions=yes", "LogDecisions=no"})
+        self.assertIn("ondemand", offers(f"idlectl prove {places} --policy "))
 
     def test_zsh(self):
         """The specifications that zsh is given: each option, and what its argument is."""

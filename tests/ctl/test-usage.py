@@ -20,6 +20,8 @@ BAD = [
     (["polices"], "(did you mean policies?)"),
     (["frobnicate"], 'unknown verb "frobnicate"; try "idlectl --help"'),
     ([""], 'unknown verb ""'),
+    (["history"], 'unknown verb "history" (did you mean why --history?)'),
+    (["knobs"], '(did you mean dump --knobs?)'),
     (["status", "now"], 'status: found an unexpected argument "now"'),
     (["verify", "x"], "unexpected argument"),
     (["check", "a", "b"], 'unexpected argument "b"'),
@@ -159,6 +161,8 @@ class Usage(TestCase):
         self.assertIn("Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage",
                       result.stdout)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        for option in ("--json", "--no-colour", "--root", "--bus-address", "--policy-dir", "--version"):
+            self.assertRegex(result.stdout, rf"(?m)^  {option}\b")
 
     def test_help_of_verbs(self):
         for verb in VERBS:
@@ -166,7 +170,9 @@ class Usage(TestCase):
                 result = self.run_ctl(*arguments)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
-                self.assertIn("--no-colour", result.stdout)
+                for option in ("--no-colour", "--root", "--bus-address", "--policy-dir", "--version"):
+                    self.assertNotIn(option + " ", result.stdout, "it is one of all verbs")
+                self.assertIn('"idlectl --help"', result.stdout)
                 self.assertEqual("--json" in result.stdout, verb not in MUTE)
 
     def test_ways_to_help(self):
