@@ -124,6 +124,7 @@ void settings_show(const Ctl *ctl, json_object *answer);
 json_object *verify_ask(Ctl *ctl, int *ret_status);
 void verify_show(const Ctl *ctl, json_object *answer);
 json_object *hold_ask(Ctl *ctl, int *ret_status);
+extern const VerbOption run_options[];
 json_object *run_ask(Ctl *ctl, int *ret_status);
 json_object *holds_ask(Ctl *ctl, int *ret_status);
 void holds_show(const Ctl *ctl, json_object *answer);

@@ -170,7 +170,7 @@ char *hold_where(const Ctl *ctl, const char *path)
         return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus, all);
 }
 
-int hold_complain(const char *error)
+int hold_complain(const char *error, const char *more)
 {
         static const struct {
                 const char *key, *option;
@@ -186,6 +186,7 @@ int hold_complain(const char *error)
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
                 if (g_str_has_prefix(error, rows[i].key))
-                        return complain("%s%s", rows[i].option, error + strlen(rows[i].key));
-        return complain("%s", error);
+                        return complain("%s%s%s", rows[i].option, error + strlen(rows[i].key),
+                                        more);
+        return complain("%s%s", error, more);
 }

@@ -17,8 +17,8 @@ int hold_options_check(const Ctl *ctl, const Verb *verb);
  * nothing of single CPUs, or if that is not known. */
 char *hold_where(const Ctl *ctl, const char *path);
 
-/* Prints why the daemon refuses the hold, with idlectl's option in place of the bus's key. Returns
- * EXIT_FAILED. */
-int hold_complain(const char *error);
+/* Prints why the daemon refuses the hold, with idlectl's option in place of the bus's key, and what
+ * follows from that. Returns EXIT_FAILED. */
+int hold_complain(const char *error, const char *more);
 
 #endif

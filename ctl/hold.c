@@ -115,7 +115,7 @@ json_object *hold_ask(Ctl *ctl, int *ret_status)
         _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
 
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
-                *ret_status = hold_complain(error);
+                *ret_status = hold_complain(error, "");
                 return NULL;
         }
         signals = catch_signals();

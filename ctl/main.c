@@ -180,7 +180,7 @@ static const Verb verbs[] = {
                   "COMMAND\n"
                   "was not run; 126 if COMMAND cannot be executed; 127 if it does not exist.\n"
                   "  idlectl run --latency 50us pw-record take.wav",
-          .options = { hold_options },
+          .options = { hold_options, run_options },
           .check = hold_options_check,
           .min_args = 1,
           .max_args = INT_MAX,

@@ -41,6 +41,20 @@ typedef struct Command {
         struct sigaction child; /* what SIGCHLD did when we were started */
 } Command;
 
+static bool also_without;
+
+static int take_try(Ctl *ctl, const char *text)
+{
+        also_without = true;
+        return EXIT_FINE;
+}
+
+const VerbOption run_options[] = {
+        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND all the same",
+          take_try },
+        { 0 },
+};
+
 static const int passed_on[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
                                  SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH };
 
@@ -205,18 +219,20 @@ static int run(Ctl *ctl, Command *command)
 
         ctl->hold.pid = (uint32_t)command->pid;
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
-                hold_complain(error);
-                return give_up(command);
+                hold_complain(error, also_without ? "; the command runs without a hold" : "");
+                if (!also_without)
+                        return give_up(command);
         }
         r = catch_signals(command);
         if (r < 0) {
                 complain("failed to wait for signals: %s", g_strerror(-r));
                 return give_up(command);
         }
-        obstacle = client_hold_obstacle(ctl->client, path);
+        if (path)
+                obstacle = client_hold_obstacle(ctl->client, path);
         if (obstacle)
                 complain("the hold is not fully in effect: %s", obstacle);
-        else if (isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
+        else if (path && isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
                 complain("the hold is in effect on %s", where);
         status = start(command, ctl->args);
         return status == EXIT_FINE ? follow(command, hold) : status;

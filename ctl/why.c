@@ -323,11 +323,14 @@ static void show_cpus(const Screen *screen, json_object *cpus)
 
 static void show_transition(const Screen *screen, json_object *row)
 {
-        double past = ((double)g_get_real_time() - json_number(row, "time_usec", 0)) / 1e6;
+        int64_t time = json_int(row, "time_usec", 0);
+        double past = (double)(g_get_real_time() - time) / 1e6;
+        g_autoptr(GDateTime) date = g_date_time_new_from_unix_local(time / G_USEC_PER_SEC);
+        g_autofree char *when = date ? g_date_time_format(date, "%F %T, ") : NULL;
         const char *parked = json_text(row, "parked");
         Explanation why = explained_why(row);
         g_autofree char *ago = text_duration(past), *change = explain_change(parked, &why);
-        g_autofree char *text = g_strdup_printf("%s ago: %s", ago, change);
+        g_autofree char *text = g_strdup_printf("%s%s ago: %s", when ?: "", ago, change);
 
         screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text);
 }

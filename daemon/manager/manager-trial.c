@@ -12,6 +12,7 @@
 #include <fcntl.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "manager/manager-parts.h"
 
 /* Clients switch as often as they like. */
@@ -75,27 +76,23 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
-static bool is_active(const Manager *manager, const char *name)
-{
-        for (guint i = 0; i < manager->policies->len; i++)
-                if (g_str_equal(g_array_index(manager->policies, ActivePolicy, i).policy->name,
-                                name))
-                        return true;
-        return false;
-}
-
 /* -EOPNOTSUPP if one of the policies is not active. */
 static int check_policies(const Manager *manager, const TrialRequest *request, char **ret_error)
 {
-        for (size_t i = 0; i < request->n_policies; i++) {
-                g_autofree char *clean = NULL;
+        g_autofree const char **active = g_new0(const char *, manager->policies->len + 1);
 
-                if (is_active(manager, request->policies[i].name))
+        for (guint i = 0; i < manager->policies->len; i++)
+                active[i] = g_array_index(manager->policies, ActivePolicy, i).policy->name;
+        for (size_t i = 0; i < request->n_policies; i++) {
+                const char *name = request->policies[i].name;
+                g_autofree char *clean = log_clean(name), *hint = NULL;
+
+                if (g_strv_contains(active, name))
                         continue;
-                clean = log_clean(request->policies[i].name);
+                hint = text_suggest(word_nearest(name, active));
                 *ret_error = g_strdup_printf("found policy \"%s\", expected one of Policies= in "
-                                             "idled.conf",
-                                             clean);
+                                             "idled.conf%s",
+                                             clean, hint);
                 return -EOPNOTSUPP;
         }
         return 0;

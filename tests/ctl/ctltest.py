@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -122,6 +123,7 @@ class TestCase(unittest.TestCase):
         """A sensor that is added shows in `normal` and changes no other golden file."""
         path = HERE / "golden" / (name + ".txt")
         text = text.replace(self.directory, "DIR").replace(POLICIES, "POLICIES")
+        text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE TIME", text)
         if measured.ADDED and name == "normal":
             self.assertEqual(text.count("Added       25.0%\n"), 1)
             text = text.replace("Added       25.0%\n", "")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What every verb prints, for people and as JSON, whatever the daemon is doing."""
+import datetime
 import json
 import os
 import re
@@ -146,6 +147,11 @@ class Verbs(TestCase):
         self.assertEqual([row["parked_usec"] for row in answer["cpus"]][2:], [12960000000] * 2)
         text = self.run_ctl("why", "--history").stdout
         self.assertEqual(text.count(" ago: "), 150)
+        for zone in "UTC0", "EST5":
+            text = self.run_ctl("why", "--history", env={"TZ": zone}).stdout
+            changed = datetime.datetime.fromtimestamp(answer["history"][0]["time_usec"] // 1000000, datetime.timezone(
+                -datetime.timedelta(hours=int(zone[3:]))))
+            self.assertTrue(text.startswith(changed.strftime("%Y-%m-%d %H:%M:%S, ")), text[:80])
         self.assertIn("2-3 parked for 3 h in all (72 % of the time)\n", text)
 
     def test_why_without_change(self):

@@ -124,6 +124,16 @@ class Run(Case):
         self.assertIn('idled is not running', errors)
         self.assertFalse(os.path.exists(marker), 'without the hold it is not run')
 
+    def test_try(self):
+        """One line says that the command runs without a hold: refused, and without the daemon."""
+        self.assertEqual(self.finish(self.begin('run', '--try', '--cores', '1', '--', 'sh', '-c', 'exit 4')), (4, ''))
+        for reason in r'--cores: found 99.*', r'idled is not running.*':
+            status, errors = self.finish(self.begin('run', '--try', '--cores', '99', '--', 'sh', '-c', 'exit 5'))
+            self.assertEqual(status, 5)
+            self.assertRegex(errors, r'\Aidlectl: %s; the command runs without a hold\n\Z' % reason)
+            self.daemon.stop()
+        self.assertEqual(self.finish(self.begin('run', '--try', '--cores', '1', '--', '/nonexistent'))[0], 127)
+
     def test_signals(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1,
                        signal.SIGQUIT):

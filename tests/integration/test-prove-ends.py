@@ -132,6 +132,7 @@ class BadDays(ProveCase):
                               'EnergyPreference=balance_power\n' % name)
         self.start()
         for arguments, says in ((('--policy', 'x'), 'found policy "x"'),
+                                (('--policy', 'cpufrq'), 'did you mean cpufreq?'),
                                 (('--profile', 'balanced'), 'are the same'),
                                 (('--profile', 'frugal,thrifty'), 'are the same'),
                                 (('--profile', 'x'), 'found "x"'),
