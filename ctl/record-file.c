@@ -368,6 +368,10 @@ static int complain_open(const RecordAsks *asks, int r)
                 return complain("%s: found something else, expected a recording; nothing was "
                                 "written",
                                 file);
+        case -EPROTONOSUPPORT:
+                return complain("%s: found a recording in the form of idled 0.1, which cannot be "
+                                "continued",
+                                file);
         case -EBUSY:
                 return complain("%s: another process records into it", file);
         case -EINVAL:

@@ -30,7 +30,7 @@ static void put_number(const Row *row, const char *name, const char *unit, doubl
 
 static void put_text(const Row *row, const char *name, const char *text)
 {
-        recording_put_text(row->table, recording_text(row->table, name, NULL, ""), text);
+        recording_put_text(row->table, recording_text(row->table, name, NULL), text);
 }
 
 static const char *state_name(const Sleeps *sleeps, int cpu, int state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Rows into columns. A row's values wait in its table until the row is complete; then each goes to
- * the bytes of its column as the difference to the last one of the same key, so that a batch costs
- * no more memory than the frame that it becomes.
+ * Rows as text. A row's values wait in its table until the row is complete, because a column can be
+ * set in any order; then they become a line. Heads are written when the batch is taken: they then
+ * name all columns, and lines that are shorter have no value in the last ones.
  */
 #include "recording/batch.h"
 
@@ -10,24 +10,20 @@
 #include <string.h>
 
 #include "recording/read.h"
-#include "recording/varint.h"
 
 typedef struct Column {
         char *name, *of, *unit;
-        RecordedType type;
+        bool is_text;
         int decimals;
-        GByteArray *bytes;
-        double number;    /* of the row that is being filled; NaN: none */
-        char *text;       /* the same; NULL: none */
-        GArray *numbers;  /* int64_t, by key: the last value, scaled */
-        GPtrArray *texts; /* by key: the last text */
+        double number; /* of the row that is being filled; NaN: none */
+        char *text;    /* the same; NULL: none */
 } Column;
 
 struct RecordingTable {
         char *name;
         GPtrArray *columns; /* of Column */
         int key;            /* number of a column; -1: none */
-        uint64_t n_rows;    /* that are complete */
+        GString *rows;      /* those that are complete */
         bool open;          /* one more is being filled */
         bool lasts;
 };
@@ -43,10 +39,7 @@ static void column_free(gpointer data)
         g_free(column->name);
         g_free(column->of);
         g_free(column->unit);
-        g_byte_array_unref(column->bytes);
         g_free(column->text);
-        g_array_unref(column->numbers);
-        g_ptr_array_unref(column->texts);
         g_free(column);
 }
 
@@ -56,6 +49,7 @@ static void table_free(gpointer data)
 
         g_free(table->name);
         g_ptr_array_unref(table->columns);
+        g_string_free(table->rows, TRUE);
         g_free(table);
 }
 
@@ -96,6 +90,7 @@ RecordingTable *recording_table(RecordingBatch *batch, const char *name)
         table->name = g_strdup(name);
         table->columns = g_ptr_array_new_with_free_func(column_free);
         table->key = -1;
+        table->rows = g_string_new(NULL);
         g_ptr_array_add(batch->tables, table);
         return table;
 }
@@ -106,7 +101,7 @@ void recording_table_lasts(RecordingTable *table)
 }
 
 static int add_column(RecordingTable *table, const char *name, const char *of, const char *unit,
-                      RecordedType type, int decimals)
+                      bool is_text, int decimals)
 {
         Column *column;
 
@@ -118,15 +113,10 @@ static int add_column(RecordingTable *table, const char *name, const char *of, c
         column = g_new0(Column, 1);
         column->name = g_strdup(name);
         column->of = of ? g_utf8_make_valid(of, -1) : g_strdup("");
-        column->unit = g_strdup(unit ?: "");
-        column->type = type;
-        column->decimals = CLAMP(decimals, 0, DECIMALS_MAX);
-        column->bytes = g_byte_array_new();
+        column->unit = g_strdup(is_text ? RECORDED_UNIT_TEXT : unit ?: "");
+        column->is_text = is_text;
+        column->decimals = CLAMP(decimals, 0, 9);
         column->number = NAN;
-        column->numbers = g_array_new(FALSE, TRUE, sizeof(int64_t));
-        column->texts = g_ptr_array_new_with_free_func(g_free);
-        for (uint64_t row = 0; row < table->n_rows; row++)
-                varint_put(column->bytes, 0);
         g_ptr_array_add(table->columns, column);
         return (int)table->columns->len - 1;
 }
@@ -134,84 +124,79 @@ static int add_column(RecordingTable *table, const char *name, const char *of, c
 int recording_number(RecordingTable *table, const char *name, const char *of, const char *unit,
                      int decimals)
 {
-        return add_column(table, name, of, unit, RECORDED_NUMBER, decimals);
+        return add_column(table, name, of, unit, false, decimals);
 }
 
-int recording_text(RecordingTable *table, const char *name, const char *of, const char *unit)
+int recording_text(RecordingTable *table, const char *name, const char *of)
 {
-        return add_column(table, name, of, unit, RECORDED_TEXT, 0);
+        return add_column(table, name, of, NULL, true, 0);
 }
 
 int recording_key(RecordingTable *table, const char *name, const char *unit)
 {
-        return table->key = add_column(table, name, NULL, unit, RECORDED_NUMBER, 0);
+        return table->key = add_column(table, name, NULL, unit, false, 0);
 }
 
-static void encode_number(Column *column, guint key)
+/* A field in quotes where it needs them; an empty text differs from none. */
+static void put_text(GString *line, const char *text)
 {
-        double scaled = round(column->number * decimal_scale(column->decimals));
-        int64_t value, *last;
-
-        column->number = NAN;
-        if (!(fabs(scaled) <= (double)NUMBER_MAX)) {
-                varint_put(column->bytes, 0);
+        if (*text && !text[strcspn(text, ",\"\r\n")]) {
+                g_string_append(line, text);
                 return;
         }
-        if (column->numbers->len <= key)
-                g_array_set_size(column->numbers, key + 1);
-        last = &g_array_index(column->numbers, int64_t, key);
-        value = (int64_t)scaled;
-        varint_put(column->bytes, zigzag(value - *last) + 1);
-        *last = value;
+        g_string_append_c(line, '"');
+        for (; *text; text++) {
+                if (*text == '"')
+                        g_string_append_c(line, '"');
+                g_string_append_c(line, *text);
+        }
+        g_string_append_c(line, '"');
 }
 
-static void encode_text(Column *column, guint key)
+/* A tenth of the time of printf(3), which would be most of the time of a sample. */
+static void put_number(GString *line, double value, int decimals)
 {
-        g_autofree char *text = g_steal_pointer(&column->text);
-        const char *last;
-        guint length;
+        static const double scales[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
+        double scaled = round(value * scales[decimals]);
+        char digits[32], *at = digits + sizeof(digits);
+        uint64_t rest;
 
-        if (!text) {
-                varint_put(column->bytes, 0);
+        if (!(fabs(scaled) <= RECORDED_NUMBER_MAX)) /* nor NaN */
                 return;
+        rest = (uint64_t)fabs(scaled);
+        for (int n = 0; n <= decimals || rest > 0; n++) {
+                if (n == decimals && n > 0)
+                        *--at = '.';
+                *--at = (char)('0' + rest % 10);
+                rest /= 10;
         }
-        if (column->texts->len <= key)
-                g_ptr_array_set_size(column->texts, (gint)key + 1);
-        last = g_ptr_array_index(column->texts, key);
-        if (last && g_str_equal(last, text)) {
-                varint_put(column->bytes, 1);
-                return;
-        }
-        length = (guint)strlen(text);
-        varint_put(column->bytes, (uint64_t)length + 2);
-        g_byte_array_append(column->bytes, (const guint8 *)text, length);
-        g_free(g_ptr_array_index(column->texts, key));
-        g_ptr_array_index(column->texts, key) = g_steal_pointer(&text);
+        if (scaled < 0)
+                *--at = '-';
+        g_string_append_len(line, at, digits + sizeof(digits) - at);
 }
 
 static void end_row(RecordingTable *table)
 {
-        guint key = 0;
+        GString *rows = table->rows;
 
         if (!table->open)
                 return;
         table->open = false;
-        table->n_rows++;
-        if (table->key >= 0) {
-                Column *column = column_at(table, (guint)table->key);
-
-                if (!(column->number >= 0 && column->number <= RECORDING_KEY_MAX))
-                        column->number = 0; /* no caller does that */
-                key = (guint)column->number;
-        }
+        g_string_append(rows, "row");
         for (guint i = 0; i < table->columns->len; i++) {
                 Column *column = column_at(table, i);
 
-                if (column->type == RECORDED_TEXT)
-                        encode_text(column, key);
-                else /* the key itself follows the row before */
-                        encode_number(column, (int)i == table->key ? 0 : key);
+                g_string_append_c(rows, ',');
+                if (column->text)
+                        put_text(rows, column->text);
+                else if (!column->is_text)
+                        put_number(rows, column->number, column->decimals);
+                column->number = NAN;
+                g_clear_pointer(&column->text, g_free);
         }
+        while (rows->str[rows->len - 1] == ',')
+                g_string_truncate(rows, rows->len - 1);
+        g_string_append_c(rows, '\n');
 }
 
 void recording_row(RecordingTable *table)
@@ -246,22 +231,10 @@ void recording_put_text(RecordingTable *table, int column, const char *text)
         c->text = text ? make_valid(text) : NULL;
 }
 
-static void clear_rows(RecordingTable *table)
-{
-        table->n_rows = 0;
-        for (guint i = 0; i < table->columns->len; i++) {
-                Column *column = column_at(table, i);
-
-                g_byte_array_set_size(column->bytes, 0);
-                g_array_set_size(column->numbers, 0);
-                g_ptr_array_set_size(column->texts, 0);
-        }
-}
-
 void recording_table_clear(RecordingTable *table)
 {
         end_row(table);
-        clear_rows(table);
+        g_string_truncate(table->rows, 0);
 }
 
 bool recording_batch_has_rows(const RecordingBatch *batch)
@@ -269,7 +242,7 @@ bool recording_batch_has_rows(const RecordingBatch *batch)
         for (guint i = 0; i < batch->tables->len; i++) {
                 const RecordingTable *table = table_at(batch, i);
 
-                if (!table->lasts && (table->open || table->n_rows > 0))
+                if (!table->lasts && (table->open || table->rows->len > 0))
                         return true;
         }
         return false;
@@ -279,60 +252,42 @@ size_t recording_batch_size(const RecordingBatch *batch)
 {
         size_t size = 0;
 
-        for (guint i = 0; i < batch->tables->len; i++) {
-                const RecordingTable *table = table_at(batch, i);
-
-                for (guint c = 0; c < table->columns->len; c++)
-                        size += column_at(table, c)->bytes->len + 32;
-        }
+        for (guint i = 0; i < batch->tables->len; i++)
+                size += table_at(batch, i)->rows->len;
         return size;
 }
 
-static void put_name(GByteArray *to, const char *text)
+/* A line of the head: what `member` of each column says. */
+static void put_head(GString *text, const RecordingTable *table, const char *word, size_t member)
 {
-        size_t length = strlen(text);
-
-        varint_put(to, length);
-        g_byte_array_append(to, (const guint8 *)text, (guint)length);
-}
-
-static void take_table(const RecordingTable *table, GByteArray *contents)
-{
-        put_name(contents, table->name);
-        varint_put(contents, table->n_rows);
-        varint_put(contents, (uint64_t)(table->key + 1));
-        varint_put(contents, table->columns->len);
+        g_string_append(text, word);
         for (guint i = 0; i < table->columns->len; i++) {
-                const Column *column = column_at(table, i);
+                const char *value = G_STRUCT_MEMBER(const char *, column_at(table, i), member);
 
-                put_name(contents, column->name);
-                put_name(contents, column->of);
-                put_name(contents, column->unit);
-                varint_put(contents, column->type);
-                varint_put(contents, (uint64_t)column->decimals);
-                varint_put(contents, column->bytes->len);
+                g_string_append_c(text, ',');
+                if (*value)
+                        put_text(text, value);
         }
-        for (guint i = 0; i < table->columns->len; i++)
-                g_byte_array_append(contents, column_at(table, i)->bytes->data,
-                                    column_at(table, i)->bytes->len);
+        g_string_append_c(text, '\n');
 }
 
-void recording_batch_take(RecordingBatch *batch, GByteArray *contents)
+void recording_batch_take(RecordingBatch *batch, GString *text)
 {
-        guint n = 0;
-
-        for (guint i = 0; i < batch->tables->len; i++) {
-                end_row(table_at(batch, i));
-                n += table_at(batch, i)->n_rows > 0;
-        }
-        g_byte_array_set_size(contents, 0);
-        varint_put(contents, n);
+        g_string_truncate(text, 0);
         for (guint i = 0; i < batch->tables->len; i++) {
                 RecordingTable *table = table_at(batch, i);
 
-                if (table->n_rows > 0)
-                        take_table(table, contents);
+                end_row(table);
+                if (table->rows->len == 0)
+                        continue;
+                g_string_append_printf(text, "table,%s,%s\n", table->name,
+                                       table->key < 0 ? ""
+                                                      : column_at(table, (guint)table->key)->name);
+                put_head(text, table, "column", offsetof(Column, name));
+                put_head(text, table, "of", offsetof(Column, of));
+                put_head(text, table, "unit", offsetof(Column, unit));
+                g_string_append_len(text, table->rows->str, (gssize)table->rows->len);
                 if (!table->lasts)
-                        clear_rows(table);
+                        g_string_truncate(table->rows, 0);
         }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writing a recording, first half: rows of tables, which become the contents of a frame.
+ * Writing a recording, first half: rows of tables, which become the text of a frame.
  *
- * Tables and columns are named, and a column says its unit. What they are called is in schema.h;
+ * Tables and columns are named, and a column says its unit. sample.c says what they are called;
  * this file does not know. A column can be added at any time: rows before it have no value there.
  *
  *      RecordingBatch *batch = recording_batch_new();
@@ -24,9 +24,6 @@
 /* Longer texts are cut. */
 #define RECORDING_TEXT_MAX 4000u
 
-/* Keys are 0 .. RECORDING_KEY_MAX. */
-#define RECORDING_KEY_MAX 65535
-
 typedef struct RecordingBatch RecordingBatch;
 typedef struct RecordingTable RecordingTable;
 
@@ -47,11 +44,10 @@ void recording_table_clear(RecordingTable *table);
  * nothing. Numbers are rounded to so many decimals, 0 .. 9. */
 int recording_number(RecordingTable *table, const char *name, const char *of, const char *unit,
                      int decimals);
-int recording_text(RecordingTable *table, const char *name, const char *of, const char *unit);
+int recording_text(RecordingTable *table, const char *name, const char *of);
 
-/* A column of whole numbers that says which thing a row is about, such as a CPU. A value takes the
- * less space the closer it is to that of the last row with the same key. One for each table at
- * most, added before the first row. */
+/* A column of whole numbers that says which thing a row is about, such as a CPU. One for each table
+ * at most. */
 int recording_key(RecordingTable *table, const char *name, const char *unit);
 
 /* Begins a row, in which nothing has a value yet. */
@@ -65,11 +61,11 @@ void recording_put_text(RecordingTable *table, int column, const char *text);
 /* True if there are rows besides those that last. */
 bool recording_batch_has_rows(const RecordingBatch *batch);
 
-/* How many bytes the contents have, about, before they are compressed. */
+/* How many bytes the rows have, before they are compressed. */
 size_t recording_batch_size(const RecordingBatch *batch);
 
-/* Replaces `contents` by those of a frame and begins the next one: all rows but those that last are
+/* Replaces `text` by that of a frame and begins the next one: all rows but those that last are
  * gone. Columns stay. */
-void recording_batch_take(RecordingBatch *batch, GByteArray *contents);
+void recording_batch_take(RecordingBatch *batch, GString *text);
 
 #endif

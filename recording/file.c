@@ -26,7 +26,8 @@ struct RecordingFile {
         bool regular;
         uint64_t size, frames;
         uint64_t oldest_usec; /* time of the first frame; 0: not known */
-        GByteArray *contents, *frame;
+        GString *text;
+        GByteArray *frame;
 };
 
 /* All bytes or an error. */
@@ -49,7 +50,7 @@ static void file_free(RecordingFile *file)
 {
         fd_close(&file->fd);
         g_free(file->path);
-        g_byte_array_unref(file->contents);
+        g_string_free(file->text, TRUE);
         g_byte_array_unref(file->frame);
         g_free(file);
 }
@@ -63,32 +64,34 @@ static int open_reader(const RecordingFile *file, RecordingReader **ret_reader)
         return recording_reader_open(AT_FDCWD, path, ret_reader);
 }
 
-/* True if all bytes that there are of the first magic are right: a crash may have left no more. */
-static bool has_magic(const RecordingFile *file)
+/* Goes from head to head to the end, and finds the time of the first frame. What a crash left of a
+ * last one goes. -EBADMSG: something else stands there, which stays. */
+static int find_end(RecordingFile *file)
 {
-        char start[FRAME_MAGIC_SIZE];
-        ssize_t n = pread(file->fd, start, sizeof(start), 0);
-
-        return n > 0 && memcmp(start, FRAME_MAGIC, (size_t)n) == 0;
-}
-
-/* The time of the first frame. -EBADMSG: this is no recording. */
-static int read_oldest(RecordingFile *file)
-{
-        g_autoptr(RecordingReader) reader = NULL;
-        const uint8_t *data;
-        uint64_t offset;
+        uint8_t data[FRAME_HEAD_SIZE];
+        uint64_t end = 0;
         FrameHead head;
-        int r = open_reader(file, &reader);
 
-        if (r < 0)
-                return r;
-        r = recording_read_raw(reader, &head, &data, &offset);
-        if (r < 0)
-                return r;
-        if (r > 0)
-                file->oldest_usec = head.last_usec;
-        return r > 0 || has_magic(file) ? 0 : -EBADMSG;
+        while (end < file->size) {
+                ssize_t n = pread(file->fd, data, sizeof(data), (off_t)end);
+                int r = n < (ssize_t)sizeof(data) ? -EAGAIN : frame_head_parse(data, &head);
+
+                if (n < 0)
+                        return -errno;
+                if (r == -EAGAIN && !frame_head_begins(data, (size_t)n))
+                        return -EBADMSG;
+                if (r < 0 && r != -EAGAIN)
+                        return r;
+                if (r < 0 || FRAME_HEAD_SIZE + head.stored > file->size - end)
+                        break;
+                if (end == 0)
+                        file->oldest_usec = head.last_usec;
+                end += FRAME_HEAD_SIZE + head.stored;
+        }
+        if (end < file->size && ftruncate(file->fd, (off_t)end) < 0)
+                return -errno;
+        file->size = end;
+        return 0;
 }
 
 static int take_regular(RecordingFile *file, const struct stat *st, bool append)
@@ -99,7 +102,7 @@ static int take_regular(RecordingFile *file, const struct stat *st, bool append)
                 return -EEXIST;
         if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK ? -EBUSY : -errno;
-        return file->size > 0 ? read_oldest(file) : 0;
+        return find_end(file);
 }
 
 int recording_file_open(int dir, const char *path, const RecordingLimits *limits, bool append,
@@ -110,7 +113,7 @@ int recording_file_open(int dir, const char *path, const RecordingLimits *limits
         int r = 0;
 
         *file = (RecordingFile){ .dir = dir, .path = g_strdup(path), .limits = *limits };
-        file->contents = g_byte_array_new();
+        file->text = g_string_new(NULL);
         file->frame = g_byte_array_new();
         file->fd = strcmp(path, "-") == 0
                            ? dup(STDOUT_FILENO)
@@ -139,26 +142,30 @@ static bool is_kept(const RecordingFile *file, uint64_t left, uint64_t last_usec
                 now_usec - last_usec <= limits->max_age_usec);
 }
 
-/* Copies the frames that stay; damage does not. */
+/* Copies the frames that stay. */
 static int copy_kept(RecordingFile *file, int to, uint64_t now_usec)
 {
         g_autoptr(RecordingReader) reader = NULL;
-        uint64_t offset, size = 0, oldest = 0;
+        uint64_t left = file->size, size = 0, oldest = 0;
         const uint8_t *data;
         FrameHead head;
         int r = open_reader(file, &reader);
 
         if (r < 0)
                 return r;
-        while ((r = recording_read_raw(reader, &head, &data, &offset)) > 0) {
-                if (size == 0 && !is_kept(file, file->size - offset, head.last_usec, now_usec))
+        while ((r = recording_read_raw(reader, &head, &data)) > 0) {
+                uint64_t length = FRAME_HEAD_SIZE + head.stored;
+                bool kept = size > 0 || is_kept(file, left, head.last_usec, now_usec);
+
+                left -= length;
+                if (!kept)
                         continue;
-                r = write_all(to, data, FRAME_HEAD_SIZE + head.stored);
+                r = write_all(to, data, length);
                 if (r < 0)
                         return r;
                 if (size == 0)
                         oldest = head.last_usec;
-                size += FRAME_HEAD_SIZE + head.stored;
+                size += length;
         }
         if (r < 0)
                 return r;
@@ -230,7 +237,7 @@ static int make_room(RecordingFile *file, uint64_t now_usec)
         return shrink(file, now_usec);
 }
 
-/* A part of a frame does not stay; if it cannot be removed a reader skips it. */
+/* A part of a frame does not stay; if it cannot be removed the next opening does. */
 static int append_frame(RecordingFile *file)
 {
         int r = write_all(file->fd, file->frame->data, file->frame->len);
@@ -244,12 +251,12 @@ static int append_frame(RecordingFile *file)
         return 0;
 }
 
-int recording_file_put(RecordingFile *file, const GByteArray *contents, uint64_t last_usec)
+int recording_file_put(RecordingFile *file, const GString *text, uint64_t last_usec)
 {
         int r;
 
         g_byte_array_set_size(file->frame, 0);
-        r = frame_pack(contents->data, contents->len, last_usec, file->frame);
+        r = frame_pack(text, last_usec, file->frame);
         if (r == 0)
                 r = make_room(file, last_usec);
         if (r == 0)
@@ -265,8 +272,8 @@ int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t la
 {
         if (!recording_batch_has_rows(batch))
                 return 0;
-        recording_batch_take(batch, file->contents);
-        return recording_file_put(file, file->contents, last_usec);
+        recording_batch_take(batch, file->text);
+        return recording_file_put(file, file->text, last_usec);
 }
 
 uint64_t recording_file_size(const RecordingFile *file)

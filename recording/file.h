@@ -30,8 +30,8 @@ typedef struct RecordingFile RecordingFile;
 
 /* Opens a recording for writing, with mode 0600 if it is new, and locks it. "-" is standard output.
  * -EEXIST: it is there, not empty, and `append` is false; -EBADMSG: it is there and not a
- * recording; -EBUSY: another process writes it; -EINVAL: limits on something that is no regular
- * file; else open(2)'s errors. `dir` is kept by the caller. */
+ * recording, -EPROTONOSUPPORT: one of version 1; -EBUSY: another process writes it; -EINVAL: limits
+ * on something that is no regular file; else open(2)'s errors. `dir` is kept by the caller. */
 int recording_file_open(int dir, const char *path, const RecordingLimits *limits, bool append,
                         RecordingFile **ret_file);
 
@@ -44,8 +44,8 @@ bool recording_file_is_due(const RecordingFile *file, const RecordingBatch *batc
  * not fit into the ring), ... */
 int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t last_usec);
 
-/* The same with the contents of a batch that were taken from it before. */
-int recording_file_put(RecordingFile *file, const GByteArray *contents, uint64_t last_usec);
+/* The same with the text of a batch that was taken from it before. */
+int recording_file_put(RecordingFile *file, const GString *text, uint64_t last_usec);
 
 /* How many bytes the file has, and how many frames were written to it here. */
 uint64_t recording_file_size(const RecordingFile *file);

@@ -1,125 +1,104 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Frames. The head, little endian, never changes from version to version:
+ * Frames. A head is a skippable frame of zstd:
  *
- *      0  magic           8 bytes
- *      8  version         u16
- *     10  zero            u16
- *     12  stored          u32
- *     16  raw             u32
- *     20  zero            u32
- *     24  last_usec       u64
- *     32  checksum        8 bytes: the first of the SHA-256 of bytes 0 to 31 and of those stored
+ *      0  magic   50 2a 4d 18
+ *      4  size    u32, little endian: 50
+ *      8  text    "idled recording VERSION TIME STORED\n", the numbers 2, 20 and 9 digits long
  */
 #include "recording/frame.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 
-#define AT_VERSION   8
-#define AT_STORED    12
-#define AT_RAW       16
-#define AT_LAST      24
-#define AT_CHECKSUM  32
-#define CHECKSUM     8
-#define COMPRESSION_ 3 /* zstd's default: a higher level gains 3 % and costs twice the time */
+#define LEVEL    3 /* zstd's default: a higher level gains 3 % and costs twice the time */
+#define MAGIC    "\x50\x2a\x4d\x18\x32\x00\x00\x00idled recording "
+#define OLD      "\x89idlrec\n"
+#define AT_VALUE (sizeof(MAGIC) - 1)
 
-static void put_le(uint8_t *to, uint64_t value, int bytes)
+static void put_head(uint8_t *to, uint64_t last_usec, size_t stored)
 {
-        for (int i = 0; i < bytes; i++)
-                to[i] = (uint8_t)(value >> (8 * i));
+        char text[FRAME_HEAD_SIZE - AT_VALUE + 1];
+
+        snprintf(text, sizeof(text), "%02d %020" PRIu64 " %09zu\n", FRAME_VERSION, last_usec,
+                 stored);
+        memcpy(to, MAGIC, AT_VALUE);
+        memcpy(to + AT_VALUE, text, FRAME_HEAD_SIZE - AT_VALUE);
 }
 
-static uint64_t get_le(const uint8_t *from, int bytes)
+int frame_pack(const GString *text, uint64_t last_usec, GByteArray *out)
 {
-        uint64_t value = 0;
-
-        for (int i = 0; i < bytes; i++)
-                value |= (uint64_t)from[i] << (8 * i);
-        return value;
-}
-
-static void checksum(const uint8_t *data, size_t stored, uint8_t ret_sum[CHECKSUM])
-{
-        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
-        uint8_t digest[32];
-        gsize length = sizeof(digest);
-
-        g_checksum_update(sum, data, AT_CHECKSUM);
-        g_checksum_update(sum, data + FRAME_HEAD_SIZE, (gssize)stored);
-        g_checksum_get_digest(sum, digest, &length);
-        memcpy(ret_sum, digest, CHECKSUM);
-}
-
-int frame_pack(const uint8_t *raw, size_t size, uint64_t last_usec, GByteArray *out)
-{
+        ZSTD_CCtx *context;
         guint start = out->len;
-        uint8_t *frame;
-        size_t stored;
+        size_t bound, stored;
 
-        if (size > FRAME_RAW_MAX)
+        if (text->len > FRAME_RAW_MAX)
                 return -E2BIG;
-        g_byte_array_set_size(out, start + FRAME_HEAD_SIZE + (guint)ZSTD_compressBound(size));
-        frame = out->data + start;
-        stored = ZSTD_compress(frame + FRAME_HEAD_SIZE, out->len - start - FRAME_HEAD_SIZE, raw,
-                               size, COMPRESSION_);
-        if (ZSTD_isError(stored)) /* out of memory: the buffer is large enough */
-                g_error("zstd: %s", ZSTD_getErrorName(stored));
-        memset(frame, 0, FRAME_HEAD_SIZE);
-        memcpy(frame, FRAME_MAGIC, FRAME_MAGIC_SIZE);
-        put_le(frame + AT_VERSION, FRAME_VERSION, 2);
-        put_le(frame + AT_STORED, stored, 4);
-        put_le(frame + AT_RAW, size, 4);
-        put_le(frame + AT_LAST, last_usec, 8);
-        checksum(frame, stored, frame + AT_CHECKSUM);
+        bound = ZSTD_compressBound(text->len);
+        g_byte_array_set_size(out, start + FRAME_HEAD_SIZE + (guint)bound);
+        context = ZSTD_createCCtx();
+        ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+        ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+        stored = ZSTD_compress2(context, out->data + start + FRAME_HEAD_SIZE, bound, text->str,
+                                text->len);
+        ZSTD_freeCCtx(context);
+        if (ZSTD_isError(stored)) {
+                g_byte_array_set_size(out, start);
+                return -ENOMEM; /* there is no other reason */
+        }
+        put_head(out->data + start, last_usec, stored);
         g_byte_array_set_size(out, start + FRAME_HEAD_SIZE + (guint)stored);
         return 0;
 }
 
-bool frame_head_parse(const uint8_t *data, FrameHead *ret_head)
+/* The digits between a blank and another one, or the end of the line. */
+static bool take_digits(const uint8_t **at, int n, char end, uint64_t *ret_value)
 {
-        FrameHead head = { .version = (uint16_t)get_le(data + AT_VERSION, 2),
-                           .stored = (uint32_t)get_le(data + AT_STORED, 4),
-                           .raw = (uint32_t)get_le(data + AT_RAW, 4),
-                           .last_usec = get_le(data + AT_LAST, 8) };
+        uint64_t value = 0;
 
-        if (memcmp(data, FRAME_MAGIC, FRAME_MAGIC_SIZE) != 0 || head.stored > FRAME_STORED_MAX)
-                return false;
-        *ret_head = head;
-        return true;
+        for (int i = 0; i < n; i++, (*at)++) {
+                if (**at < '0' || **at > '9')
+                        return false;
+                value = value * 10 + (uint64_t)(**at - '0');
+        }
+        *ret_value = value;
+        return *(*at)++ == (uint8_t)end;
 }
 
-bool frame_check(const uint8_t *data, const FrameHead *head)
+int frame_head_parse(const uint8_t *data, FrameHead *ret_head)
 {
-        uint8_t sum[CHECKSUM];
+        const uint8_t *at = data + AT_VALUE;
+        uint64_t version, stored;
+        FrameHead head;
 
-        checksum(data, head->stored, sum);
-        return memcmp(sum, data + AT_CHECKSUM, CHECKSUM) == 0;
-}
-
-int frame_unpack(const uint8_t *data, const FrameHead *head, GByteArray *raw)
-{
-        if (head->version == 0)
-                return -EBADMSG;
-        if (head->version > FRAME_VERSION)
+        if (memcmp(data, OLD, sizeof(OLD) - 1) == 0)
                 return -EPROTONOSUPPORT;
-        if (head->raw > FRAME_RAW_MAX)
+        if (memcmp(data, MAGIC, AT_VALUE) != 0 || !take_digits(&at, 2, ' ', &version) ||
+            !take_digits(&at, 20, ' ', &head.last_usec) || !take_digits(&at, 9, '\n', &stored) ||
+            version < FRAME_VERSION || stored > FRAME_STORED_MAX)
                 return -EBADMSG;
-        g_byte_array_set_size(raw, head->raw);
-        if (ZSTD_decompress(raw->data, raw->len, data + FRAME_HEAD_SIZE, head->stored) != head->raw)
-                return -EBADMSG;
+        head.version = (unsigned)version;
+        head.stored = (uint32_t)stored;
+        *ret_head = head;
         return 0;
 }
 
-size_t frame_search(const uint8_t *data, size_t size)
+bool frame_head_begins(const uint8_t *data, size_t size)
 {
-        const uint8_t *found = memmem(data, size, FRAME_MAGIC, FRAME_MAGIC_SIZE);
+        return memcmp(data, MAGIC, MIN(size, AT_VALUE)) == 0;
+}
 
-        if (found)
-                return (size_t)(found - data);
-        for (size_t tail = MIN(size, FRAME_MAGIC_SIZE - 1); tail > 0; tail--)
-                if (memcmp(data + size - tail, FRAME_MAGIC, tail) == 0)
-                        return size - tail;
-        return size;
+int frame_unpack(const uint8_t *data, size_t size, GString *text)
+{
+        unsigned long long raw = ZSTD_getFrameContentSize(data, size);
+        size_t found;
+
+        if (raw > FRAME_RAW_MAX || ZSTD_findFrameCompressedSize(data, size) != size)
+                return -EBADMSG; /* also where the frame does not say how large it is */
+        g_string_set_size(text, raw);
+        found = ZSTD_decompress(text->str, raw, data, size);
+        return found == raw ? 0 : -EBADMSG;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Frames: what a recording is made of. Each is compressed and has a checksum of its own, so that a
- * crash or a damaged disk costs the frames it hits and no others. docs/recording.md has the layout.
+ * Frames: what a recording is made of. A head, which zstd skips, says the version, the time and the
+ * size; a frame of zstd with its checksum follows. So zstdcat(1) shows a recording as text, and a
+ * crash or a damaged disk is noticed. docs/recording.md has the layout.
  */
 #ifndef IDLED_RECORDING_FRAME_H
 #define IDLED_RECORDING_FRAME_H
@@ -11,36 +12,30 @@
 #include <stdint.h>
 
 /* A frame of a higher version cannot be read; anything that can be skipped does not raise it. */
-#define FRAME_VERSION 1
+#define FRAME_VERSION 2
 
-#define FRAME_MAGIC      "\x89idlrec\n" /* no text and no other format begins like this */
-#define FRAME_MAGIC_SIZE 8u
-#define FRAME_HEAD_SIZE  40u
-#define FRAME_RAW_MAX    (8u << 20)                   /* bytes of contents, uncompressed */
+#define FRAME_HEAD_SIZE  58u
+#define FRAME_RAW_MAX    (16u << 20)                  /* bytes of text, uncompressed */
 #define FRAME_STORED_MAX (FRAME_RAW_MAX + (1u << 16)) /* the same, when it does not compress */
 
 typedef struct FrameHead {
-        uint16_t version;
+        unsigned version;
         uint32_t stored;    /* bytes that follow the head */
-        uint32_t raw;       /* bytes that these are uncompressed */
         uint64_t last_usec; /* CLOCK_REALTIME of the newest row; 0: none has a time */
 } FrameHead;
 
-/* Appends a frame with these contents to `out`. -E2BIG: more than FRAME_RAW_MAX bytes. */
-int frame_pack(const uint8_t *raw, size_t size, uint64_t last_usec, GByteArray *out);
+/* Appends a frame with this text to `out`. -E2BIG: more than FRAME_RAW_MAX bytes. */
+int frame_pack(const GString *text, uint64_t last_usec, GByteArray *out);
 
-/* Reads FRAME_HEAD_SIZE bytes. False: they are not the head of a frame. The head is not checked
- * before frame_check(). */
-bool frame_head_parse(const uint8_t *data, FrameHead *ret_head);
+/* Reads FRAME_HEAD_SIZE bytes. -EBADMSG: they are not the head of a frame; -EPROTONOSUPPORT: they
+ * begin a recording of version 1, which had another form. */
+int frame_head_parse(const uint8_t *data, FrameHead *ret_head);
 
-/* True if the checksum of the frame fits: `data` are its FRAME_HEAD_SIZE + `stored` bytes. */
-bool frame_check(const uint8_t *data, const FrameHead *head);
+/* True if what there is of the first bytes of a file is right: a crash may have left no more. */
+bool frame_head_begins(const uint8_t *data, size_t size);
 
-/* Uncompresses the contents of a frame that was checked into `raw`, which is replaced.
- * -EPROTONOSUPPORT: a newer version; -EBADMSG: not what the head says. */
-int frame_unpack(const uint8_t *data, const FrameHead *head, GByteArray *raw);
-
-/* Where in `data` the next frame may begin; `size` minus at most 7 bytes if nowhere. */
-size_t frame_search(const uint8_t *data, size_t size);
+/* Replaces `text` by the text of the frame whose `size` bytes follow a head. -EBADMSG: they are not
+ * a frame, are damaged, or have more than FRAME_RAW_MAX bytes of text. */
+int frame_unpack(const uint8_t *data, size_t size, GString *text);
 
 #endif

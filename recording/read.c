@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading a recording. Where the bytes are not a frame, the next magic is searched: whatever was
- * written after a crash, or after a place that a disk lost, is found again.
+ * Reading a recording.
  */
 #include "recording/read.h"
 
@@ -13,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "recording/decode.h"
+#include "recording/table.h"
 
 #define CHUNK (64u << 10)
 
@@ -23,11 +22,9 @@ struct RecordingReader {
         size_t at;       /* in the buffer: where the next frame begins */
         uint64_t offset; /* of that in the file */
         bool ended;      /* there are no more bytes than those of the buffer */
-        uint64_t damage; /* bytes that were skipped since the last frame */
-        bool cut;        /* the first of them are a frame that goes on behind the end */
         RecordingReport report;
-        Decoder *decoder;
-        GByteArray *contents;
+        Tables *tables;
+        GString *text;
         RecordedFrame frame;
 };
 
@@ -38,8 +35,8 @@ static RecordingReader *reader_new(int fd)
 
         reader->fd = fd;
         reader->buffer = g_byte_array_new();
-        reader->contents = g_byte_array_new();
-        reader->decoder = decoder_new();
+        reader->text = g_string_new(NULL);
+        reader->tables = tables_new();
         return reader;
 }
 
@@ -75,8 +72,8 @@ void recording_reader_free(RecordingReader *reader)
                 return;
         fd_close(&reader->fd);
         g_byte_array_unref(reader->buffer);
-        g_byte_array_unref(reader->contents);
-        decoder_free(reader->decoder);
+        g_string_free(reader->text, TRUE);
+        tables_free(reader->tables);
         g_free(reader);
 }
 
@@ -120,95 +117,54 @@ static int ensure(RecordingReader *reader, size_t n)
         return available(reader) >= n;
 }
 
-/* Goes on to where the next frame may begin. */
-static void skip(RecordingReader *reader)
+int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data)
 {
-        size_t n = 1 + frame_search(next_bytes(reader) + 1, available(reader) - 1);
+        RecordingReport *report = &reader->report;
+        FrameHead head;
+        int r = ensure(reader, FRAME_HEAD_SIZE);
 
-        if (reader->damage == 0 && reader->report.damaged++ == 0)
-                reader->report.first_damage = reader->offset;
-        reader->damage += n;
-        reader->report.damaged_bytes += n;
-        consume(reader, n);
-}
-
-/* A frame that a crash cut short is no damage. */
-static void end(RecordingReader *reader)
-{
-        if (reader->damage > 0 && reader->cut) {
-                reader->report.incomplete = reader->damage;
-                reader->report.damaged--;
-                reader->report.damaged_bytes -= reader->damage;
+        if (r > 0) {
+                r = frame_head_parse(next_bytes(reader), &head);
+                report->old = r == -EPROTONOSUPPORT;
+                r = r == 0 ? ensure(reader, FRAME_HEAD_SIZE + head.stored) : 0;
         }
-        reader->damage = 0;
-}
-
-int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data,
-                       uint64_t *ret_offset)
-{
-        for (;;) {
-                int r = ensure(reader, FRAME_HEAD_SIZE);
-                FrameHead head;
-
-                if (r < 0)
-                        return r;
-                if (r > 0 && frame_head_parse(next_bytes(reader), &head)) {
-                        r = ensure(reader, FRAME_HEAD_SIZE + head.stored);
-                        if (r < 0)
-                                return r;
-                        if (r > 0 && frame_check(next_bytes(reader), &head)) {
-                                *ret_head = head;
-                                *ret_data = next_bytes(reader);
-                                *ret_offset = reader->offset;
-                                consume(reader, FRAME_HEAD_SIZE + head.stored);
-                                reader->damage = 0;
-                                return 1;
-                        }
-                }
-                if (available(reader) == 0 || (reader->report.frames + reader->report.newer == 0 &&
-                                               reader->damage > FRAME_STORED_MAX)) {
-                        end(reader);
-                        return 0;
-                }
-                if (reader->damage == 0)
-                        reader->cut = r == 0;
-                skip(reader);
+        if (r <= 0) {
+                report->cut = r == 0 && available(reader) > 0;
+                report->cut_at = reader->offset;
+                return r;
         }
+        *ret_head = head;
+        *ret_data = next_bytes(reader);
+        consume(reader, FRAME_HEAD_SIZE + head.stored);
+        return 1;
 }
 
 int recording_read(RecordingReader *reader, const RecordedFrame **ret_frame)
 {
         RecordingReport *report = &reader->report;
+        const uint8_t *data;
+        FrameHead head;
+        int r;
 
-        for (;;) {
-                const uint8_t *data;
-                uint64_t offset;
-                FrameHead head;
-                int r = recording_read_raw(reader, &head, &data, &offset);
-
-                if (r <= 0)
-                        return r;
-                r = frame_unpack(data, &head, reader->contents);
-                if (r == -EPROTONOSUPPORT) {
+        while ((r = recording_read_raw(reader, &head, &data)) > 0) {
+                if (head.version > FRAME_VERSION) {
                         report->newer++;
                         report->newest_version = MAX(report->newest_version, head.version);
                         continue;
                 }
+                r = frame_unpack(data + FRAME_HEAD_SIZE, head.stored, reader->text);
                 if (r == 0)
-                        r = decoder_run(reader->decoder, reader->contents, &reader->frame,
-                                        &report->unknown_columns);
+                        r = tables_parse(reader->tables, reader->text, &reader->frame);
                 if (r < 0) {
-                        if (report->damaged++ == 0)
-                                report->first_damage = offset;
-                        report->damaged_bytes += FRAME_HEAD_SIZE + head.stored;
+                        report->damaged++;
                         continue;
                 }
                 report->frames++;
-                reader->frame.offset = offset;
                 reader->frame.last_usec = head.last_usec;
                 *ret_frame = &reader->frame;
                 return 1;
         }
+        return r;
 }
 
 const RecordingReport *recording_report(const RecordingReader *reader)
@@ -231,11 +187,15 @@ static void add_sentence(GString *text, const char *format, ...)
 char *recording_problem(const RecordingReader *reader)
 {
         const RecordingReport *report = &reader->report;
+        bool any = report->frames + report->newer + report->damaged > 0;
         GString *text = g_string_new(NULL);
 
         if (report->bytes == 0)
                 add_sentence(text, "the file is empty, expected a recording");
-        else if (report->frames + report->newer == 0)
+        else if (report->old)
+                add_sentence(text, "the recording has the form of idled 0.1; export it with "
+                                   "idlectl of that version");
+        else if (!any)
                 add_sentence(text, "found no frame of a recording, expected a file that idlectl "
                                    "record or idled wrote");
         if (report->newer > 0)
@@ -243,22 +203,14 @@ char *recording_problem(const RecordingReader *reader)
                              "%" PRIu64 " frames have version %u and were left out; this program "
                              "reads versions up to %d",
                              report->newer, report->newest_version, FRAME_VERSION);
-        if (report->frames + report->newer > 0 && report->damaged > 0)
+        if (report->damaged > 0)
+                add_sentence(text, "%" PRIu64 " damaged frame%s left out", report->damaged,
+                             report->damaged == 1 ? " was" : "s were");
+        if (any && report->cut && !report->old)
                 add_sentence(text,
-                             "%" PRIu64 " damaged bytes in %" PRIu64 " place%s were left out, the "
-                             "first at offset %" PRIu64,
-                             report->damaged_bytes, report->damaged,
-                             report->damaged == 1 ? "" : "s", report->first_damage);
-        if (report->frames + report->newer > 0 && report->incomplete > 0)
-                add_sentence(text,
-                             "the last %" PRIu64 " bytes are an incomplete frame, as after a "
-                             "crash, and were left out",
-                             report->incomplete);
-        if (report->unknown_columns > 0)
-                add_sentence(text,
-                             "%" PRIu64 " columns are of a type that this program does not know "
-                             "and were left out",
-                             report->unknown_columns);
+                             "no whole frame follows at byte %" PRIu64
+                             ", as after a crash; the rest was left out",
+                             report->cut_at);
         return g_string_free(text, text->len == 0);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading a recording: frame by frame, from a file, a pipe or memory.
+ * Reading a recording: frame by frame, from a file, a pipe or memory, in time that is linear in its
+ * size.
  *
- * A frame is some seconds or minutes of tables, in which rows are in the order of time. What cannot
- * be read is skipped and counted: a damaged frame, the incomplete one that a crash leaves at the
- * end, frames of a newer version, columns of a type that this version does not know. A reader looks
- * columns up by name (schema.h) and does without those that are not there.
+ * A frame is some seconds or minutes of tables, in which rows are in the order of time. A frame
+ * that is damaged or of a newer version is skipped and counted. Reading ends where no frame begins,
+ * as at the incomplete one that a crash leaves. A reader looks columns up by name
+ * (docs/recording.md) and does without those that are not there.
  *
  *      g_autoptr(RecordingReader) reader = NULL;
  *      const RecordedFrame *frame;
@@ -28,14 +29,17 @@
 
 #include "recording/frame.h"
 
-typedef enum RecordedType { RECORDED_NUMBER = 1, RECORDED_TEXT = 2 } RecordedType;
+/* The unit of a column of texts, in the file. */
+#define RECORDED_UNIT_TEXT "text"
+
+/* The largest number: doubles hold all whole numbers up to it. */
+#define RECORDED_NUMBER_MAX 9007199254740992.
 
 typedef struct RecordedColumn {
-        const char *name; /* "residency_share" */
-        const char *of;   /* what of several things it is about: "C6"; "": of nothing */
-        const char *unit; /* "share", "us", "W", "kHz", ...; "": a count, or text */
-        RecordedType type;
-        int decimals;             /* that numbers were rounded to */
+        const char *name;         /* "residency_share" */
+        const char *of;           /* what of several things it is about: "C6"; "": of nothing */
+        const char *unit;         /* "share", "us", "W", "kHz", ...; "": a count, or text */
+        int decimals;             /* the most that its numbers have */
         const double *numbers;    /* by row, NaN: no value; NULL in a column of text */
         const char *const *texts; /* by row, NULL: no value; valid UTF-8; NULL in one of numbers */
 } RecordedColumn;
@@ -49,7 +53,6 @@ typedef struct RecordedTable {
 } RecordedTable;
 
 typedef struct RecordedFrame {
-        uint64_t offset;    /* where it begins in the file */
         uint64_t last_usec; /* CLOCK_REALTIME of its newest row; 0: not known */
         int n_tables;
         const RecordedTable *tables;
@@ -57,15 +60,14 @@ typedef struct RecordedFrame {
 
 /* What a reader has come across so far. */
 typedef struct RecordingReport {
-        uint64_t bytes;           /* that were read */
-        uint64_t frames;          /* that could be read */
-        uint64_t damaged;         /* places where something had to be skipped */
-        uint64_t damaged_bytes;   /* that were skipped there */
-        uint64_t first_damage;    /* offset of the first of them */
-        uint64_t incomplete;      /* bytes at the end that are not a whole frame */
-        uint64_t newer;           /* frames of a newer version */
-        unsigned newest_version;  /* of those */
-        uint64_t unknown_columns; /* that were left out */
+        uint64_t bytes;          /* that were read */
+        uint64_t frames;         /* that could be read */
+        uint64_t damaged;        /* whole frames that could not */
+        uint64_t newer;          /* frames of a newer version */
+        unsigned newest_version; /* of those */
+        bool old;                /* it is of version 1 */
+        bool cut;                /* reading ended at byte `cut_at`, before the end */
+        uint64_t cut_at;
 } RecordingReport;
 
 typedef struct RecordingReader RecordingReader;
@@ -80,14 +82,13 @@ RecordingReader *recording_reader_bytes(const void *data, size_t size);
 void recording_reader_free(RecordingReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingReader, recording_reader_free)
 
-/* The next frame that can be read, valid until the next call. 1: there is one; 0: the end, or no
- * recording begins within the first FRAME_STORED_MAX bytes; else read(2)'s error. */
+/* The next frame that can be read, valid until the next call. 1: there is one; 0: the end; else
+ * read(2)'s error. */
 int recording_read(RecordingReader *reader, const RecordedFrame **ret_frame);
 
-/* The same without reading the contents: the bytes of the next frame whose checksum fits, of any
- * version, valid until the next call. */
-int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data,
-                       uint64_t *ret_offset);
+/* The same without reading the contents: the FRAME_HEAD_SIZE + stored bytes of the next frame, of
+ * any version, valid until the next call. */
+int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data);
 
 const RecordingReport *recording_report(const RecordingReader *reader);
 

@@ -66,8 +66,8 @@ void recording_sampler_free(RecordingSampler *sampler)
 
 void recording_fact(RecordingSampler *sampler, const char *key, const char *value)
 {
-        int key_at = recording_text(sampler->info, "key", NULL, "");
-        int value_at = recording_text(sampler->info, "value", NULL, "");
+        int key_at = recording_text(sampler->info, "key", NULL);
+        int value_at = recording_text(sampler->info, "value", NULL);
         GPtrArray *facts = sampler->facts;
         guint i = 0;
 
@@ -119,7 +119,7 @@ static void put_states(RecordingSampler *sampler, const Topology *topology, cons
 {
         RecordingTable *table = sampler->states, *cpu_table = sampler->cpu;
         int cpu_at = recording_key(table, "cpu", "");
-        int name = recording_text(table, "name", NULL, "");
+        int name = recording_text(table, "name", NULL);
         int latency = recording_number(table, "exit_latency_us", NULL, "us", 0);
         int residency = recording_number(table, "target_residency_us", NULL, "us", 0);
 
@@ -240,7 +240,7 @@ void recording_sample_number(RecordingSampler *sampler, const char *name, const 
 void recording_sample_text(RecordingSampler *sampler, const char *name, const char *of,
                            const char *text)
 {
-        recording_put_text(sampler->machine, recording_text(sampler->machine, name, of, ""), text);
+        recording_put_text(sampler->machine, recording_text(sampler->machine, name, of), text);
 }
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
@@ -250,10 +250,10 @@ void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
         recording_row(table);
         recording_put(table, recording_number(table, "time_usec", NULL, "us", 0),
                       (double)event->time_usec);
-        recording_put_text(table, recording_text(table, "kind", NULL, ""), event->kind);
-        recording_put_text(table, recording_text(table, "cpus", NULL, ""), event->cpus);
-        recording_put_text(table, recording_text(table, "policy", NULL, ""), event->policy);
-        recording_put_text(table, recording_text(table, "text", NULL, ""), event->text);
+        recording_put_text(table, recording_text(table, "kind", NULL), event->kind);
+        recording_put_text(table, recording_text(table, "cpus", NULL), event->cpus);
+        recording_put_text(table, recording_text(table, "policy", NULL), event->policy);
+        recording_put_text(table, recording_text(table, "text", NULL), event->text);
 }
 
 void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t boot_usec,

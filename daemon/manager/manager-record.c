@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -38,7 +39,7 @@
 typedef struct Job {
         const char *dir;
         RecordingLimits limits;
-        GByteArray *contents;
+        GString *text;
         uint64_t last_usec;
         int error;
         int done; /* atomic */
@@ -78,6 +79,7 @@ static uint64_t clock_usec(clockid_t clock)
 static void write_job(Job *job)
 {
         g_autofree char *path = g_build_filename(job->dir, FILE_NAME, NULL);
+        g_autofree char *aside = g_strconcat(path, ".old", NULL);
         RecordingFile *file = NULL;
         int r = 0, closed;
 
@@ -85,8 +87,12 @@ static void write_job(Job *job)
                 r = -errno;
         if (r == 0)
                 r = recording_file_open(AT_FDCWD, path, &job->limits, true, &file);
+        if (r == -EPROTONOSUPPORT) /* of idled 0.1 */
+                r = rename(path, aside) < 0
+                            ? -errno
+                            : recording_file_open(AT_FDCWD, path, &job->limits, true, &file);
         if (r == 0)
-                r = recording_file_put(file, job->contents, job->last_usec);
+                r = recording_file_put(file, job->text, job->last_usec);
         closed = recording_file_close(file);
         job->error = r < 0 ? r : closed;
 }
@@ -125,7 +131,7 @@ static void begin_job(const Manager *manager, Recorder *recorder)
         end_job(recorder);
         if (!recording_batch_has_rows(recorder->batch))
                 return;
-        recording_batch_take(recorder->batch, job->contents);
+        recording_batch_take(recorder->batch, job->text);
         recorder->n_samples = 0;
         job->dir = manager->setup.state;
         job->limits = (RecordingLimits){ .max_bytes = recorder->options.max_megabytes * MEGABYTE,
@@ -502,7 +508,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->sampler = recording_sampler_new(recorder->batch);
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-        recorder->job.contents = g_byte_array_new();
+        recorder->job.text = g_string_new(NULL);
         recorder->transition = history_count(journal_history(manager->journal));
         manager->recorder = recorder;
         r = start_timer(manager, recorder);
@@ -532,7 +538,7 @@ void manager_record_end(Manager *manager)
         recording_sampler_free(recorder->sampler);
         recording_batch_free(recorder->batch);
         g_hash_table_unref(recorder->holds);
-        g_byte_array_unref(recorder->job.contents);
+        g_string_free(recorder->job.text, TRUE);
         g_free(recorder->cpus);
         g_free(recorder->idle);
         g_free(recorder->profile);

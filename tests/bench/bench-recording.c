@@ -93,7 +93,8 @@ static void bench(size_t which)
         int n_cpus = cases[which].n_cpus;
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autoptr(RecordingSampler) sampler = recording_sampler_new(batch);
-        g_autoptr(GByteArray) contents = g_byte_array_new(), frame = g_byte_array_new();
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autoptr(GByteArray) frame = g_byte_array_new();
         g_autofree IdleTable *tables = g_new0(IdleTable, (gsize)n_cpus);
         g_autofree TopologyCpu *places = g_new0(TopologyCpu, (gsize)n_cpus);
         g_autoptr(Snapshot) seen = snapshot_new(n_cpus);
@@ -115,9 +116,9 @@ static void bench(size_t which)
                 start = cpu_usec();
                 recording_sample(sampler, seen, NULL);
                 if ((n + 1) % cases[which].per_frame == 0) {
-                        recording_batch_take(batch, contents);
+                        recording_batch_take(batch, text);
                         g_byte_array_set_size(frame, 0);
-                        frame_pack(contents->data, contents->len, seen->real_usec, frame);
+                        frame_pack(text, seen->real_usec, frame);
                         bytes += frame->len;
                 }
                 recorded += cpu_usec() - start;

@@ -74,8 +74,8 @@ static void fact(Maker *maker, const char *key, const char *value)
         RecordingTable *table = recording_table(maker->batch, "info");
 
         recording_row(table);
-        recording_put_text(table, recording_text(table, "key", NULL, ""), key);
-        recording_put_text(table, recording_text(table, "value", NULL, ""), value);
+        recording_put_text(table, recording_text(table, "key", NULL), key);
+        recording_put_text(table, recording_text(table, "value", NULL), value);
 }
 
 static void number(RecordingTable *table, const char *column, const char *of, double value)
@@ -85,7 +85,7 @@ static void number(RecordingTable *table, const char *column, const char *of, do
 
 static void text(RecordingTable *table, const char *column, const char *of, const char *value)
 {
-        recording_put_text(table, recording_text(table, column, of, ""), value);
+        recording_put_text(table, recording_text(table, column, of), value);
 }
 
 static void begin_row(RecordingTable *table, double usec)

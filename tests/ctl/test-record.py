@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idlectl record FILE and export: what is recorded of described machines, and their bad days."""
 import csv
-import hashlib
 import io
 import json
 import os
@@ -317,17 +316,17 @@ class BadDays(Recording):
         magic = data[:8]
         second = data.index(magic, 8)
         third = data.index(magic, second + 8)
-        newer = bytearray(data[:second])
-        newer[8] = 2
-        newer[32:40] = hashlib.sha256(bytes(newer[:32] + newer[40:])).digest()[:8]
+        newer = data[:second].replace(b"recording 02 ", b"recording 03 ")
+        old = b"\x89idlrec\n" + bytes(100)
         for name, damaged, status, lines, said in (
                 ("empty", b"", 1, 0, "the file is empty"),
                 ("foreign", b"PNG" * 100, 1, 0, "found no frame of a recording"),
-                ("cut", data[:third + 50], 0, 2, "the last 50 bytes are an incomplete frame"),
-                ("flipped", data[:second + 60] + bytes([data[second + 60] ^ 1]) +
-                 data[second + 61:], 0, 2, f"left out, the first at offset {second}"),
-                ("newer", bytes(newer), 1, 0, "1 frames have version 2"),
-                ("partly newer", bytes(newer) + data[second:], 0, 2, "reads versions up to 1")):
+                ("old", old, 1, 0, "export it with idlectl of that version"),
+                ("cut", data[:third + 50], 0, 2, f"no whole frame follows at byte {third}"),
+                ("flipped", data[:second + 80] + bytes([data[second + 80] ^ 1]) +
+                 data[second + 81:], 0, 2, "1 damaged frame was left out"),
+                ("newer", newer, 1, 0, "1 frames have version 3"),
+                ("partly newer", newer + data[second:], 0, 2, "reads versions up to 2")):
             result = self.damaged(damaged)
             self.assertEqual(result.returncode, status, name)
             self.assertIn(said, result.stderr, name)
@@ -335,6 +334,14 @@ class BadDays(Recording):
         result = self.run_ctl("export", "/nonexistent")
         self.assertEqual(result.returncode, 1)
         self.assertIn("/nonexistent: No such file", result.stderr)
+
+    def test_zstdcat(self):
+        """Any zstd shows a recording as text."""
+        self.record(self.file, "--seconds", "0.3", "--interval", "100ms")
+        text = subprocess.run(["zstdcat", self.file], capture_output=True, check=True).stdout.decode()
+        self.assertRegex(text, r"(?m)^table,machine,$")
+        self.assertRegex(text, r"(?m)^column,.*\bbusy_share\b")
+        self.assertRegex(text, r"(?m)^row,0,\d{16},[01]\.\d{4}")
 
     def test_closed_output(self):
         self.record(self.file, "--seconds", "0.1")

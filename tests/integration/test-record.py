@@ -172,6 +172,16 @@ class Ring(Recorded):
         self.assertIn('residency_share POLL', self.rows(self.file)['cpu', 0])
         self.assertIn('power_watts package-0', samples[-1])
 
+    def test_old_ring(self):
+        """A ring in the form of idled 0.1 is set aside, and a new one begins."""
+        os.makedirs(os.path.dirname(self.file), exist_ok=True)
+        with open(self.file, 'wb') as old:
+            old.write(b'\x89idlrec\n' + bytes(200))
+        self.start('--dry-run')
+        self.daemon.stop()
+        self.assertEqual(len(self.events(self.file, 'start')), 1)
+        self.assertEqual(os.stat(self.file + '.old').st_size, 208)
+
     def facts(self):
         """What was recorded of the energy source, one after the other."""
         return [row['value'] for (table, _), row in self.rows(self.file).items()

@@ -68,12 +68,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 /* The frame of all that was added. */
 static const RecordedFrame *take(World *world)
 {
-        g_autoptr(GByteArray) contents = g_byte_array_new();
+        g_autoptr(GString) text = g_string_new(NULL);
         const RecordedFrame *frame = NULL;
 
-        recording_batch_take(world->batch, contents);
+        recording_batch_take(world->batch, text);
         g_byte_array_set_size(world->bytes, 0);
-        ck_assert_int_eq(frame_pack(contents->data, contents->len, 1, world->bytes), 0);
+        ck_assert_int_eq(frame_pack(text, 1, world->bytes), 0);
         recording_reader_free(world->reader);
         world->reader = recording_reader_bytes(world->bytes->data, world->bytes->len);
         ck_assert_int_eq(recording_read(world->reader, &frame), 1);

@@ -20,12 +20,12 @@ static inline void add_sample(RecordingBatch *batch, int n, int n_cpus)
         RecordingTable *cpu = recording_table(batch, "cpu");
         int time = recording_number(machine, "time_usec", NULL, "us", 0);
         int load = recording_number(machine, "load", NULL, "CPUs", 2);
-        int profile = recording_text(machine, "profile", NULL, "");
+        int profile = recording_text(machine, "profile", NULL);
         int number = recording_key(cpu, "cpu", "");
         int cpu_time = recording_number(cpu, "time_usec", NULL, "us", 0);
         int busy = recording_number(cpu, "busy_share", NULL, "share", 4);
         int deep = recording_number(cpu, "residency_share", "C6", "share", 4);
-        int governor = recording_text(cpu, "governor", NULL, "");
+        int governor = recording_text(cpu, "governor", NULL);
         double now = (double)(FIXTURE_START + (uint64_t)n * 1000000);
 
         recording_row(machine);
@@ -84,16 +84,14 @@ static inline void expect_sample(const char *name, const RecordedFrame *frame, s
 static inline GByteArray *make_recording(int n_frames, int per_frame, int n_cpus, size_t *ret_ends)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
-        g_autoptr(GByteArray) contents = g_byte_array_new();
+        g_autoptr(GString) text = g_string_new(NULL);
         GByteArray *bytes = g_byte_array_new();
 
         for (int f = 0; f < n_frames; f++) {
                 for (int i = 0; i < per_frame; i++)
                         add_sample(batch, f * per_frame + i, n_cpus);
-                recording_batch_take(batch, contents);
-                ck_assert_int_eq(frame_pack(contents->data, contents->len,
-                                            FIXTURE_START + (uint64_t)f * 1000000, bytes),
-                                 0);
+                recording_batch_take(batch, text);
+                ck_assert_int_eq(frame_pack(text, FIXTURE_START + (uint64_t)f * 1000000, bytes), 0);
                 if (ret_ends)
                         ret_ends[f] = bytes->len;
         }
