@@ -43,8 +43,9 @@ struct Holds {
         uint64_t followed_usec, cost_usec;
         uint64_t late_usec; /* the longest time without a reading */
         sd_event_source *late;
-        unsigned n_deferring; /* until it is none `changed` waits; */
-        bool unreported;      /* and must be called then */
+        sd_event_source *over; /* reports holds that ended by themselves */
+        unsigned n_deferring;  /* until it is none `changed` waits; */
+        bool unreported;       /* and must be called then */
         void (*changed)(void *userdata);
         void *userdata;
 };
@@ -216,16 +217,26 @@ static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-/* Makes the timer for looking at processes, off. */
-static void make_timer(Holds *holds)
+static int on_over(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        int r = sd_event_add_time(holds->event, &holds->late, CLOCK_MONOTONIC, 0,
-                                  holds->late_usec / 2, on_late, holds);
+        Holds *holds = userdata;
+
+        if (holds->unreported)
+                report_change(holds);
+        return 0;
+}
+
+/* Makes a timer that is off. */
+static void make_timer(Holds *holds, uint64_t accuracy, sd_event_time_handler_t handler,
+                       sd_event_source **ret_timer)
+{
+        int r = sd_event_add_time(holds->event, ret_timer, CLOCK_MONOTONIC, 0, accuracy, handler,
+                                  holds);
 
         if (r >= 0)
-                r = sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(*ret_timer, SD_EVENT_OFF);
         if (r < 0)
-                log_error_errno(r, "Failed to create a timer for processes with holds: %m");
+                log_error_errno(r, "Failed to create a timer for holds: %m");
 }
 
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
@@ -265,13 +276,25 @@ static void take_out(Held *held)
                 sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
 }
 
+/* Reports all holds that end in this turn of the loop at once, when it is over. */
+static void report_later(Holds *holds)
+{
+        int r = sd_event_source_set_time_relative(holds->over, 0);
+
+        holds->unreported = true;
+        if (r >= 0)
+                r = sd_event_source_set_enabled(holds->over, SD_EVENT_ONESHOT);
+        if (r < 0)
+                report_change(holds);
+}
+
 /* Ends the hold, and notifies its owner if requested. */
-static void finish(Held *held, bool report)
+static void finish(Held *held, bool report, void (*report_to_manager)(Holds *holds))
 {
         Holds *holds = held->holds;
 
         take_out(held);
-        report_change(holds);
+        report_to_manager(holds);
         if (report && held->ended)
                 held->ended(held, held->userdata);
         held_free(held);
@@ -282,7 +305,7 @@ static void finish(Held *held, bool report)
 static void end(Held *held, const char *how)
 {
         log_debug("Hold %" G_GUINT64_FORMAT " of %s has ended: %s", held->id, held->owner, how);
-        finish(held, true);
+        finish(held, true, report_later);
 }
 
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -337,7 +360,8 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
         holds->holders = holders_new(event, root, on_process_end, holds);
         holds->changed = changed;
         holds->userdata = userdata;
-        make_timer(holds);
+        make_timer(holds, holds->late_usec / 2, on_late, &holds->late);
+        make_timer(holds, 1, on_over, &holds->over);
         return holds;
 }
 
@@ -352,6 +376,7 @@ void holds_free(Holds *holds)
         g_array_unref(holds->list);
         holders_free(holds->holders);
         sd_event_source_disable_unref(holds->late);
+        sd_event_source_disable_unref(holds->over);
         sd_event_unref(holds->event);
         g_free(holds);
 }
@@ -466,7 +491,7 @@ static int release(Holds *holds, uint64_t id, bool report)
         if (!held)
                 return -ENOENT;
         log_debug("Hold %" G_GUINT64_FORMAT " of %s is released", held->id, held->owner);
-        finish(held, report);
+        finish(held, report, report_change);
         return 0;
 }
 

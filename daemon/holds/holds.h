@@ -78,9 +78,9 @@ struct Held {
 #define HOLDS_FOLLOW_USEC 5000000
 
 /* None held yet. `root` leads to /proc and stays the caller's; `follow_usec` is HOLDS_FOLLOW_USEC
- * but in tests. `changed` is called after every hold that came or went, and what it does is done
- * when holds_add() returns; and when one came to be about other CPUs, unless holds_follow() says
- * so.
+ * but in tests. `changed` is called after every hold that came or was ended by a call below, and
+ * what it does is done when that returns; once for all holds that ended by themselves in one turn
+ * of the loop; and when one came to be about other CPUs, unless holds_follow() says so.
  */
 Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
                  void (*changed)(void *userdata), void *userdata);

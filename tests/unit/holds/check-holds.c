@@ -64,6 +64,24 @@ START_TEST(deferred)
 }
 END_TEST
 
+/* As when a client exits that had many. */
+START_TEST(many_descriptors)
+{
+        HoldRequest r = request();
+        int fds[300];
+
+        for (size_t i = 0; i < G_N_ELEMENTS(fds); i++)
+                add(&r, &fds[i]);
+        n_changes = 0;
+        for (size_t i = 0; i < G_N_ELEMENTS(fds); i++)
+                close(fds[i]);
+        expect_left(0);
+        ck_assert_uint_eq(n_ended, G_N_ELEMENTS(fds));
+        ck_assert_uint_ge(n_changes, 1);
+        ck_assert_uint_le(n_changes, 2);
+}
+END_TEST
+
 START_TEST(others_stay_when_one_ends)
 {
         uint64_t ids[5];
@@ -201,6 +219,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_test(tcase, seen_by_policies);
         tcase_add_test(tcase, deferred);
+        tcase_add_test(tcase, many_descriptors);
         tcase_add_test(tcase, others_stay_when_one_ends);
         tcase_add_test(tcase, ends_with_the_descriptor);
         tcase_add_test(tcase, inherited);
