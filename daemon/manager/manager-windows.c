@@ -8,7 +8,8 @@
  *
  * 1. while systemd starts a unit, and StartWindow= after, all CPUs are active. The signal of the
  *    job comes before systemd makes the unit's cgroup, so CPUs are unparked at once, before
- *    policies are asked;
+ *    policies are asked. For cgroups that root makes without systemd, as container engines and
+ *    batch systems do before they start a program, all CPUs are active StartWindow= long;
  * 2. from the first key that a program reads from a terminal until TerminalWindow= after the last,
  *    all CPUs are active. While nothing is parked idled does not listen; when the window ends, and
  *    before CPUs are parked, access times say whether there was input. What was typed before idled
@@ -124,6 +125,34 @@ static void set_close_timer(Watching *w)
                 log_error_errno(r, "Failed to set a timer: %m");
 }
 
+/* What opened the window may be another unit now. The next plan names it. */
+static void name_again(Watching *w)
+{
+        if (w->why)
+                w->manager->unsafe = true;
+}
+
+/* idled makes some itself: "/idled.parked". */
+static void on_made(const char *path, void *userdata)
+{
+        Watching *w = userdata;
+        g_autofree char *name = log_clean(path), *what = g_strconcat("cgroup ", name, NULL);
+
+        if (!options_of(w->manager)->start_window || g_str_has_prefix(path, "/idled."))
+                return;
+        log_debug("New %s", what);
+        windows_begun(&w->windows, what, now_usec());
+        name_again(w);
+}
+
+/* The cgroups made while idled did not listen; when is not known. */
+static void look_back_at_cgroups(Watching *w)
+{
+        if (w->cpusets && sd_event_source_get_enabled(w->groups, NULL) <= 0 &&
+            cpuset_watch_read(w->cpusets, on_made, w))
+                g_clear_pointer(&w->group_affinities, affinities_free);
+}
+
 /* Input while idled did not listen opens the window, or keeps it open. */
 static void look_back(Watching *w)
 {
@@ -131,6 +160,8 @@ static void look_back(Watching *w)
         uint64_t listening = now - w->listens_usec;
         g_autofree char *name = NULL;
 
+        if (w->close)
+                look_back_at_cgroups(w);
         if (!w->close || !options_of(w->manager)->terminal_window)
                 return;
         last = terminals_last_input(w->manager->setup.root, real > listening ? real - listening : 0,
@@ -173,13 +204,6 @@ static void job_begins(Watching *w, const char *unit)
         log_debug("%s: systemd has a job for it", unit);
         windows_start(&w->windows, unit);
         opened(w);
-}
-
-/* What opened the window may be another unit now. The next plan names it. */
-static void name_again(Watching *w)
-{
-        if (w->why)
-                w->manager->unsafe = true;
 }
 
 /* It was no start, or is of no interest; the CPUs that are active stay so for as long as windows of
@@ -409,7 +433,8 @@ static void note_terminals(Watching *w, int error)
 static void note_cpusets(Watching *w, int error)
 {
         note_watch(w, &w->cpusets_error, error, "cpusets of cgroups",
-                   "one that changes may have only parked CPUs until idled parks again");
+                   "one that changes may have only parked CPUs until idled parks again, and "
+                   "programs that start in a new one may see only the active CPUs");
 }
 
 static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -432,9 +457,12 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
 static int on_groups(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Watching *w = userdata;
-        bool changed = cpuset_watch_read(w->cpusets);
+        uint64_t before = w->windows.started_usec;
+        bool changed = cpuset_watch_read(w->cpusets, on_made, w);
         int r;
 
+        if (w->windows.started_usec != before)
+                opened(w);
         note_cpusets(w, cpuset_watch_error(w->cpusets));
         if (!changed || sd_event_source_get_enabled(w->groups_settle, NULL) > 0)
                 return 0;
@@ -498,7 +526,7 @@ static void watch_cpusets(Watching *w)
 static void attend_to_cpusets(Watching *w)
 {
         cpuset_watch_retry(w->cpusets);
-        cpuset_watch_read(w->cpusets);
+        cpuset_watch_read(w->cpusets, NULL, NULL);
         note_cpusets(w, cpuset_watch_error(w->cpusets));
 }
 

@@ -26,11 +26,16 @@ bool windows_started(Windows *windows, const char *unit, uint64_t now)
 {
         if (!g_hash_table_contains(windows->starting, unit))
                 return false;
-        g_free(windows->started);
-        windows->started = g_strdup(unit);
+        windows_begun(windows, unit, now);
         g_hash_table_remove(windows->starting, unit);
-        windows->started_usec = now;
         return true;
+}
+
+void windows_begun(Windows *windows, const char *what, uint64_t now)
+{
+        g_free(windows->started);
+        windows->started = g_strdup(what);
+        windows->started_usec = now;
 }
 
 bool windows_drop(Windows *windows, const char *unit)

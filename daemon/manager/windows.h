@@ -13,8 +13,8 @@
 
 typedef struct Windows {
         GHashTable *starting;  /* names of units that systemd has a job for */
-        uint64_t started_usec; /* when the last unit had started; 0: none has */
-        char *started;         /* that unit */
+        uint64_t started_usec; /* when the last one started; 0: none did */
+        char *started;         /* that unit or cgroup */
         uint64_t input_usec;   /* when a program read the last input that is known; 0: none */
         char *terminal;        /* where that was: "pts/0" */
 } Windows;
@@ -34,6 +34,9 @@ void windows_start(Windows *windows, const char *unit);
 
 /* The unit has started at `now`. False: it was not known to start. */
 bool windows_started(Windows *windows, const char *unit, uint64_t now);
+
+/* `what`, which is no unit, has started at `now`: "cgroup /docker/ID". */
+void windows_begun(Windows *windows, const char *what, uint64_t now);
 
 /* It does not start. False: it was not known to. */
 bool windows_drop(Windows *windows, const char *unit);

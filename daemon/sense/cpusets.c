@@ -10,13 +10,19 @@
  * watched, because files of a controller that is enabled later appear without an event. The list of
  * a new directory is read once, because it may have been written before the watch existed. The end
  * of a cgroup matters if it had a list.
+ *
+ * A new cgroup that is not a unit's was made by a container engine or a batch system, and a program
+ * is about to start in it. Only those of root count: any user can make cgroups below a delegated
+ * one.
  */
 #include "sense/cpusets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cpuset-text.h"
@@ -201,7 +207,29 @@ static bool take_written(CpusetWatch *watch, const char *path, const char *name)
         return true;
 }
 
-static bool take(CpusetWatch *watch, const struct inotify_event *event)
+/* systemd also makes groups within units, such as ".control". */
+static bool is_of_systemd(const char *name)
+{
+        static const char *const suffixes[] = { ".service", ".scope", ".slice",
+                                                ".socket",  ".mount", ".swap" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++)
+                if (g_str_has_suffix(name, suffixes[i]))
+                        return true;
+        return *name == '.';
+}
+
+static bool is_made_for_programs(const CpusetWatch *watch, const char *path)
+{
+        struct stat st;
+
+        return !is_of_systemd(strrchr(path, '/') + 1) &&
+               fstatat(watch->top, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               st.st_uid == geteuid();
+}
+
+static bool take(CpusetWatch *watch, const struct inotify_event *event, CpusetMade made,
+                 void *userdata)
 {
         const char *path = g_hash_table_lookup(watch->paths, GINT_TO_POINTER(event->wd));
         g_autofree char *child = NULL;
@@ -219,11 +247,13 @@ static bool take(CpusetWatch *watch, const struct inotify_event *event)
         if (!(event->mask & IN_ISDIR))
                 return event->mask & IN_MODIFY && take_written(watch, path, event->name);
         child = g_strconcat(path, "/", event->name, NULL);
+        if (made && event->mask & IN_CREATE && is_made_for_programs(watch, child))
+                made(child, userdata);
         return event->mask & IN_CREATE ? take_new(watch, child)
                                        : g_hash_table_remove(watch->named, child);
 }
 
-bool cpuset_watch_read(CpusetWatch *watch)
+bool cpuset_watch_read(CpusetWatch *watch, CpusetMade made, void *userdata)
 {
         char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
         bool changed = false;
@@ -233,7 +263,7 @@ bool cpuset_watch_read(CpusetWatch *watch)
                 for (char *at = buffer; at < buffer + n;) {
                         const struct inotify_event *event = (const void *)at;
 
-                        changed |= take(watch, event);
+                        changed |= take(watch, event, made, userdata);
                         at += sizeof(*event) + event->len;
                 }
         return changed;

@@ -28,8 +28,11 @@ void cpuset_watch_retry(CpusetWatch *watch);
 /* Becomes readable when a cgroup comes or its list changes; belongs to `watch`. */
 int cpuset_watch_fd(const CpusetWatch *watch);
 
-/* Takes all events that are there. True if a list changed, or a partition. */
-bool cpuset_watch_read(CpusetWatch *watch);
+/* Root made a cgroup without systemd, such as "/docker/ID". */
+typedef void (*CpusetMade)(const char *path, void *userdata);
+
+/* Takes all events that are there. True if a list changed, or a partition. `made` may be NULL. */
+bool cpuset_watch_read(CpusetWatch *watch, CpusetMade made, void *userdata);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CpusetWatch, cpuset_watch_free)
 

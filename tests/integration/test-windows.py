@@ -315,6 +315,44 @@ class Windows(WithWindows):
         self.wait_reason(r'CPU 7 is active .*safety: cgroup /box \(cpuset\.cpus=7\) needs')
 
 
+    def make_cgroup(self, name):
+        os.makedirs(os.path.join(self.root, 'sys/fs/cgroup', name))
+
+    def test_cgroup_that_is_made_without_systemd(self):
+        """It opens a window as a unit does, for StartWindow=."""
+        parked = self.begin()
+        for name in 'docker', 'docker/1f\x1b':
+            self.make_cgroup(name)
+            self.wait_parked('')
+            self.assertRegex(self.reasons()[7], r'active .*window.*: cgroup /docker(/1f\\x1b)? has just started; '
+                             r'StartWindow is 0\.3 s')
+            self.wait_parked(parked)
+
+    def test_cgroup_of_a_unit_opens_none(self):
+        """Nor one that idled makes itself, nor a list that changes, nor without StartWindow=."""
+        parked = self.begin()
+        for name in 'a.slice/b.service', 'a.slice/b.service/.control', 'c.scope', 'idled.parked':
+            self.make_cgroup(name)
+        self.call('SetOption', 'Park', 'StartWindow', '0')
+        self.make_cgroup('docker/1')
+        self.call('SetOption', 'Park', 'StartWindow', '1h')
+        self.make_cgroup('docker/2')
+        self.wait_parked('')
+        self.assertIn('cgroup /docker/2 has just started', self.reasons()[7])
+        self.assertEqual(self.daemon.count_log('New cgroup'), 1)
+        self.assertTrue(parked)
+
+    def test_cgroup_that_is_made_while_nothing_is_parked(self):
+        """CPUs are parked StartWindow= later."""
+        self.write_config('idled.conf', self.CONFIG.replace('StartWindow=300ms', 'StartWindow=1h'))
+        self.begin()
+        self.unpark()
+        self.make_cgroup('docker')
+        self.set_cores(1)
+        self.wait_reason(r'window.*: cgroup /docker has just started')
+        self.assertEqual(self.get('Parked'), '')
+
+
 class Unwatched(WithWindows):
     """In a user namespace of its own the daemon has no inotify instance, or no watch."""
     FEW = 'printf 0 >/proc/sys/user/$0; exec "$@"'

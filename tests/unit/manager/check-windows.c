@@ -46,6 +46,16 @@ START_TEST(start)
 }
 END_TEST
 
+START_TEST(cgroup)
+{
+        windows_begun(&windows, "cgroup /x", 20);
+        expect(20, WINDOW_START, "cgroup /x has just started", 30);
+        windows_begun(&windows, "cgroup /y", 25);
+        expect(30, WINDOW_START, "cgroup /y has just started", 35);
+        expect(35, WINDOW_NONE, "", 0);
+}
+END_TEST
+
 START_TEST(two_starts)
 {
         windows_start(&windows, "a.service");
@@ -119,6 +129,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, closed);
         tcase_add_test(tcase, start);
+        tcase_add_test(tcase, cgroup);
         tcase_add_test(tcase, two_starts);
         tcase_add_test(tcase, no_start);
         tcase_add_test(tcase, terminal);

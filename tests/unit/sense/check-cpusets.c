@@ -119,8 +119,40 @@ START_TEST(noticed)
 
         ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
         c->change();
-        ck_case(c->name, cpuset_watch_read(watch) == c->noticed, "not %d", c->noticed);
-        ck_case(c->name, !cpuset_watch_read(watch), "twice");
+        ck_case(c->name, cpuset_watch_read(watch, NULL, NULL) == c->noticed, "not %d", c->noticed);
+        ck_case(c->name, !cpuset_watch_read(watch, NULL, NULL), "twice");
+}
+END_TEST
+
+static void note_made(const char *path, void *userdata)
+{
+        g_string_append_printf(userdata, "%s ", path);
+}
+
+static const struct {
+        const char *name, *made;
+        unsigned uid;
+} made_cases[] = {
+        { "by an engine", "job_1", 0 }, { "a service", "x.service", 0 },
+        { "a scope", "x.scope", 0 },    { "of systemd in a unit", ".control", 0 },
+        { "of a user", "x", 65534 },
+};
+
+/* Cgroups that are no units count, also those in a unit: that of a container engine. */
+START_TEST(made)
+{
+        typeof(made_cases[0]) *c = &made_cases[_i];
+        g_autofree char *path = g_strconcat(TOP "a.slice/b.service/", c->made, NULL);
+        g_autofree char *expected = _i == 0 ? g_strdup("/a.slice/b.service/job_1 ") : g_strdup("");
+        g_autoptr(GString) found = g_string_new(NULL);
+        g_autoptr(CpusetWatch) watch = NULL;
+
+        ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
+        ck_assert_int_eq(mkdirat(tree.root, path, 0755), 0);
+        if (c->uid && fchownat(tree.root, path, c->uid, c->uid, 0) < 0)
+                return; /* needs root */
+        cpuset_watch_read(watch, note_made, found);
+        ck_case(c->name, g_str_equal(found->str, expected), "found %s", found->str);
 }
 END_TEST
 
@@ -131,10 +163,10 @@ START_TEST(list_of_one_that_came)
 
         ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
         come_without();
-        ck_assert(!cpuset_watch_read(watch));
+        ck_assert(!cpuset_watch_read(watch, NULL, NULL));
         close(openat(tree.root, TOP "new/cpuset.cpus", O_CREAT | O_WRONLY, 0600));
         ck_assert_int_eq(file_write(tree.root, TOP "new/cpuset.cpus", "3"), 0);
-        ck_assert(cpuset_watch_read(watch));
+        ck_assert(cpuset_watch_read(watch, NULL, NULL));
 }
 END_TEST
 
@@ -156,6 +188,7 @@ int main(void)
         tcase_add_test(tcase, lists);
         tcase_add_test(tcase, slice_of_another);
         tcase_add_loop_test(tcase, noticed, 0, G_N_ELEMENTS(changes));
+        tcase_add_loop_test(tcase, made, 0, G_N_ELEMENTS(made_cases));
         tcase_add_test(tcase, list_of_one_that_came);
         tcase_add_test(tcase, no_unified_hierarchy);
         suite_add_tcase(suite, tcase);
