@@ -10,14 +10,23 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool read_at(int fd, void *data, size_t size, uint64_t offset)
+/* -ENODATA: the file ends before that; else pread(2)'s error. */
+static int read_at(int fd, void *data, size_t size, uint64_t offset)
 {
-        return offset <= INT64_MAX && pread(fd, data, size, (off_t)offset) == (ssize_t)size;
+        ssize_t n;
+
+        if (offset > INT64_MAX)
+                return -ENODATA;
+        do
+                n = pread(fd, data, size, (off_t)offset);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        return n == (ssize_t)size ? 0 : -ENODATA;
 }
 
 int plugin_elf_check(int fd, uint64_t *ret_expected)
@@ -25,18 +34,22 @@ int plugin_elf_check(int fd, uint64_t *ret_expected)
         ElfW(Ehdr) header;
         ElfW(Phdr) segment;
         struct stat st;
+        int r;
 
         if (fstat(fd, &st) < 0)
                 return -errno;
-        if (!read_at(fd, &header, sizeof(header), 0) ||
-            memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment))
+        r = read_at(fd, &header, sizeof(header), 0);
+        if (r < 0)
+                return r == -ENODATA ? 0 : r;
+        if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment))
                 return 0;
         for (unsigned i = 0; i < header.e_phnum; i++) {
                 uint64_t end, at = header.e_phoff + (uint64_t)i * sizeof(segment);
 
-                if (at < header.e_phoff || !read_at(fd, &segment, sizeof(segment), at)) {
+                r = at < header.e_phoff ? -ENODATA : read_at(fd, &segment, sizeof(segment), at);
+                if (r < 0) {
                         *ret_expected = at + sizeof(segment);
-                        return -ENODATA;
+                        return r;
                 }
                 end = segment.p_offset + segment.p_filesz;
                 if (end < segment.p_offset || end > (uint64_t)st.st_size) {
