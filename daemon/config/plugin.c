@@ -87,6 +87,15 @@ static int check_whole(const char *path, const char *opened, uint64_t size, char
         return r == -ENODATA ? -EPROTO : r;
 }
 
+/* Why the linker refused a file that was whole: it says so only in words. */
+static int refusal(const char *opened)
+{
+        _fd_ int fd = open(opened, O_RDONLY | O_CLOEXEC);
+        struct stat st;
+
+        return fd < 0 || stat(opened, &st) < 0 ? -errno : -EPROTO;
+}
+
 static int load_module(const char *path, GModule **ret_module, char **ret_error)
 {
         _fd_ int fd = safe_open(path, ret_error);
@@ -108,10 +117,13 @@ static int load_module(const char *path, GModule **ret_module, char **ret_error)
         if (r < 0)
                 return r;
         entry = (Loaded){ st.st_dev, st.st_ino, g_module_open(opened, G_MODULE_BIND_LOCAL) };
+        if (!entry.module) /* again: a lack of descriptors may be over */
+                entry.module = g_module_open(opened, G_MODULE_BIND_LOCAL);
         if (!entry.module) {
+                r = refusal(opened);
                 message = linker_message(opened);
                 *ret_error = g_strdup_printf("%s: cannot be loaded: %s", path, message);
-                return -EPROTO;
+                return r;
         }
         fd = -1; /* kept */
         g_module_make_resident(entry.module);
