@@ -79,8 +79,8 @@ static double student_quantile(double freedom)
         return high;
 }
 
-/* The variance of the mean of `n` samples, whose mean is `mean`, by `cosines` projections. */
-static double mean_variance(const double *samples, size_t n, double mean, size_t cosines)
+/* The variance of the mean of `n` groups, whose residuals these are, by `cosines` projections. */
+static double mean_variance(const double *residuals, size_t n, size_t cosines)
 {
         double power = 0;
 
@@ -88,38 +88,42 @@ static double mean_variance(const double *samples, size_t n, double mean, size_t
                 double projection = 0;
 
                 for (size_t i = 0; i < n; i++)
-                        projection += (samples[i] - mean) *
+                        projection += residuals[i] *
                                       cos(G_PI * (double)j * ((double)i + 0.5) / (double)n);
                 power += 2 * projection * projection / (double)n;
         }
         return power / (double)cosines / (double)n;
 }
 
-Mean mean_of(const double *samples, size_t n)
+Mean mean_of(const double *samples, const double *seconds, size_t n)
 {
         size_t group = (n + SERIES_MOST - 1) / SERIES_MOST, n_groups = n / MAX(group, 1), cosines;
         Mean mean = { .n = n, .value = NAN, .deviation = NAN, .error = NAN };
-        g_autofree double *groups = g_new0(double, n_groups + 1);
-        double squares = 0;
+        g_autofree double *residuals = g_new0(double, n_groups + 1);
+        double sum = 0, squares = 0, time = 0;
 
         if (n == 0)
                 return mean;
-        mean.value = 0;
-        for (size_t i = 0; i < n; i++)
-                mean.value += samples[i];
-        mean.value /= (double)n;
-        for (size_t i = 0; i < n; i++)
-                squares += (samples[i] - mean.value) * (samples[i] - mean.value);
+        for (size_t i = 0; i < n; i++) {
+                sum += samples[i] * seconds[i];
+                time += seconds[i];
+        }
+        mean.value = sum / time;
+        for (size_t i = 0; i < n; i++) {
+                double residual = samples[i] - mean.value, weight = seconds[i] / time;
+
+                squares += residual * residual * weight;
+                if (i < n_groups * group)
+                        residuals[i / group] += residual * weight * (double)n / (double)group;
+        }
         if (n > 1)
-                mean.deviation = sqrt(squares / (double)(n - 1));
+                mean.deviation = sqrt(squares * (double)n / (double)(n - 1));
         if (mean.deviation < ROUNDING * fabs(mean.value))
                 mean.deviation = 0;
         if (n < COMPARE_LEAST)
                 return mean;
-        for (size_t i = 0; i < n_groups * group; i++)
-                groups[i / group] += samples[i] / (double)group;
         cosines = MIN((size_t)(0.4 * pow((double)n_groups, 2. / 3)), COSINES_MOST);
-        mean.error = sqrt(mean_variance(groups, n_groups, mean.value, cosines));
+        mean.error = sqrt(mean_variance(residuals, n_groups, cosines));
         mean.freedom = (double)cosines;
         return mean;
 }

@@ -32,7 +32,8 @@ typedef struct Difference {
         bool real;        /* after compare_judge() */
 } Difference;
 
-Mean mean_of(const double *samples, size_t n);
+/* The mean by time: sample `i` is of `seconds[i]` (above 0). */
+Mean mean_of(const double *samples, const double *seconds, size_t n);
 Difference mean_difference(const Mean *a, const Mean *b);
 
 /* Sets `real` of those of `n` differences that hold together: with Holm's method chance makes any

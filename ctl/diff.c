@@ -3,7 +3,7 @@
  * idlectl diff: what differs between two recordings, and which differences are more than chance.
  *
  * Each sample of a recording gives one value for each metric, a mean over all CPUs where it is one
- * of CPUs. compare.h says how the means are compared.
+ * of CPUs; a longer sample weighs more, as in a report. compare.h says how the means are compared.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 typedef struct Metric {
         char *name, *of, *unit;
-        GArray *samples[2]; /* double; of both recordings */
+        GArray *samples[2], *seconds[2]; /* double; of both recordings */
         Mean mean[2];
         Difference difference;
 } Metric;
@@ -64,8 +64,10 @@ static void metric_free(gpointer data)
 {
         Metric *metric = data;
 
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 g_array_unref(metric->samples[i]);
+                g_array_unref(metric->seconds[i]);
+        }
         g_free(metric->name);
         g_free(metric->of);
         g_free(metric->unit);
@@ -86,17 +88,25 @@ static Metric *find_metric(Comparison *comparison, const char *name, const char 
         metric->name = g_strdup(name);
         metric->of = g_strdup(of);
         metric->unit = g_strdup(unit);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 metric->samples[i] = g_array_new(FALSE, FALSE, sizeof(double));
+                metric->seconds[i] = g_array_new(FALSE, FALSE, sizeof(double));
+        }
         g_ptr_array_add(comparison->metrics, metric);
         return metric;
 }
 
+/* A value of a sample of so many seconds. */
 static void add_value(Comparison *comparison, int which, const char *name, const char *of,
-                      const char *unit, double value)
+                      const char *unit, double value, double seconds)
 {
-        if (isfinite(value))
-                g_array_append_val(find_metric(comparison, name, of, unit)->samples[which], value);
+        Metric *metric;
+
+        if (!isfinite(value) || !(seconds > 0))
+                return;
+        metric = find_metric(comparison, name, of, unit);
+        g_array_append_val(metric->samples[which], value);
+        g_array_append_val(metric->seconds[which], seconds);
 }
 
 /* What grew since the last sample; a counter that went back has begun again. */
@@ -111,7 +121,7 @@ static void add_counters(Comparison *comparison, int which, const RecordedTable 
 
                 if (now >= before && seconds > 0)
                         add_value(comparison, which, counters[i].name, "", counters[i].unit,
-                                  (now - before) / seconds * counters[i].scale);
+                                  (now - before) / seconds * counters[i].scale, seconds);
                 source->counters[i] = now;
         }
 }
@@ -133,7 +143,7 @@ static void add_machine(Comparison *comparison, int which, const RecordedTable *
 
                         if (column->numbers && g_strv_contains(plain, column->name))
                                 add_value(comparison, which, column->name, column->of, column->unit,
-                                          column->numbers[row]);
+                                          column->numbers[row], seconds);
                 }
         }
 }
@@ -185,7 +195,7 @@ static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu
 
                         if (column->numbers && g_strv_contains(by_cpu, column->name))
                                 add_value(comparison, which, column->name, column->of, column->unit,
-                                          mean);
+                                          mean, seconds);
                         if (!g_str_equal(column->name, "entered") || !column->numbers ||
                             g_str_equal(column->of, "POLL"))
                                 continue;
@@ -196,7 +206,8 @@ static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu
                                 }
                 }
                 if (counted && seconds > 0)
-                        add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds);
+                        add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds,
+                                  seconds);
         }
 }
 
@@ -247,6 +258,7 @@ static void compare_all(Comparison *comparison)
                 for (int which = 0; which < 2; which++)
                         metric->mean[which] = mean_of(
                                 (const double *)(void *)metric->samples[which]->data,
+                                (const double *)(void *)metric->seconds[which]->data,
                                 metric->samples[which]->len);
                 metric->difference = mean_difference(&metric->mean[0], &metric->mean[1]);
                 g_ptr_array_add(differences, &metric->difference);

@@ -9,7 +9,8 @@
  * KIND: usual, costly (with parking that costs), unmeasured (what it saves is not known in the
  * second half), bare (no RAPL, no cpuidle, no idled), hostile (names), wild (gaps, a clock that
  * goes back, rows that make no sense), empty (facts alone), quick (five samples a second of which
- * one has power, 12 W; each CPU enters a state, which not every CPU has, 100 times a second)
+ * one has power, 12 W; each CPU enters a state, which not every CPU has, 100 times a second),
+ * uneven (short busy samples and long idle ones)
  */
 #include <fcntl.h>
 #include <math.h>
@@ -358,25 +359,31 @@ static double time_of(const Maker *maker, int second)
                (second > maker->seconds / 2 ? 3600e6 : 0);
 }
 
+/* Samples of 0.2 s, or, if the kind is "uneven", short busy ones and long idle ones. */
 static bool put_quick(Maker *maker)
 {
-        for (int i = 1; i <= 5 * maker->seconds; i++) {
+        bool uneven = is(maker, "uneven");
+        double usec = BEGIN_USEC;
+
+        for (int i = 1; i <= (uneven ? 2 : 5) * maker->seconds; i++) {
                 RecordingTable *machine = recording_table(maker->batch, "machine");
                 RecordingTable *table = recording_table(maker->batch, "cpu");
                 int key = recording_key(table, "cpu", "");
-                double usec = BEGIN_USEC + 2e5 * i;
+                double interval = !uneven ? 2e5 : i % 2 ? 1e5 : 9e5;
+                double busy = !uneven || i % 2 == 0 ? 0.1 : 0.9;
 
+                usec += interval;
                 begin_row(machine, usec);
-                number(machine, "interval_usec", NULL, 2e5);
-                if (i % 5 == 0)
-                        number(machine, "power_watts", "package-0", 12);
+                number(machine, "interval_usec", NULL, interval);
+                if (uneven || i % 5 == 0)
+                        number(machine, "power_watts", "package-0", uneven && i % 2 ? 40 : 12);
                 for (int cpu = 0; cpu < maker->cpus; cpu++) {
                         const char *state = state_names[cpu % 2 ? 2 : 3];
 
                         begin_row(table, usec);
                         recording_put(table, key, cpu);
-                        number(table, "busy_share", NULL, 0.1);
-                        number(table, "residency_share", state, 0.9);
+                        number(table, "busy_share", NULL, busy);
+                        number(table, "residency_share", state, 1 - busy);
                         number(table, "entered", state, 20);
                         number(table, "entered", state_names[0], 7);
                 }
@@ -432,7 +439,7 @@ int main(int argc, char **argv)
         if (is(&maker, "empty")) {
                 put_event(&maker, BEGIN_USEC, "start", NULL, NULL);
                 good = flush(&maker, BEGIN_USEC);
-        } else if (is(&maker, "quick")) {
+        } else if (is(&maker, "quick") || is(&maker, "uneven")) {
                 good = put_quick(&maker);
         } else {
                 good = put_all(&maker);

@@ -148,6 +148,19 @@ class Pages(TestCase):
         wakeups, = (m for m in compared["metrics"] if m["name"] == "wakeups")
         self.assertAlmostEqual(wakeups["a"]["mean"], 800, delta=0.1)
 
+    def test_uneven(self):
+        """report and diff give the same means, by time, of samples of different lengths."""
+        recording = str(make_recording(self.directory, "uneven", 8, 30))
+        result = self.run_ctl("report", "--json", "--output", f"{self.directory}/p.html", recording)
+        answer, = json.loads(result.stdout)["recordings"]
+        compared = json.loads(self.run_ctl("diff", "--json", recording, recording).stdout)
+        means = {(m["name"], m["of"]): m["a"]["mean"] for m in compared["metrics"]}
+        self.assertAlmostEqual(answer["busy_percent"], 100 * (0.1 * 0.9 + 0.9 * 0.1), delta=0.01)
+        self.assertAlmostEqual(100 * means["busy_share", None], answer["busy_percent"], delta=0.01)
+        self.assertAlmostEqual(answer["watts_mean"], 0.1 * 40 + 0.9 * 12, delta=0.01)
+        self.assertAlmostEqual(means["power_watts", "package-0"], answer["watts_mean"], delta=0.01)
+        self.assertAlmostEqual(means["wakeups", None], answer["wakeups_per_second"], delta=0.01)
+
     def test_table(self):
         recording = make_recording(self.directory, "usual", 16, 300)
         result = self.run_ctl("report", "--output", f"{self.directory}/p.html", str(recording))

@@ -25,6 +25,37 @@ START_TEST(student)
 }
 END_TEST
 
+/* The mean of samples of a second each. */
+static Mean even_mean(const double *samples, size_t n)
+{
+        g_autofree double *seconds = g_new(double, n + 1);
+
+        for (size_t i = 0; i < n; i++)
+                seconds[i] = 1;
+        return mean_of(samples, seconds, n);
+}
+
+/* A sample of three seconds counts like three of one. */
+START_TEST(by_time)
+{
+        double short_ones[60], seconds[60], long_ones[20], lengths[20];
+        Mean a, b;
+
+        for (int i = 0; i < 60; i++) {
+                short_ones[i] = i / 3 * 7 % 11;
+                seconds[i] = 1;
+                long_ones[i / 3] = short_ones[i];
+                lengths[i / 3] = 3;
+        }
+        a = mean_of(short_ones, seconds, 60);
+        b = mean_of(long_ones, lengths, 20);
+        ck_assert_double_eq_tol(a.value, b.value, 1e-9);
+        ck_assert_double_eq_tol(mean_of((double[]){ 1, 5 }, (double[]){ 9, 1 }, 2).value, 1.4,
+                                1e-9);
+        ck_assert_double_gt(b.error, 0);
+}
+END_TEST
+
 static double normal(GRand *rand)
 {
         return sqrt(-2 * log(1 - g_rand_double(rand))) * cos(2 * G_PI * g_rand_double(rand));
@@ -74,8 +105,8 @@ static double share_real(const Kind *kind, double shift)
 
                 fill(rand, kind, 0, a);
                 fill(rand, kind, shift, b);
-                of_a = mean_of(a, kind->n);
-                of_b = mean_of(b, kind->n);
+                of_a = even_mean(a, kind->n);
+                of_b = even_mean(b, kind->n);
                 difference = mean_difference(&of_a, &of_b);
                 compare_judge(&only, 1);
                 real += difference.real;
@@ -112,8 +143,8 @@ START_TEST(many_metrics)
 
                         fill(rand, &kind, 0, a);
                         fill(rand, &kind, 0, b);
-                        of_a = mean_of(a, 60);
-                        of_b = mean_of(b, 60);
+                        of_a = even_mean(a, 60);
+                        of_b = even_mean(b, 60);
                         differences[m] = mean_difference(&of_a, &of_b);
                         all[m] = &differences[m];
                 }
@@ -137,19 +168,19 @@ START_TEST(special_cases)
                 tenth[i] = 0.1;
         for (int i = 0; i < 17; i++)
                 other[i] = 0.1;
-        a = mean_of(few, 0);
+        a = even_mean(few, 0);
         ck_assert(isnan(a.value) && isnan(a.error));
-        a = mean_of(few, 3);
-        b = mean_of(same, 12);
+        a = even_mean(few, 3);
+        b = even_mean(same, 12);
         difference = mean_difference(&a, &b);
         ck_assert(isnan(difference.p) && isnan(difference.low));
         ck_assert_double_eq(difference.value, -2);
-        a = mean_of(tenth, 30); /* rounding is no difference */
-        b = mean_of(other, 17);
+        a = even_mean(tenth, 30); /* rounding is no difference */
+        b = even_mean(other, 17);
         ck_assert_double_eq(mean_difference(&a, &b).p, 1);
-        b = mean_of(same, 12);
+        b = even_mean(same, 12);
         ck_assert_double_eq(mean_difference(&a, &b).p, 0);
-        a = mean_of(same, 12);
+        a = even_mean(same, 12);
         ck_assert_double_eq(mean_difference(&a, &b).p, 1);
         compare_judge(NULL, 0);
 }
@@ -161,6 +192,7 @@ int main(void)
         TCase *tcase = tcase_create("compare");
 
         tcase_set_timeout(tcase, 120);
+        tcase_add_test(tcase, by_time);
         tcase_add_loop_test(tcase, student, 0, G_N_ELEMENTS(quantiles));
         tcase_add_loop_test(tcase, chance_and_effect, 0, G_N_ELEMENTS(kinds));
         tcase_add_test(tcase, many_metrics);
