@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -150,6 +151,27 @@ int file_read_u64(int root, const char *path, uint64_t *ret_value)
         if (r < 0)
                 return r == -EFBIG ? -EINVAL : r;
         return u64_parse(text, ret_value);
+}
+
+int file_replace(const char *dir, const char *path, const char *text)
+{
+        g_autofree char *new = g_strconcat(path, ".new", NULL);
+        size_t length = strlen(text);
+        _fd_ int fd = -1;
+
+        if (g_mkdir_with_parents(dir, 0755) < 0)
+                return -errno;
+        unlink(new);
+        fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd < 0)
+                return -errno;
+        if (write(fd, text, length) != (ssize_t)length || rename(new, path) < 0) {
+                int r = errno ? -errno : -EIO;
+
+                unlink(new);
+                return r;
+        }
+        return 0;
 }
 
 int file_write(int root, const char *path, const char *text)

@@ -68,6 +68,10 @@ ssize_t fd_read_full(int fd, char *buffer, size_t size);
 /* Reads a decimal whole number. -EINVAL: something else is there; -ERANGE: it exceeds uint64_t. */
 int file_read_u64(int root, const char *path, uint64_t *ret_value);
 
+/* Replaces the file at the absolute `path`, in the directory `dir`, which is made if it is not
+ * there: other programs find the old text or the new one. Does not wait for the disk. */
+int file_replace(const char *dir, const char *path, const char *text);
+
 /* Writes `text` with one write(2). -EIO: the kernel took only a part of it. Creates nothing. */
 int file_write(int root, const char *path, const char *text);
 

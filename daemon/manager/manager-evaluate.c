@@ -181,27 +181,6 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
         return r >= 0;
 }
 
-static int write_file(const char *dir, const char *path, const char *text)
-{
-        g_autofree char *new = g_strconcat(path, ".new", NULL);
-        size_t length = strlen(text);
-        _fd_ int fd = -1;
-
-        if (g_mkdir_with_parents(dir, 0755) < 0)
-                return -errno;
-        unlink(new);
-        fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-        if (fd < 0)
-                return -errno;
-        if (write(fd, text, length) != (ssize_t)length || rename(new, path) < 0) {
-                int r = errno ? -errno : -EIO;
-
-                unlink(new);
-                return r;
-        }
-        return 0;
-}
-
 void manager_keep_evaluations(Manager *manager)
 {
         if (!manager->setup.state || manager->setup.dry_run)
@@ -216,7 +195,7 @@ void manager_keep_evaluations(Manager *manager)
                         continue;
                 text = evaluator_format(p->evaluator, manager_energy_source(manager),
                                         manager->machine.topology->n_cpus);
-                r = write_file(manager->setup.state, path, text);
+                r = file_replace(manager->setup.state, path, text);
                 if (r < 0 && r != manager->meter->keep_error)
                         log_error_errno(r, "%s: what was measured cannot be kept: %m", path);
                 manager->meter->keep_error = MIN(r, 0);
