@@ -22,7 +22,7 @@ SHARED = ["base/", "model/"]
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
-    "bpf": ["bpf/ledger.h", "bpf/sleeps.h", "sleeps.skel.h", "./"],
+    "bpf": ["base/cpuset.h", "bpf/ledger.h", "bpf/refused.h", "bpf/sleeps.h", "sleeps.skel.h", "refused.lskel.h", "./"],
     "daemon/base": ["base/"],
     "daemon/model": SHARED,
     "daemon/sense": [*SHARED, "sense/"],
@@ -35,7 +35,7 @@ LAYERS = {
     "daemon/evaluate": [*SHARED, "evaluate/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "evaluate/", "manager/", "recording/", "idled-policy.h"],
+                       "evaluate/", "manager/", "recording/", "bpf/refused.h", "idled-policy.h"],
     "daemon/bus": [*SHARED, "sense/", "config/", "systemd/", "manager/", "bus/", "bpf/ledger.h"],
     "daemon": ["base/", "sense/", "systemd/", "manager/", "bus/", "arguments.h"],
     "policies": DECIDE,
