@@ -190,6 +190,71 @@ void reload_show(const Ctl *ctl, json_object *answer)
         screen_line(&ctl->screen, STYLE_GOOD, "The configuration is reloaded.");
 }
 
+json_object *refused_describe(json_object *manager)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(manager, "RefusedAffinities")) {
+                json_object *object = json_object_new_object();
+                int64_t pid = json_int(row, "pid", 0);
+
+                json_put_text(object, "unit",
+                              *json_text(row, "unit") ? json_text(row, "unit") : NULL);
+                json_put_same(object, "user", row, "user");
+                json_put_text(object, "program",
+                              *json_text(row, "program") ? json_text(row, "program") : NULL);
+                json_put(object, "pid", pid > 0 ? json_object_new_int64(pid) : NULL);
+                json_put_same(object, "cpus", row, "cpus");
+                json_put_same(object, "count", row, "count");
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+char *refused_text(json_object *refused)
+{
+        const char *cpus = json_text(refused, "cpus");
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "CPU%s %s, for ", strpbrk(cpus, "-,") ? "s" : "", cpus);
+        if (json_get(refused, "unit"))
+                g_string_append(text, json_text(refused, "unit"));
+        else
+                g_string_append_printf(text, "a process of user %" G_GINT64_FORMAT,
+                                       json_int(refused, "user", 0));
+        if (json_get(refused, "program"))
+                g_string_append_printf(text, " (%s", json_text(refused, "program"));
+        if (json_get(refused, "program") && json_get(refused, "pid"))
+                g_string_append_printf(text, ", PID %" G_GINT64_FORMAT,
+                                       json_int(refused, "pid", 0));
+        if (json_get(refused, "program"))
+                g_string_append_c(text, ')');
+        return g_string_free(text, FALSE);
+}
+
+/* Forgets that CPUs were refused to the service. */
+static json_object *release_service(Ctl *ctl, const char *name, int *ret_status)
+{
+        g_autoptr(json_object) reply = NULL;
+        g_autofree char *error = NULL;
+        json_object *answer;
+
+        if (client_call_typed(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name },
+                              &reply, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        if (json_object_get_int64(reply) == 0) {
+                *ret_status = complain("release: no CPUs stay active for %s; idlectl status lists "
+                                       "the services for which some do",
+                                       name);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put_text(answer, "released", name);
+        return answer;
+}
+
 json_object *release_ask(Ctl *ctl, int *ret_status)
 {
         const char *name = ctl->args[0];
@@ -199,10 +264,13 @@ json_object *release_ask(Ctl *ctl, int *ret_status)
         json_object *answer;
         uint64_t id;
 
+        if (g_str_has_suffix(name, ".service"))
+                return release_service(ctl, name, ret_status);
         if (u64_parse(number, &id) < 0) {
                 *ret_status = complain_usage(NULL,
                                              "release: found \"%s\", expected the number of a "
-                                             "hold, as idlectl holds shows it",
+                                             "hold, as idlectl holds shows it, or the name of a "
+                                             "service",
                                              name);
                 return NULL;
         }
@@ -219,6 +287,12 @@ json_object *release_ask(Ctl *ctl, int *ret_status)
 
 void release_show(const Ctl *ctl, json_object *answer)
 {
-        screen_line(&ctl->screen, STYLE_PLAIN, "Hold %s is released.",
-                    json_object_get_string(json_get(answer, "released")));
+        json_object *released = json_get(answer, "released");
+
+        if (json_object_is_type(released, json_type_string))
+                screen_line(&ctl->screen, STYLE_PLAIN, "CPUs may be parked although %s runs.",
+                            json_object_get_string(released));
+        else
+                screen_line(&ctl->screen, STYLE_PLAIN, "Hold %s is released.",
+                            json_object_get_string(released));
 }

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "client.h"
+#include "control.h"
 #include "doctor-cost.h"
 #include "facts.h"
 #include "left.h"
@@ -30,6 +31,8 @@
 
 #define CPUS    "sys/devices/system/cpu"
 #define RESTORE "sudo idled --restore"
+
+#define NO_BPF "what ends sleeps cannot be recorded by BPF, and refused affinities go unseen"
 
 typedef struct Doctor {
         Ctl *ctl;
@@ -707,8 +710,7 @@ static void check_kernel(Doctor *doctor)
 {
         if (!exists(doctor, "sys/kernel/btf/vmlinux"))
                 add(doctor, true, "BTF", g_strdup("the kernel has no type information (BTF)"),
-                    "what ends sleeps cannot be recorded by BPF",
-                    "use a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
+                    NO_BPF, "use a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
         check_pressure(doctor);
         check_rapl(doctor);
 }
@@ -723,8 +725,8 @@ static void check_capabilities(Doctor *doctor)
                 { 12, "CAP_NET_ADMIN", "fork events are not available" },
                 { 24, "CAP_SYS_RESOURCE",
                   "load of existing tasks is noticed within 2 s; with it, within 60 ms" },
-                { 38, "CAP_PERFMON", "what ends sleeps cannot be recorded by BPF" },
-                { 39, "CAP_BPF", "what ends sleeps cannot be recorded by BPF" },
+                { 38, "CAP_PERFMON", NO_BPF },
+                { 39, "CAP_BPF", NO_BPF },
         };
         g_autofree char *text = NULL;
         const char *at;
@@ -751,6 +753,35 @@ static void check_left(Doctor *doctor)
                 add(doctor, true, "knobs left changed", left_text(count),
                     "CPUs may stay parked, and limits in effect; idlectl verify lists the knobs",
                     RESTORE);
+}
+
+/* Programs that pinned themselves to parked CPUs, or could unseen. */
+static void check_refused(Doctor *doctor)
+{
+        json_object *manager = client_manager(doctor->ctl->client), *row;
+        g_autoptr(json_object) refused = refused_describe(manager);
+
+        JSON_FOREACH(row, refused) {
+                const char *unit = json_text(row, "unit");
+                g_autofree char *who = refused_text(row);
+                g_autofree char *fix = *unit ? g_strdup_printf(
+                                                       "sudo idlectl release %s, once it no "
+                                                       "longer pins itself",
+                                                       unit)
+                                             : NULL;
+
+                add(doctor, false, "refused affinities",
+                    g_strdup_printf("an affinity was refused while the CPUs were parked: %s", who),
+                    *unit ? "these CPUs are not parked while the service is loaded"
+                          : "these CPUs are not parked while the process runs",
+                    fix);
+        }
+        if (facts_missing(manager, "refused affinities"))
+                add(doctor, false, "refused affinities",
+                    g_strdup("refused affinities go unseen: idled cannot load its BPF program"),
+                    "a program that pins itself to parked CPUs fails each time",
+                    "idlectl status shows the reason at Missing; idled(8), PINNED PROGRAMS, has "
+                    "what BPF needs");
 }
 
 /* What the running daemon reports. */
@@ -788,7 +819,7 @@ json_object *doctor_ask(Ctl *ctl, int *ret_status)
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor,   check_command_line, check_driver,    check_states,
                 check_limits,       check_processes,    check_sched_ext, check_kernel,
-                check_capabilities, check_daemon,       check_left,
+                check_capabilities, check_daemon,       check_refused,   check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(DoctorCost) cost = NULL;

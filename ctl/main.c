@@ -302,10 +302,12 @@ static const Verb verbs[] = {
           .show = sleeps_show,
           .command = true },
         { .name = "release",
-          .arguments = "ID",
-          .summary = "End a hold",
+          .arguments = "ID|SERVICE",
+          .summary = "End a hold, or forget which CPUs were refused to a service",
           .help = "ID is the number that idlectl holds shows. Only root may end a hold of another\n"
-                  "user.",
+                  "user. SERVICE is one that idlectl status shows as refused: its CPUs may be "
+                  "parked\n"
+                  "again.",
           .min_args = 1,
           .max_args = 1,
           .ask = release_ask,

@@ -110,6 +110,27 @@ static void write_profile(json_object *manager, MetricsText *text)
                       "1 if the active profile has no effect.", *inhibited != '\0');
 }
 
+/* Processes that belong to no service may be many and short-lived: they have no series. */
+static void write_refused(const MetricsFacts *facts, MetricsText *text)
+{
+        json_object *row;
+
+        counter(text, "idled_refused_affinities", NULL,
+                "Calls of sched_setaffinity that failed because idled had parked the CPUs.",
+                member(facts->sample, "RefusedAffinities"));
+        family(text, "idled_refused_affinity", METRIC_GAUGE, NULL,
+               "Such calls of a service for which these CPUs stay active.");
+        JSON_FOREACH(row, json_get(facts->manager, "RefusedAffinities")) {
+                const char *unit = json_text(row, "unit");
+                g_autofree char *labels = metrics_labels("unit", unit, "cpus",
+                                                         json_text(row, "cpus"), "program",
+                                                         json_text(row, "program"), NULL);
+
+                if (*unit)
+                        metrics_sample(text, labels, member(row, "count"));
+        }
+}
+
 /* What idled itself costs. */
 static void write_cost(json_object *manager, MetricsText *text)
 {
@@ -538,6 +559,7 @@ void metrics_write(const MetricsFacts *facts, MetricsText *text)
                 return;
         write_daemon(manager, text);
         write_profile(manager, text);
+        write_refused(facts, text);
         write_cost(manager, text);
         write_knobs(manager, text);
         write_transitions(json_get(got, "Transitions"), text);

@@ -254,6 +254,11 @@ void status_show(const Ctl *ctl, json_object *answer)
         show_residency(screen, json_get(answer, "residency"));
         if (daemon)
                 show_cost(screen, daemon);
+        JSON_FOREACH(row, json_get(answer, "refused")) {
+                g_autofree char *text = refused_text(row);
+
+                line(screen, STYLE_WARN, "Refused", "%s: active now", text);
+        }
         JSON_FOREACH(row, degraded)
                 line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),
                      json_text(row, "name"), json_text(row, "why"));

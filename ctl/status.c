@@ -178,6 +178,7 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
         json_put(answer, "residency", cpus_summarize(cpus));
         json_put(json_get(answer, "residency"), "interval_usec", cpus_interval(facts));
+        json_put(answer, "refused", refused_describe(manager));
         json_put(answer, "degraded", name_elements(json_get(manager, "Degraded"), degraded));
         json_put(answer, "missing", name_elements(json_get(manager, "Missing"), missing));
         return answer;

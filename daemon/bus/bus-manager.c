@@ -172,7 +172,9 @@ static int append_unwatched(sd_bus_message *reply, const Manager *manager)
 
         if (r >= 0 && cpusets)
                 r = sd_bus_message_append(reply, "(ss)", "cgroup watch", cpusets);
-        return r;
+        return r < 0 ? r
+                     : append_missing(reply, "refused affinities",
+                                      refusals_error(manager_refusals(manager)));
 }
 
 BUS_GETTER(get_missing)
@@ -318,6 +320,8 @@ static const sd_bus_vtable vtable[] = {
                                 SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
                                 bus_method_release_hold, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("ForgetRefused", SD_BUS_ARGS("s", unit), SD_BUS_RESULT("u", n),
+                                bus_method_forget_refused, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Sample", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", sample),
                                 bus_method_sample, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
@@ -344,6 +348,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Knobs", "a(sssss)", get_knobs, 0, CHANGES),
         SD_BUS_PROPERTY("Transitions", "t", get_transitions, 0, CHANGES),
         SD_BUS_PROPERTY("ConfigFiles", "as", get_config_files, 0, CHANGES),
+        SD_BUS_PROPERTY("RefusedAffinities", "aa{sv}", bus_get_refused, 0, CHANGES),
         SD_BUS_VTABLE_END,
 };
 
@@ -387,6 +392,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "Profiles", CHANGE_CONFIG },
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
+                { "RefusedAffinities", CHANGE_REFUSED },
                 { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
         };
         char *names[G_N_ELEMENTS(rows) + 1];

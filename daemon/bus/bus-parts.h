@@ -15,6 +15,7 @@
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
  *   bus-trial.c        trials, on /org/idled1
+ *   bus-refused.c      refused affinities, the same
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
  *   turns.c            the order in which calls are answered
  *   bus-log-control.c  /org/freedesktop/LogControl1
@@ -241,6 +242,12 @@ int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* Getter of RefusedAffinities. */
+int bus_get_refused(sd_bus *connection, const char *path, const char *interface,
+                    const char *property, sd_bus_message *reply, void *userdata,
+                    sd_bus_error *error);
 
 /* 0 if the user may have one more hold, else the error of that name. */
 int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error);

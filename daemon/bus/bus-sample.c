@@ -137,6 +137,10 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
                 r = append_key(reply, "Energy", "a(sstdt)", bus, bus_append_energy);
         if (r >= 0)
                 r = append_key(reply, "Transitions", "a(st)", bus, append_transitions);
+        if (r >= 0)
+                r = sd_bus_message_append(
+                        reply, "{sv}", "RefusedAffinities", "t",
+                        refused_total(refusals_table(manager_refusals(bus->manager))));
         if (r >= 0 && load && load->have & SENSE_PRESSURE)
                 r = sd_bus_message_append(
                         reply, "{sv}", "PressureUSec", "t",

@@ -7,7 +7,7 @@
  *   journal, history, decision-log    what is and was parked, and why
  *   observers, pauses, trial          clients: readings for queries, pauses, comparisons
  *   active-policy, actuator-set       one policy; the open actuators, and what they failed at
- *   active-profile, windows           the profile in effect; when all CPUs are active
+ *   active-profile, windows, refusals the profile in effect; when CPUs are active for programs
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes
@@ -141,12 +141,17 @@ void manager_act_on_safety(Manager *manager);
 /* Begins or ends to watch terminals and cgroups, by what is parked now. */
 void manager_follow_windows(Manager *manager);
 
+/* Nothing was changed for a while: frees memory, and ends to watch refused affinities while nothing
+ * is parked. */
+void manager_rest(Manager *manager);
+
 /* What windows have the manager do. */
 typedef struct WindowsCalls {
         void (*tick)(Manager *manager);      /* soon */
         void (*act)(Manager *manager);       /* make the plan safe again and carry it out, now */
         void (*carry_out)(Manager *manager); /* the plan as it is, soon */
         void (*missing)(Manager *manager);   /* what is not watched is another now */
+        void (*refused)(Manager *manager);   /* an affinity was refused, or forgotten */
 } WindowsCalls;
 
 void manager_windows_init(Manager *manager, const WindowsCalls *calls);

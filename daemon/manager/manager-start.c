@@ -35,6 +35,11 @@ static void on_unwatched(Manager *manager)
         manager_changed(manager, CHANGE_MISSING);
 }
 
+static void on_refused(Manager *manager)
+{
+        manager_changed(manager, CHANGE_REFUSED);
+}
+
 static void on_missing(void *userdata)
 {
         on_unwatched(userdata);
@@ -67,8 +72,9 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->pauses = pauses_new(event, on_pauses, manager);
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
-        manager_windows_init(manager, &(WindowsCalls){ manager_wake, manager_act_on_safety,
-                                                       manager_groups_changed, on_unwatched });
+        manager_windows_init(manager,
+                             &(WindowsCalls){ manager_wake, manager_act_on_safety,
+                                              manager_groups_changed, on_unwatched, on_refused });
         r = manager_read_config(manager, errors, &config);
         if (r < 0)
                 return r;

@@ -17,6 +17,7 @@
 #include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/observers.h"
+#include "manager/refusals.h"
 #include "manager/tick-timer.h"
 #include "manager/trial.h"
 
@@ -48,6 +49,9 @@ const Apps *manager_apps(const Manager *manager);
  * people: an inotify watch is refused. NULL: it does, or there are none. */
 const char *manager_terminals_unwatched(const Manager *manager);
 const char *manager_cpusets_unwatched(const Manager *manager);
+
+/* Affinities that were refused because CPUs were parked. */
+const Refusals *manager_refusals(const Manager *manager);
 
 /* The actuators, everything that is changed or was, and the changes of the parked CPUs. */
 const ActuatorSet *manager_actuators(const Manager *manager);

@@ -38,7 +38,7 @@
 
 static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        memory_settle();
+        manager_rest(userdata);
         return 0;
 }
 

@@ -17,6 +17,9 @@
  * 3. of the CPUs that a loaded unit or a cgroup names one is never parked (plan_sanitize()). A unit
  *    that was loaded before its start needs no race to be won.
  *
+ * 4. CPUs that were refused to a process all the same become active at once, and stay so while it
+ *    runs, or its service is loaded (manager/refusals.c).
+ *
  * A one-shot service runs for a moment and opens no window; its CPUs count by 3. What a window
  * gives, CPUs that the administrator named (`userspace`) aside, a plan does not take back before
  * the window closes. The tick that follows then looks at all tasks again.
@@ -26,7 +29,9 @@
 
 #include "base/cpuset-text.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "manager/manager-parts.h"
+#include "manager/refusals.h"
 #include "manager/windows.h"
 #include "model/measured.h"
 #include "sense/cpusets.h"
@@ -51,6 +56,7 @@ typedef struct Watching {
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
+        Refusals *refusals;
         uint64_t listens_usec;              /* since when, CLOCK_MONOTONIC */
         int terminals_error, cpusets_error; /* why some are not watched; 0: all are, or there are
                                                none */
@@ -327,17 +333,26 @@ static const Affinities *unit_affinities(Watching *w)
         return w->unit_affinities;
 }
 
-static const Affinities *group_affinities(Watching *w)
+/* All cgroups whose lists idled wrote, and NULL. */
+static GPtrArray *our_groups(const Manager *manager)
 {
-        g_autoptr(GPtrArray) ours = g_ptr_array_new_with_free_func(g_free);
+        GPtrArray *ours = g_ptr_array_new_with_free_func(g_free);
 
-        if (w->group_affinities)
-                return w->group_affinities;
-        add_groups(w->manager, &park_unit_kind, ours);
-        add_groups(w->manager, &park_cgroup_kind, ours);
+        add_groups(manager, &park_unit_kind, ours);
+        add_groups(manager, &park_cgroup_kind, ours);
         g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
         g_ptr_array_add(ours, g_strdup("/idled.parked"));
         g_ptr_array_add(ours, NULL);
+        return ours;
+}
+
+static const Affinities *group_affinities(Watching *w)
+{
+        g_autoptr(GPtrArray) ours = NULL;
+
+        if (w->group_affinities)
+                return w->group_affinities;
+        ours = our_groups(w->manager);
         w->group_affinities = g_new0(Affinities, 1);
         cpusets_read(w->manager->setup.root, w->manager->machine.topology,
                      (const char *const *)ours->pdata, w->group_affinities);
@@ -359,6 +374,7 @@ bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret
                 .tasks = affinity_cache_tasks(manager->affinities),
                 .units = unit_affinities(w),
                 .groups = group_affinities(w),
+                .refused = refusals_affinities(w->refusals),
                 .window = w->why,
         };
         return !wait || !wait_for_units(w);
@@ -551,13 +567,76 @@ void manager_follow_windows(Manager *manager)
         follow_input(w, parked && options_of(manager)->terminal_window > 0 &&
                                 cpuset_intersects(&manager->parked, &manager->plan.widest));
         follow_cpusets(w, parked);
+        if (w->manager->setup.live)
+                refusals_follow(w->refusals, manager->machine.topology, &manager->parked);
+}
+
+void manager_rest(Manager *manager)
+{
+        if (cpuset_is_empty(&manager->parked))
+                refusals_rest(manager->watching->refusals);
+        memory_settle();
+}
+
+const Refusals *manager_refusals(const Manager *manager)
+{
+        return manager->watching->refusals;
+}
+
+unsigned manager_forget_refused(Manager *manager, const char *unit)
+{
+        return refusals_forget(manager->watching->refusals, unit);
+}
+
+static bool permits(const char *path, const CpuSet *cpus, void *userdata)
+{
+        const Watching *w = userdata;
+        g_autoptr(GPtrArray) ours = our_groups(w->manager);
+
+        return cpusets_permit(w->manager->setup.root, (const char *const *)ours->pdata, path, cpus);
+}
+
+/* While systemd does not report units, all may be. */
+static bool is_loaded(const char *unit, const void *userdata)
+{
+        const Watching *w = userdata;
+
+        return !w->listed || !manager_follows_starts(w->manager) || unit_table_find(w->units, unit);
+}
+
+static void refused_act(void *userdata)
+{
+        decide_now(userdata);
+}
+
+static void refused_decide(void *userdata)
+{
+        decide_soon(userdata);
+}
+
+static void refused_changed(void *userdata)
+{
+        const Watching *w = userdata;
+
+        w->calls.refused(w->manager);
+}
+
+static void refused_missing(void *userdata)
+{
+        const Watching *w = userdata;
+
+        w->calls.missing(w->manager);
 }
 
 void manager_windows_init(Manager *manager, const WindowsCalls *calls)
 {
+        static const RefusalsCalls refused = { permits,        is_loaded,       refused_act,
+                                               refused_decide, refused_changed, refused_missing };
         Watching *w = g_new0(Watching, 1);
 
         w->manager = manager;
+        w->refusals = refusals_new(manager->event, manager->setup.state, !manager->setup.dry_run,
+                                   &refused, w);
         w->calls = *calls;
         w->units = unit_table_new();
         windows_init(&w->windows);
@@ -595,6 +674,7 @@ void manager_windows_done(Manager *manager)
 {
         Watching *w = manager->watching;
 
+        refusals_free(w->refusals);
         terminals_free(w->terminals);
         cpuset_watch_free(w->cpusets);
         affinities_free(w->unit_affinities);

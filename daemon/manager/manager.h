@@ -46,6 +46,7 @@ typedef enum Change {
         CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
         CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
+        CHANGE_REFUSED = 1 << 13,    /* an affinity was refused, or forgotten */
         CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
 } Change;
 
@@ -111,6 +112,9 @@ char *manager_option_unmet(const Manager *manager, const char *section, const ch
  * restart. Requests of holds take precedence. -ENOENT: there is no such profile; -EINVAL: it
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
+
+/* Forgets which CPUs were refused to a service, or with "" to all; how many there were. */
+unsigned manager_forget_refused(Manager *manager, const char *unit);
 
 /* Compares every knob with what it should be: one that another program changed is taken over from
  * then on. Logs and signals what changed. */

@@ -92,6 +92,7 @@ static GArray *collect_demands(const Plan *plan, const Topology *topology, const
         GArray *demands = g_array_new(FALSE, FALSE, sizeof(Demand));
         CpuSet usable = topology_usable(topology), cpus;
 
+        add_sets(demands, plan, topology, who->refused, SAFETY_REFUSED);
         add_sets(demands, plan, topology, who->units, SAFETY_UNIT);
         add_sets(demands, plan, topology, who->groups, SAFETY_GROUP);
         add_sets(demands, plan, topology, who->tasks, SAFETY_PINNED);
@@ -353,6 +354,7 @@ const char *safety_text(Safety safety)
                 [SAFETY_UNIT] = "the last CPU of the set of a systemd unit",
                 [SAFETY_GROUP] = "the last CPU of the set of a cgroup's cpuset",
                 [SAFETY_WINDOW] = "a program starts or a person types: all CPUs are active",
+                [SAFETY_REFUSED] = "an affinity to it was refused while it was parked",
         };
 
         return (size_t)safety < G_N_ELEMENTS(texts) ? texts[safety] : "";

@@ -24,6 +24,7 @@ typedef enum Safety {
         SAFETY_UNIT,      /* the last CPU of those that a loaded unit names */
         SAFETY_GROUP,     /* the last CPU of those that a cgroup names */
         SAFETY_WINDOW,    /* a program starts, or a person types */
+        SAFETY_REFUSED,   /* it was refused to a process or a unit, because it was parked */
 } Safety;
 
 typedef struct Plan {
@@ -62,10 +63,11 @@ typedef struct Affinities {
 
 /* What depends on particular CPUs. Each may be NULL: nothing does. */
 typedef struct Dependents {
-        const Affinities *tasks;  /* that run: sense/affinities.h */
-        const Affinities *units;  /* that systemd has loaded: model/unit-cpus.h */
-        const Affinities *groups; /* whose cpuset names CPUs: sense/cpusets.h */
-        const char *window;       /* what opened the window that is open; NULL: none is */
+        const Affinities *tasks;   /* that run: sense/affinities.h */
+        const Affinities *units;   /* that systemd has loaded: model/unit-cpus.h */
+        const Affinities *groups;  /* whose cpuset names CPUs: sense/cpusets.h */
+        const Affinities *refused; /* to which CPUs were refused: model/refused-cpus.h */
+        const char *window;        /* what opened the window that is open; NULL: none is */
 } Dependents;
 
 /* Adds a set, unless it is there; `owner` is taken over. */

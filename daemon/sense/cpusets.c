@@ -119,6 +119,23 @@ void cpusets_read(int root, const Topology *topology, const char *const *ours,
                 walk(top, "", 0, note_list, &lists);
 }
 
+bool cpusets_permit(int root, const char *const *ours, const char *path, const CpuSet *cpus)
+{
+        g_autofree char *group = g_strdup(path);
+        _fd_ int top = open_top(root);
+        char *end;
+
+        while (top >= 0 && (end = strrchr(group, '/'))) {
+                CpuSet list = read_list(top, group);
+
+                if (!cpuset_is_empty(&list) && !cpuset_intersects(&list, cpus) &&
+                    !g_strv_contains(ours, group))
+                        return false;
+                *end = '\0';
+        }
+        return true;
+}
+
 static void add_watch(int top, const char *path, void *userdata)
 {
         CpusetWatch *watch = userdata;

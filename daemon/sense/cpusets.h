@@ -14,6 +14,10 @@
 void cpusets_read(int root, const Topology *topology, const char *const *ours,
                   Affinities *affinities);
 
+/* False if a list of the cgroup at `path`, or of one above it, has none of the CPUs; those of
+ * `ours` do not count. */
+bool cpusets_permit(int root, const char *const *ours, const char *path, const CpuSet *cpus);
+
 typedef struct CpusetWatch CpusetWatch;
 
 /* Watches all cgroups of the unified hierarchy below `root` from now on. -ENOENT: there is none. */

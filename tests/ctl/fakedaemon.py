@@ -27,13 +27,13 @@ SIGNATURES = {
         "ConfigFiles": "as", **measured.SIGNATURES,
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}",
+        "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}", "RefusedAffinities": "aa{sv}",
         "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s", "LateUSec": "t",
     },
     "sample": {
         "Cpus": "a(uttiii)", "IdleStates": "a(usttttt)", "Limits": "a(uiuuiiss)",
         "DisabledStates": "a(us)", "Energy": "a(sstdt)", "Transitions": "a(st)",
-        "PressureUSec": "t",
+        "PressureUSec": "t", "RefusedAffinities": "t",
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
@@ -67,6 +67,7 @@ SIGNATURES = {
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
         "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
+        "unit": "s", "cpus": "s", "program": "s", "pid": "u", "count": "t",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,

@@ -269,8 +269,13 @@ def without_measured(says):
         del says["manager"][name]
 
 
+REFUSED = [{"unit": "mpi.service", "user": 33, "program": "mpirun", "pid": 812, "cpus": "2-3", "count": 3},
+           {"unit": "", "user": 1000, "program": "", "pid": 0, "cpus": "3", "count": 1}]
+
+
 def degraded():
     says = normal()
+    says["manager"]["RefusedAffinities"] = REFUSED
     without_measured(says)
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
@@ -319,6 +324,7 @@ def large():
 def fleet():
     """All that metrics are made of: limits, energy, changes, and what a policy saves."""
     says = normal()
+    says["manager"]["RefusedAffinities"] = REFUSED
     says["manager"].update(LateUSec=1500, Degraded=[("cpufreq", "policy0 governor", "busy")])
     says["policies"][1].update(
         SavedJoules=1234567.25, SavedJoulesLow=-1000.5, SavedJoulesHigh=2500000.75, SavedWatts=1.5,
@@ -336,6 +342,7 @@ def fleet():
         "Energy": [("package-0", "", 5000, 12.3, 0), ("core", "package-0", 3000, -1.0, 2)],
         "Transitions": [("ondemand", 6), ("", 1)],
         "PressureUSec": 2500000,
+        "RefusedAffinities": 7,
     }
     return says
 

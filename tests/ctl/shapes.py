@@ -54,6 +54,8 @@ SHAPES = {
         "residency": {"busy_percent": optional(number), "interval_usec": optional(int),
                       "states": [{"name": str, "percent": optional(number),
                                   "estimated": bool}]},
+        "refused": [{"unit": optional(str), "user": int, "program": optional(str), "pid": optional(int),
+                     "cpus": str, "count": int}],
         "degraded": [{"kind": str, "name": str, "why": str}],
         "missing": [{"what": str, "why": str}],
     },

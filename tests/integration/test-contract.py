@@ -21,7 +21,7 @@ METHODS = {
     'SetProfile': ('s', ''),
     'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Sample': ('', 'a{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
-    'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''),
+    'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''), 'ForgetRefused': ('s', 'u'),
 }
 MANAGER_PROPERTIES = {
     'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
@@ -32,6 +32,7 @@ MANAGER_PROPERTIES = {
     'Policies': ('as', CHANGES), 'ParkBackend': ('s', CHANGES), 'Missing': ('a(ss)', CHANGES),
     'Degraded': ('a(sss)', CHANGES), 'Knobs': ('a(sssss)', CHANGES),
     'Transitions': ('t', CHANGES), 'ConfigFiles': ('as', CHANGES),
+    'RefusedAffinities': ('aa{sv}', CHANGES),
     'Profile': ('s', CHANGES), 'ProfileReason': ('s', CHANGES), 'ProfileInhibited': ('s', CHANGES),
     'ChosenProfile': ('s', CHANGES), 'Profiles': ('a(sss)', CHANGES),
     **{name: (signature, MEASURED) for name, signature in measured.SIGNATURES.items()},

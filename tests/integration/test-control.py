@@ -23,6 +23,15 @@ class Control(TestCase):
         return json.loads(self.ctl(*arguments, '--json', status=status))
 
 
+    def as_nobody(self, *arguments):
+        program = os.path.join(self.directory, 'idlectl')
+        with open(os.environ['IDLECTL'], 'rb') as source, open(program, 'wb') as copy:
+            copy.write(source.read())
+        os.chmod(program, 0o755)
+        return subprocess.run(command_as(NOBODY, program, '--bus-address', self.bus.address, *arguments),
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+
 class Pause(Control):
     def setUp(self):
         super().setUp()
@@ -455,16 +464,79 @@ class Release(Control):
         path, fd = self.call('Hold', dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv'))
         fd = fd.take()
         self.addCleanup(os.close, fd)
-        program = os.path.join(self.directory, 'idlectl')
-        with open(os.environ['IDLECTL'], 'rb') as source, open(program, 'wb') as copy:
-            copy.write(source.read())
-        os.chmod(program, 0o755)
-        done = subprocess.run(
-            command_as(NOBODY, program, '--bus-address', self.bus.address, 'release', path),
-            capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        done = self.as_nobody('release', path)
         self.assertEqual(done.returncode, 1)
         self.assertIn('not authorized', done.stderr)
         self.assertEqual(len(self.get('Holds')), 1)
+
+
+class Refused(Control):
+    """Services to which CPUs were refused, as the state directory has them; without systemd all count as
+    loaded."""
+
+    LINES = 'mpi.service 6-7 mpirun\nslurmd.service 5 slurm step d\n'
+
+    def setUp(self):
+        super().setUp()
+        self.state = os.path.join(self.directory, 'state')
+        os.mkdir(self.state)
+
+    def start_with(self, text, *more):
+        with open(os.path.join(self.state, 'refused'), 'w', encoding='ascii') as file:
+            file.write(text)
+        self.start('--state', self.state, *more)
+        self.set_idle_mask('4-7')
+
+    def kept(self):
+        with open(os.path.join(self.state, 'refused'), encoding='ascii') as file:
+            return file.read()
+
+    def test_stay_active(self):
+        self.start_with(self.LINES)
+        wait_until(lambda: self.get('IdleMask') == '4', 'the CPUs that were not refused')
+        self.assertRegex(self.ctl('why', '7'), r'6-7 was refused to mpi\.service')
+        rows = [(str(row['unit']), str(row['cpus']), str(row['program'])) for row in self.get('RefusedAffinities')]
+        self.assertEqual(rows, [('mpi.service', '6-7', 'mpirun'), ('slurmd.service', '5', 'slurm step d')])
+        status = self.ask('status')['refused']
+        self.assertEqual([row['program'] for row in status], ['mpirun', 'slurm step d'])
+
+    def test_release(self):
+        self.start_with(self.LINES)
+        changes = self.signals()
+        self.assertIn('mpi.service', self.ctl('release', 'mpi.service'))
+        wait_until(lambda: self.get('IdleMask') == '4,6-7', 'the CPUs of the other service')
+        wait_until(lambda: [c for c in changes if 'RefusedAffinities' in c[2]], 'a signal')
+        (row,) = [c for c in changes if 'RefusedAffinities' in c[2]][-1][2]['RefusedAffinities']
+        self.assertEqual((row['unit'], row['program'], row['pid']), ('slurmd.service', '', 0))
+        self.assertIn('idlectl status', self.ctl('release', 'mpi.service', status=1))
+        self.assertEqual(self.kept(), 'slurmd.service 5 slurm step d\n')
+
+    def test_dry_run(self):
+        self.start_with(self.LINES, '--dry-run')
+        self.ctl('release', 'mpi.service')
+        wait_until(lambda: self.get('IdleMask') == '4,6-7', 'the CPUs of the other service')
+        self.assertEqual(self.kept(), self.LINES)
+
+    def test_damaged(self):
+        self.start_with('mpi.service 6 x\n3\n\x01\x02\n')
+        wait_until(lambda: self.get('IdleMask') == '4-5,7', 'the line that is whole')
+        self.daemon.wait_log('ignored 2 lines')
+
+    def test_no_file(self):
+        os.mkfifo(os.path.join(self.state, 'refused'))
+        self.start('--state', self.state, '--dry-run')
+        self.set_idle_mask('4-7')
+        wait_until(lambda: self.get('IdleMask') == '4-7', 'parking')
+
+    @needs_root
+    def test_of_another_user(self):
+        """Other users see the CPUs, not the program, and release nothing."""
+        self.start_with(self.LINES)
+        rows = json.loads(self.as_nobody('status', '--json').stdout)['refused']
+        self.assertEqual([(row['cpus'], row['program'], row['pid']) for row in rows],
+                         [('6-7', None, None), ('5', None, None)])
+        self.assertEqual(self.as_nobody('release', 'mpi.service').returncode, 1)
+        self.assertEqual(len(self.get('RefusedAffinities')), 2)
 
 
 class Profile(Control):

@@ -22,6 +22,8 @@ FLEET = [
     ("idled_profile_inhibited", {}, 1),
     ("idled_process_cpu_seconds", {}, 0.012345),
     ("idled_wakeups", {}, 55),
+    ("idled_refused_affinities", {}, 7),
+    ("idled_refused_affinity", {"unit": "mpi.service", "cpus": "2-3", "program": "mpirun"}, 3),
     ("idled_uptime_seconds", {}, 18000),
     ("idled_tick_delay_max_seconds", {}, 0.0015),
     ("idled_cpu_online", {"cpu": "3"}, 1),

@@ -55,6 +55,32 @@ START_TEST(slice_of_another)
 }
 END_TEST
 
+static const struct {
+        const char *path, *cpus;
+        bool permits;
+} permitted[] = {
+        { "/a.slice/b.service/payload", "2-3", true },
+        { "/a.slice/b.service/payload", "2", false },
+        { "/a.slice/b.service/payload", "0", false },
+        { "/a.slice/b.service/gone", "7", true }, /* a.slice's list is ours */
+        { "/a.slice/empty", "3", true },
+        { "/a.slice/garbage", "3", true },
+        { "/idledpark.slice", "0", false }, /* and this one is not */
+        { "/", "0", true },
+        { "", "0", true },
+};
+
+START_TEST(permits)
+{
+        static const char *const ours[] = { "/a.slice", NULL };
+        CpuSet cpus = set_of(permitted[_i].cpus);
+
+        ck_case(permitted[_i].path,
+                cpusets_permit(tree.root, ours, permitted[_i].path, &cpus) == permitted[_i].permits,
+                "%s", permitted[_i].cpus);
+}
+END_TEST
+
 static void change_list(void)
 {
         file_write(tree.root, TOP "a.slice/b.service/payload/cpuset.cpus", "2");
@@ -185,6 +211,7 @@ int main(void)
         TCase *tcase = tcase_create("cpusets");
 
         tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_loop_test(tcase, permits, 0, G_N_ELEMENTS(permitted));
         tcase_add_test(tcase, lists);
         tcase_add_test(tcase, slice_of_another);
         tcase_add_loop_test(tcase, noticed, 0, G_N_ELEMENTS(changes));

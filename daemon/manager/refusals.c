@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Refused affinities, as they happen.
+ *
+ * 1. While CPUs are parked a BPF program reports calls of sched_setaffinity(2) that failed with
+ *    EINVAL (bpf/refused.h). Parking comes and goes: the program stays until idled rests.
+ * 2. A call counts if it asked for online CPUs, all of them were parked since the program was
+ *    loaded, and the cpusets of its cgroups permit one of them. Other calls fail without idled,
+ * too.
+ * 3. Its CPUs become active at once.
+ * 4. The services are kept in a file, because what harms once must not harm again after a restart.
+ */
+#include "manager/refusals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "bpf/refused.h"
+
+#define FILE_NAME "refused"
+
+struct Refusals {
+        sd_event *event;
+        const char *state;
+        bool keep;
+        RefusalsCalls calls;
+        void *userdata;
+        RefusedTable *table;
+        Affinities *affinities; /* that the plan was made with; NULL: none was */
+
+        RefusedWatch *watch; /* NULL: nothing is watched */
+        sd_event_source *source;
+        int error, save_error;
+        CpuSet online, parked; /* since it watches: all that were parked */
+
+        GHashTable *exits; /* pid -> sd_event_source: reports the exit of the process */
+        sd_event_source *expiry;
+        LogLimit limit;
+};
+
+static uint64_t now_usec(void)
+{
+        return (uint64_t)g_get_monotonic_time();
+}
+
+static char *path_of(const Refusals *refusals)
+{
+        return refusals->state ? g_build_filename(refusals->state, FILE_NAME, NULL) : NULL;
+}
+
+static void recall(Refusals *refusals)
+{
+        g_autofree char *path = path_of(refusals), *text = NULL;
+        unsigned skipped;
+        struct stat st;
+        int r;
+
+        if (!path || (stat(path, &st) < 0 && errno == ENOENT))
+                return;
+        /* Opening a FIFO would wait for its other end. */
+        r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
+        if (r < 0) {
+                log_error_errno(r,
+                                "Failed to read %s: %m; services that were refused CPUs before "
+                                "are not known",
+                                path);
+                return;
+        }
+        skipped = refused_parse(refusals->table, text);
+        if (skipped > 0)
+                log_warning("%s: ignored %u %s, expected \"SERVICE CPUS PROGRAM\"", path, skipped,
+                            skipped == 1 ? "line" : "lines");
+}
+
+/* Without waiting for the disk: after a power cut a service may be refused its CPUs once more. */
+static void save(Refusals *refusals)
+{
+        g_autofree char *path = path_of(refusals), *text = refused_format(refusals->table);
+        int r = path && refusals->keep ? file_replace(refusals->state, path, text) : 0;
+
+        if (r < 0 && r != refusals->save_error)
+                log_error_errno(r,
+                                "Failed to write %s: %m; after a restart services may be "
+                                "refused CPUs again",
+                                path);
+        refusals->save_error = MIN(r, 0);
+}
+
+static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void set_expiry(Refusals *refusals)
+{
+        uint64_t at = refused_expires_at(refusals->table);
+        int r;
+
+        if (!refusals->expiry)
+                r = sd_event_add_time(refusals->event, &refusals->expiry, CLOCK_MONOTONIC, at,
+                                      G_USEC_PER_SEC / 4, on_expiry, refusals);
+        else
+                r = sd_event_source_set_time(refusals->expiry, at);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(refusals->expiry,
+                                                at ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "Failed to set a timer: %m");
+}
+
+static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Refusals *refusals = userdata;
+
+        if (refused_expire(refusals->table, now_usec())) {
+                refusals->calls.decide(refusals->userdata);
+                refusals->calls.changed(refusals->userdata);
+        }
+        set_expiry(refusals);
+        return 0;
+}
+
+static int on_exit_of(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Refusals *refusals = userdata;
+        GHashTableIter iter;
+        gpointer pid, known;
+
+        g_hash_table_iter_init(&iter, refusals->exits);
+        while (g_hash_table_iter_next(&iter, &pid, &known))
+                if (known == source) {
+                        refused_exited(refusals->table, GPOINTER_TO_INT(pid));
+                        g_hash_table_iter_remove(&iter);
+                        break;
+                }
+        set_expiry(refusals);
+        return 0;
+}
+
+/* True if the process is there, and its exit will be reported. */
+static bool follow_process(Refusals *refusals, pid_t pid)
+{
+        sd_event_source *source = NULL;
+        int fd;
+
+        if (g_hash_table_contains(refusals->exits, GINT_TO_POINTER(pid)))
+                return true;
+        fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0)
+                return false;
+        if (sd_event_add_io(refusals->event, &source, fd, EPOLLIN, on_exit_of, refusals) < 0) {
+                close(fd);
+                return false;
+        }
+        sd_event_source_set_io_fd_own(source, true);
+        g_hash_table_insert(refusals->exits, GINT_TO_POINTER(pid), source);
+        return true;
+}
+
+/* "/a.slice/b.service" of the names from the innermost on, of which the root's is empty. */
+static char *path_from(const struct refused_call *call)
+{
+        GString *path = g_string_new(NULL);
+
+        for (size_t at = 0; at < call->path_size;) {
+                size_t length = strnlen(call->path + at, call->path_size - at);
+
+                if (length > 0) {
+                        g_string_prepend_len(path, call->path + at, (gssize)length);
+                        g_string_prepend_c(path, '/');
+                }
+                at += length + 1;
+        }
+        return g_string_free(path, FALSE);
+}
+
+/* What of the call idled is to blame for; false: nothing. */
+static bool is_ours(const Refusals *refusals, const struct refused_call *call, CpuSet *ret_cpus)
+{
+        g_autofree char *path = path_from(call);
+
+        memcpy(ret_cpus->bits, call->cpus, sizeof(ret_cpus->bits));
+        cpuset_and(ret_cpus, &refusals->online);
+        return !cpuset_is_empty(ret_cpus) && cpuset_is_subset(ret_cpus, &refusals->parked) &&
+               (!call->whole || refusals->calls.permits(path, ret_cpus, refusals->userdata));
+}
+
+static void report(Refusals *refusals, const Refused *refused, const CpuSet *cpus)
+{
+        g_autofree char *text = cpuset_format(cpus);
+        g_autofree char *where = refused->unit ? g_strdup(refused->unit)
+                                               : g_strdup_printf("user %u", (unsigned)refused->uid);
+
+        log_limited(&refusals->limit,
+                    "Affinity to CPU%s %s was refused to %s (PID %d) of %s, because idled had "
+                    "parked %s: active from now on, while the %s",
+                    cpuset_count(cpus) > 1 ? "s" : "", text, refused->program, (int)refused->pid,
+                    where, cpuset_count(cpus) > 1 ? "them" : "it",
+                    refused->unit ? "unit is loaded" : "process runs");
+}
+
+/* True if CPUs must be active because of the call. */
+static bool take(Refusals *refusals, const struct refused_call *call)
+{
+        g_autofree char *unit = call->whole ? refused_unit(call->path, call->path_size) : NULL;
+        Refused refusal = { .unit = unit,
+                            .program = (char *)call->program,
+                            .uid = call->uid,
+                            .pid = (pid_t)call->pid };
+        const Refused *noted;
+        bool is_new = false;
+
+        if (!is_ours(refusals, call, &refusal.cpus))
+                return false;
+        refusal.alive = follow_process(refusals, refusal.pid);
+        noted = refused_note(refusals->table, &refusal, now_usec(), &is_new);
+        if (!noted || noted->unit)
+                g_hash_table_remove(refusals->exits, GINT_TO_POINTER(refusal.pid));
+        if (!noted) {
+                log_debug("Ignoring refused affinities of user %u for a while",
+                          (unsigned)refusal.uid);
+                return false;
+        }
+        if (is_new)
+                report(refusals, noted, &refusal.cpus);
+        if (is_new && noted->unit)
+                save(refusals);
+        return true;
+}
+
+static int on_refused(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Refusals *refusals = userdata;
+        const struct refused_call *call;
+        uint64_t before = refused_total(refusals->table);
+        bool any = false;
+
+        while ((call = refused_watch_next(refusals->watch)))
+                any |= take(refusals, call);
+        if (any) {
+                set_expiry(refusals);
+                refusals->calls.act(refusals->userdata);
+        }
+        if (refused_total(refusals->table) > before)
+                refusals->calls.changed(refusals->userdata);
+        return 0;
+}
+
+static int watch(Refusals *refusals, int n_cpus)
+{
+        int r = refused_watch_new(n_cpus, &refusals->watch);
+
+        if (r >= 0)
+                r = sd_event_add_io(refusals->event, &refusals->source,
+                                    refused_watch_fd(refusals->watch), EPOLLIN, on_refused,
+                                    refusals);
+        if (r < 0)
+                g_clear_pointer(&refusals->watch, refused_watch_free);
+        return r;
+}
+
+void refusals_follow(Refusals *refusals, const Topology *topology, const CpuSet *parked)
+{
+        int before = refusals->error;
+
+        if (cpuset_is_empty(parked))
+                return;
+        refusals->online = topology->online;
+        if (!refusals->watch) {
+                refusals->parked = (CpuSet){ 0 };
+                refusals->error = MIN(watch(refusals, topology->n_cpus), 0);
+        }
+        cpuset_or(&refusals->parked, parked);
+        if (refusals->error == before)
+                return;
+        if (refusals->error < 0)
+                log_info("Failed to watch refused affinities (%s): programs that are refused a "
+                         "parked CPU go unseen",
+                         g_strerror(-refusals->error));
+        refusals->calls.missing(refusals->userdata);
+}
+
+void refusals_rest(Refusals *refusals)
+{
+        refusals->source = sd_event_source_disable_unref(refusals->source);
+        g_clear_pointer(&refusals->watch, refused_watch_free);
+}
+
+int refusals_error(const Refusals *refusals)
+{
+        return refusals->error;
+}
+
+const RefusedTable *refusals_table(const Refusals *refusals)
+{
+        return refusals->table;
+}
+
+const Affinities *refusals_affinities(Refusals *refusals)
+{
+        affinities_free(refusals->affinities);
+        refusals->affinities = refused_affinities(refusals->table, refusals->calls.loaded,
+                                                  refusals->userdata);
+        return refusals->affinities;
+}
+
+unsigned refusals_forget(Refusals *refusals, const char *unit)
+{
+        unsigned n = refused_forget(refusals->table, unit);
+
+        if (n == 0)
+                return 0;
+        save(refusals);
+        refusals->calls.decide(refusals->userdata);
+        refusals->calls.changed(refusals->userdata);
+        return n;
+}
+
+static void unref_source(void *source)
+{
+        sd_event_source_disable_unref(source);
+}
+
+Refusals *refusals_new(sd_event *event, const char *state, bool keep, const RefusalsCalls *calls,
+                       void *userdata)
+{
+        Refusals *refusals = g_new0(Refusals, 1);
+
+        refusals->event = event;
+        refusals->state = state;
+        refusals->keep = keep;
+        refusals->calls = *calls;
+        refusals->userdata = userdata;
+        refusals->table = refused_table_new();
+        refusals->exits = g_hash_table_new_full(NULL, NULL, NULL, unref_source);
+        recall(refusals);
+        return refusals;
+}
+
+void refusals_free(Refusals *refusals)
+{
+        if (!refusals)
+                return;
+        refusals_rest(refusals);
+        sd_event_source_disable_unref(refusals->expiry);
+        g_hash_table_unref(refusals->exits);
+        affinities_free(refusals->affinities);
+        refused_table_free(refusals->table);
+        g_free(refusals);
+}
