@@ -119,7 +119,7 @@ static int add_columns(Tables *tables, Table *table)
 {
         guint n = tables->fields->len - 1;
 
-        if (table->columns->len > 0 || n > COLUMNS_MAX)
+        if (table->columns->len > 0 || table->table.n_rows > 0 || n > COLUMNS_MAX)
                 return -EBADMSG;
         for (guint i = 1; i <= n; i++) {
                 RecordedColumn column = { field(tables, i), "", "" };
