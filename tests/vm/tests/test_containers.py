@@ -139,6 +139,11 @@ class Runtimes(OndemandTest):
         """At its start, without a cpuset."""
         self.each_container("systemd", SCOPE, None, f"sh /root/count {emulated(*self.patience)}", ["4"])
 
+    def test_count_of_cpus_in_a_cgroup(self):
+        """In a cgroup that systemd knows nothing of, as Slurm's and of engines with their own."""
+        self.each_container("cgroupfs", "/t-docker/t-runtime", None, f"sh /root/count {emulated(*self.patience)}",
+                            ["4"])
+
     def test_count_of_cpus_in_a_new_slice(self):
         """One that starts again does not have the CPUs that the last of its name had."""
         self.each_container("systemd", SCOPE, None, f"sh /root/count {emulated(*self.patience)}", ["4"],
