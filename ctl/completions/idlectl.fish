@@ -10,7 +10,10 @@ end
 
 # The words of the command line that are no options: idlectl, the verb, and so on.
 function __idlectl_words
-    commandline -opc | string match -v -- '-*'
+    set -l places (__idlectl_places)
+    for word in (commandline -opc | string match -v -- '-*')
+        contains -- $word $places; or echo $word
+    end
 end
 
 function __idlectl_verb

@@ -152,7 +152,7 @@ class Completions(TestCase):
         for verb in self.verbs():
             self.assertEqual(offers(f"idlectl {verb} --"), self.options(verb), verb)
         places = " ".join(self.places())
-        self.assertEqual(offers(f"idlectl set Daemon {places} LogDecisions="),
+        self.assertEqual(offers(f"idlectl {places} set Daemon LogDecisions="),
                          {"LogDecisions=yes", "LogDecisions=no"})
         self.assertIn("ondemand", offers(f"idlectl prove {places} --policy "))
 
