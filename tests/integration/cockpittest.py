@@ -97,11 +97,8 @@ class Moving:
             idle = 1 - self.busy(cpu)
             ticks[0] += 100 * seconds * (1 - idle)
             ticks[3] += 100 * seconds * idle
-            states = sorted(glob.glob(
-                self.path('sys/devices/system/cpu/cpu%d/cpuidle/state*' % cpu)))
-            for state, share in zip(states[1:2] + states[-1:], (0.1, 0.9)):
-                add_to(state + '/time', 1e6 * seconds * idle * share)
-                add_to(state + '/usage', 20 * share + 1)
+            self.sleep(sorted(glob.glob(self.path('sys/devices/system/cpu/cpu%d/cpuidle/state*' % cpu))),
+                       seconds, idle)
         lines = ['cpu%d %s' % (cpu, ' '.join(str(int(tick)) for tick in ticks))
                  for cpu, ticks in self.ticks.items()]
         total = [int(sum(column)) for column in zip(*self.ticks.values())]
@@ -109,6 +106,11 @@ class Moving:
             file.write('\n'.join(['cpu  ' + ' '.join(map(str, total)), *lines, *self.rest]) + '\n')
         for path, watts in self.energy:
             add_to(path, 1e6 * seconds * watts)
+
+    def sleep(self, states, seconds, idle):
+        for state, share in zip(states[1:2] + states[-1:], (0.1, 0.9)):
+            add_to(state + '/time', 1e6 * seconds * idle * share)
+            add_to(state + '/usage', 20 * share + 1)
 
     def stop(self):
         self.ended.set()

@@ -40,6 +40,15 @@ def paths(name, text):
             yield f"{name}: names {path}, which does not exist"
 
 
+def pictures(text):
+    """Files behind links and pictures that are not there; idlectl top must have a picture."""
+    linked = re.findall(r"\]\(([^)#]+)", text)
+    yield from (f"README.md: links to {path}, which does not exist" for path in linked
+                if "://" not in path and not (TOP / path).exists())
+    if "docs/top.png" not in linked:
+        yield "README.md: shows no picture of idlectl top, docs/top.png"
+
+
 def commands(text):
     for line in blocks(text):
         word = line.split()[0]
@@ -65,7 +74,7 @@ def verbs(text):
 def main():
     readme, hacking = ((TOP / n).read_text() for n in ("README.md", "HACKING.md"))
     problems = [*paths("README.md", readme), *paths("HACKING.md", hacking), *commands(readme),
-                *verbs(readme)]
+                *verbs(readme), *pictures(readme)]
     if blocks(readme)[:2] != ["tools/run", "tools/check"]:
         problems.append("README.md: does not open with tools/run and tools/check")
     for name, text, most in (("README.md", readme, README_MAX), ("HACKING.md", hacking, HACKING_MAX)):
