@@ -787,7 +787,10 @@ static void check_refused(Doctor *doctor)
 /* What the running daemon reports. */
 static void check_daemon(Doctor *doctor)
 {
-        json_object *manager = client_manager(doctor->ctl->client), *row;
+        static const char newer[] =
+                "use Linux 6.2 or newer; idled(8), LIMITS, says what a named Backend= costs";
+        json_object *manager = client_manager(doctor->ctl->client), *keeps, *row;
+        bool resets;
 
         if (!manager) {
                 bool systemd = exists(doctor, "run/systemd/system");
@@ -796,12 +799,21 @@ static void check_daemon(Doctor *doctor)
                     "no CPU is parked", systemd ? "sudo systemctl enable --now idled" : NULL);
                 return;
         }
+        keeps = json_get(manager, "KeepsAffinities");
+        resets = keeps && !json_object_get_boolean(json_element(keeps, 0));
+        if (!facts_missing(manager, "park") && resets)
+                add(doctor, true, "idled",
+                    g_strdup_printf("the kernel resets affinities when CPUs are parked (%s)",
+                                    json_element_text(keeps, 1)),
+                    "programs that pin themselves run on other CPUs, too", newer);
         if (facts_missing(manager, "park"))
                 add(doctor, true, "idled",
                     g_strdup_printf("idled cannot park CPUs; the back end is %s",
                                     json_text(manager, "ParkBackend")),
                     "tasks may run on every CPU, whatever a policy requests",
-                    "provide what one of these lacks; Backend= of [Park] chooses among them");
+                    resets ? newer
+                           : "provide what one of these lacks; Backend= of [Park] chooses among "
+                             "them");
         if (facts_missing(manager, "process events"))
                 add(doctor, true, "idled", g_strdup("idled receives no events of processes"),
                     "application rules apply only to processes that run when idled reads the rules",

@@ -73,10 +73,15 @@ static void write_park_backend(const char *backend, MetricsText *text)
 static void write_daemon(json_object *manager, MetricsText *text)
 {
         json_object *missing = json_get(manager, "Missing"), *pair;
+        json_object *keeps = json_get(manager, "KeepsAffinities");
 
         family(text, "idled_build", METRIC_INFO, NULL, "Version of the running idled.");
         sample(text, 1, "version", json_text(manager, "Version"), NULL, NULL);
         write_park_backend(json_text(manager, "ParkBackend"), text);
+        gauge(text, "idled_keeps_affinities", NULL,
+              "1 if the kernel keeps the affinities of tasks when CPUs are parked, 0 if it resets "
+              "them.",
+              keeps ? json_object_get_boolean(json_element(keeps, 0)) : NAN);
         gauge(text, "idled_uptime_seconds", "seconds",
               "Time since idled started, without the time that the machine slept.",
               seconds(manager, "UptimeUSec"));

@@ -69,6 +69,7 @@ static void show_daemon(const Screen *screen, json_object *daemon)
 {
         g_autofree char *policies = join(json_get(daemon, "policies"), "none");
         json_object *pauses = json_get(daemon, "pauses"), *pause;
+        bool kept = json_true(daemon, "keeps_affinities");
 
         line(screen, STYLE_PLAIN, "Daemon", "idled %s%s", json_text(daemon, "version"),
              json_true(daemon, "dry_run") ? ", dry run: nothing is changed" : "");
@@ -87,6 +88,9 @@ static void show_daemon(const Screen *screen, json_object *daemon)
         show_profile(screen, daemon);
         line(screen, STYLE_PLAIN, "Policies", "%s", policies);
         line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
+        line(screen, kept ? STYLE_PLAIN : STYLE_WARN, "Affinities", "%s (%s)",
+             kept ? "kept" : "reset when CPUs are parked",
+             json_text(daemon, "keeps_affinities_because"));
 }
 
 static void show_cpus(const Screen *screen, json_object *cpus)

@@ -55,6 +55,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
                 { "cpu_usec", "CpuUSec" },
                 { "wakeups", "Wakeups" },
         };
+        json_object *keeps = json_get(manager, "KeepsAffinities");
         int64_t period = json_int(manager, "PeriodUSec", 0);
 
         json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
@@ -64,6 +65,8 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
                 json_put_same(daemon, same[i][0], manager, same[i][1]);
+        json_put(daemon, "keeps_affinities", json_object_get(json_element(keeps, 0)));
+        json_put(daemon, "keeps_affinities_because", json_object_get(json_element(keeps, 1)));
         json_put(daemon, "next_tick_usec", period ? json_object_new_int64(period) : NULL);
 }
 

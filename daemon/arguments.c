@@ -18,6 +18,7 @@ static const char help_text[] =
         "  --once               decide once, print the decision and why, restore everything, exit\n"
         "  --check              read the configuration, print its errors, exit\n"
         "  --restore            restore what idled changed before it died, exit\n"
+        "  --probe              try whether parking resets affinities, note it, exit\n"
         "  --root DIR           the machine is below DIR instead of /\n"
         "  --run DIR            keep the record of changes in DIR (/run/idled)\n"
         "  --state DIR          keep the chosen profile in DIR (/var/lib/idled)\n"
@@ -37,6 +38,7 @@ enum {
         ARG_ONCE,
         ARG_CHECK,
         ARG_RESTORE,
+        ARG_PROBE,
         ARG_ROOT,
         ARG_RUN,
         ARG_STATE,
@@ -56,6 +58,7 @@ static const struct option long_options[] = {
         { "once", no_argument, NULL, ARG_ONCE },
         { "check", no_argument, NULL, ARG_CHECK },
         { "restore", no_argument, NULL, ARG_RESTORE },
+        { "probe", no_argument, NULL, ARG_PROBE },
         { "root", required_argument, NULL, ARG_ROOT },
         { "run", required_argument, NULL, ARG_RUN },
         { "state", required_argument, NULL, ARG_STATE },
@@ -74,7 +77,8 @@ static const struct option long_options[] = {
 static int take_mode(Mode mode, Arguments *arguments)
 {
         if (arguments->mode != MODE_RUN && arguments->mode != mode) {
-                fputs("idled: found two of --once, --check and --restore, expected one\n", stderr);
+                fputs("idled: found two of --once, --check, --restore and --probe, expected one\n",
+                      stderr);
                 return -EINVAL;
         }
         arguments->mode = mode;
@@ -96,6 +100,8 @@ static int take_argument(int option, Arguments *arguments)
                 return take_mode(MODE_CHECK, arguments);
         case ARG_RESTORE:
                 return take_mode(MODE_RESTORE, arguments);
+        case ARG_PROBE:
+                return take_mode(MODE_PROBE, arguments);
         case ARG_ROOT:
                 arguments->root = optarg;
                 return 1;

@@ -12,6 +12,7 @@ typedef enum Mode {
         MODE_ONCE,
         MODE_CHECK,
         MODE_RESTORE,
+        MODE_PROBE,
 } Mode;
 
 typedef struct Arguments {

@@ -194,7 +194,7 @@ static int restore(const ManagerSetup *setup, const Arguments *arguments)
         units_be_patient(units);
         knobs = knobs_new(&(ActContext){ setup->root, units_control(units), setup->live },
                           setup->run, false);
-        return manager_recover(knobs, setup->run_path);
+        return manager_recover(knobs, setup->root, setup->run_path);
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
@@ -378,6 +378,7 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         r = connect_bus(daemon, setup, arguments);
         if (r < 0)
                 return r;
+        manager_learn_affinities(setup);
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
         daemon->misconfigured = r == -EINVAL && errors->len > 0;
@@ -409,6 +410,8 @@ static int act_on(const Arguments *arguments, int *ret_status)
         }
         if (arguments->mode == MODE_RESTORE)
                 return restore(&setup, arguments);
+        if (arguments->mode == MODE_PROBE)
+                return manager_probe(&setup);
         r = start(&daemon, &setup, arguments);
         if (daemon.misconfigured)
                 *ret_status = EX_CONFIG;

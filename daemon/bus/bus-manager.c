@@ -159,6 +159,13 @@ BUS_GETTER(get_park_backend)
         return sd_bus_message_append(reply, "s", none);
 }
 
+BUS_GETTER(get_keeps_affinities)
+{
+        const ManagerSetup *setup = manager_setup(((const Bus *)userdata)->manager);
+
+        return sd_bus_message_append(reply, "(bs)", !setup->resets_affinities, setup->affinities);
+}
+
 static int append_missing(sd_bus_message *reply, const char *what, int error)
 {
         return error < 0 ? sd_bus_message_append(reply, "(ss)", what, missing_reason(error)) : 0;
@@ -343,6 +350,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Cores", "u", get_cores, 0, CHANGES),
         SD_BUS_PROPERTY("Policies", "as", get_policies, 0, CHANGES),
         SD_BUS_PROPERTY("ParkBackend", "s", get_park_backend, 0, CHANGES),
+        SD_BUS_PROPERTY("KeepsAffinities", "(bs)", get_keeps_affinities, 0, CONST),
         SD_BUS_PROPERTY("Missing", "a(ss)", get_missing, 0, CHANGES),
         SD_BUS_PROPERTY("Degraded", "a(sss)", get_degraded, 0, CHANGES),
         SD_BUS_PROPERTY("Knobs", "a(sssss)", get_knobs, 0, CHANGES),

@@ -87,12 +87,6 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
 {
         if (!owner)
                 return safety_text(safety);
-        if (safety == SAFETY_FORGOTTEN)
-                return journal_text(
-                        manager->journal,
-                        g_strdup_printf(
-                                "parking would reset the affinity of %s, on kernels before 6.2",
-                                owner));
         if (safety == SAFETY_PINNED)
                 return journal_text(manager->journal,
                                     g_strdup_printf("the affinity of %s has no other active "

@@ -118,8 +118,7 @@ void manager_decide(Manager *manager, bool by_holds, Plan *ret_plan)
 
 static bool depends_on_affinities(Safety safety)
 {
-        return safety == SAFETY_PINNED || safety == SAFETY_FORGOTTEN || safety == SAFETY_NODE ||
-               safety == SAFETY_UNKNOWN;
+        return safety == SAFETY_PINNED || safety == SAFETY_NODE || safety == SAFETY_UNKNOWN;
 }
 
 /* Parks no more than is parked. */

@@ -3,8 +3,10 @@
  * The life of the manager: it begins, recovers what an instance before it left, and ends.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "act/knob/undo.h"
+#include "act/park/park-affinities.h"
 #include "apps/apps.h"
 #include "base/log.h"
 #include "manager/manager-evaluate.h"
@@ -60,7 +62,8 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 {
         static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed };
         static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
-        const ActContext context = { setup->root, setup->units, setup->live };
+        const ActContext context = { setup->root, setup->units, setup->live,
+                                     setup->resets_affinities, setup->affinities };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Config *config;
         int r;
@@ -106,6 +109,31 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         return 0;
 }
 
+void manager_learn_affinities(ManagerSetup *setup)
+{
+        char *about;
+
+        setup->resets_affinities = !affinities_kept(setup->root, setup->live ? setup->run : -1,
+                                                    &about);
+        setup->affinities = g_intern_string(about);
+        g_free(about);
+}
+
+int manager_probe(const ManagerSetup *setup)
+{
+        const char *why;
+        int r = affinities_try(setup->root, &why);
+
+        if (r < 0) {
+                printf("Whether the kernel keeps affinities cannot be tried: %s\n", why);
+                return 0;
+        }
+        printf("The kernel %s affinities when CPUs are parked\n", r ? "keeps" : "resets");
+        r = affinities_note(setup->run, r > 0);
+        return r < 0 ? log_error_errno(r, "Failed to write affinities in %s: %m", setup->run_path)
+                     : 0;
+}
+
 /* The meaning of these lines is unknown, so it is an error; and restoring the rest must not lose
  * them. */
 static int report_skipped(Knobs *knobs, int skipped)
@@ -145,11 +173,14 @@ static int report_unreadable(const char *run_path, int error)
         return error;
 }
 
-int manager_recover(Knobs *knobs, const char *run_path)
+int manager_recover(Knobs *knobs, int root, const char *run_path)
 {
         g_autofree const KnobKind **kinds = actuators_kinds();
         int skipped, unknown, n, reported = 0, r;
 
+        r = affinities_clean(root);
+        if (r < 0)
+                reported = log_error_errno(r, "Failed to remove the cgroup idled.probe: %m");
         n = knobs_recover(knobs, kinds, &skipped);
         if (n < 0)
                 return report_unreadable(run_path, n);
@@ -170,7 +201,7 @@ int manager_start(Manager *manager)
         int r = 0;
 
         if (!manager->setup.dry_run)
-                r = manager_recover(manager->knobs, manager->setup.run_path);
+                r = manager_recover(manager->knobs, manager->setup.root, manager->setup.run_path);
         manager_listen(manager);
         manager_tick(manager);
         manager_use_apps(manager);

@@ -327,9 +327,7 @@ static void add_groups(const Manager *manager, const KnobKind *kind, GPtrArray *
 static const Affinities *unit_affinities(Watching *w)
 {
         if (!w->unit_affinities)
-                w->unit_affinities = unit_table_affinities(
-                        w->units, w->manager->machine.topology,
-                        affinities_are_forgotten(w->manager->setup.root));
+                w->unit_affinities = unit_table_affinities(w->units, w->manager->machine.topology);
         return w->unit_affinities;
 }
 

@@ -31,6 +31,8 @@ typedef struct ManagerSetup {
         uint64_t battery_block_usec; /* the least block by battery; 0: 3 min */
         uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
         const UnitControl *units; /* NULL: no systemd */
+        bool resets_affinities;   /* as ActContext's, and how that is known */
+        const char *affinities;
 } ManagerSetup;
 
 typedef enum Change {
@@ -64,6 +66,12 @@ typedef void (*ManagerListener)(Manager *manager, unsigned changes, void *userda
 /* Has changes reported from now on; the one listener that there is. */
 void manager_set_listener(Manager *manager, ManagerListener listener, void *userdata);
 
+/* Finds out whether the kernel keeps affinities, and sets that in `setup`. */
+void manager_learn_affinities(ManagerSetup *setup);
+
+/* Tries it, prints the answer, and leaves it for manager_learn_affinities(). */
+int manager_probe(const ManagerSetup *setup);
+
 /* A manager with its configuration, sensors, policies and actuators. Nothing of the machine is
  * changed. On failure the errors of the configuration are in `errors` (of ConfigError), as by
  * config_load(). */
@@ -73,11 +81,11 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
 /* Restores what an instance before this one left changed, then ticks for the first time. */
 int manager_start(Manager *manager);
 
-/* Restores what the record in `knobs` says an instance before this one changed, reporting to the
- * log; `run_path` is the record's directory, for messages. Returns the first error that left
- * something changed; -EBADMSG: there are lines in the record that make no sense, or knobs of kinds
- * that are not known. */
-int manager_recover(Knobs *knobs, const char *run_path);
+/* Restores what the record in `knobs` says an instance before this one changed below `root`,
+ * reporting to the log; `run_path` is the record's directory, for messages. Returns the first error
+ * that left something changed; -EBADMSG: there are lines in the record that make no sense, or knobs
+ * of kinds that are not known. */
+int manager_recover(Knobs *knobs, int root, const char *run_path);
 
 /* Restores everything, and frees. Returns the first error that left something changed. */
 int manager_free(Manager *manager);

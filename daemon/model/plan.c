@@ -260,15 +260,6 @@ static void keep(Plan *plan, const Topology *topology, const SafetyNotes *notes)
         }
 }
 
-/* Allows everything if the kernel would forget an affinity. */
-static void allow_forgotten(Plan *plan, const Topology *topology, const Affinities *affinities,
-                            const SafetyNotes *notes)
-{
-        if (affinities && affinities->forgotten && affinities->n_sets > 0)
-                allow_all(plan, topology, &topology->online, SAFETY_FORGOTTEN,
-                          affinities->forgotten_owner, notes);
-}
-
 static void forget_notes(const SafetyNotes *notes, int n_cpus)
 {
         if (!notes)
@@ -297,8 +288,6 @@ void plan_sanitize(Plan *plan, const Topology *topology, const Dependents *who,
                 cpuset_and(&window, &plan->widest);
                 allow_all(plan, topology, &plan->widest, SAFETY_WINDOW, who->window, notes);
         }
-        allow_forgotten(plan, topology, who->units, notes);
-        allow_forgotten(plan, topology, who->tasks, notes);
         demands = collect_demands(plan, topology, who);
         meet_single(plan, demands, notes);
         if (demands->len)
@@ -334,7 +323,6 @@ void affinities_free(Affinities *affinities)
                 g_free(affinities->node_owners[i]);
         g_free(affinities->node_owners);
         g_free(affinities->nodes);
-        g_free(affinities->forgotten_owner);
         g_free(affinities);
 }
 
@@ -345,8 +333,6 @@ const char *safety_text(Safety safety)
                 [SAFETY_LAST] = "the last CPU for ordinary tasks",
                 [SAFETY_ISOLATED] = "isolated by the administrator",
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
-                [SAFETY_FORGOTTEN] =
-                        "parking would reset the affinity of pinned tasks, on kernels before 6.2",
                 [SAFETY_UNKNOWN] = "tasks may be pinned to it: reading all affinities again would "
                                    "cost more than 1 % of a CPU",
                 [SAFETY_KEPT] = "an application holds it, or a number of cores",

@@ -14,17 +14,16 @@
 /* Why the plan differs for a CPU from what policies requested. */
 typedef enum Safety {
         SAFETY_NONE,
-        SAFETY_LAST,      /* the set would have been empty */
-        SAFETY_ISOLATED,  /* the administrator isolated it: never parked */
-        SAFETY_PINNED,    /* the last CPU of a task's affinity or a cpuset */
-        SAFETY_NODE,      /* the last CPU of a NUMA node whose memory tasks are bound to */
-        SAFETY_FORGOTTEN, /* parking would make the kernel reset an affinity */
-        SAFETY_UNKNOWN,   /* tasks that depend on it are not known yet */
-        SAFETY_KEPT,      /* a policy requests this CPU, or a number of cores, to be active */
-        SAFETY_UNIT,      /* the last CPU of those that a loaded unit names */
-        SAFETY_GROUP,     /* the last CPU of those that a cgroup names */
-        SAFETY_WINDOW,    /* a program starts, or a person types */
-        SAFETY_REFUSED,   /* it was refused to a process or a unit, because it was parked */
+        SAFETY_LAST,     /* the set would have been empty */
+        SAFETY_ISOLATED, /* the administrator isolated it: never parked */
+        SAFETY_PINNED,   /* the last CPU of a task's affinity or a cpuset */
+        SAFETY_NODE,     /* the last CPU of a NUMA node whose memory tasks are bound to */
+        SAFETY_UNKNOWN,  /* tasks that depend on it are not known yet */
+        SAFETY_KEPT,     /* a policy requests this CPU, or a number of cores, to be active */
+        SAFETY_UNIT,     /* the last CPU of those that a loaded unit names */
+        SAFETY_GROUP,    /* the last CPU of those that a cgroup names */
+        SAFETY_WINDOW,   /* a program starts, or a person types */
+        SAFETY_REFUSED,  /* it was refused to a process or a unit, because it was parked */
 } Safety;
 
 typedef struct Plan {
@@ -57,8 +56,6 @@ typedef struct Affinities {
         int *nodes;         /* node numbers as the kernel gives them */
         char **node_owners; /* one for each node, a task whose memory is bound to it, for people;
                                NULL: not known */
-        bool forgotten; /* some are affinities, which this kernel forgets when a cpuset changes */
-        char *forgotten_owner; /* of one of these, as "process 123 (sleep)"; NULL: not known */
 } Affinities;
 
 /* What depends on particular CPUs. Each may be NULL: nothing does. */

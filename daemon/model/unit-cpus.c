@@ -83,14 +83,6 @@ static void add(Affinities *affinities, const char *unit, const char *key, const
                 affinities_add(affinities, cpus, g_strdup_printf("%s (%s=%s)", unit, key, text));
 }
 
-static void note_forgotten(Affinities *affinities, const char *unit)
-{
-        if (affinities->forgotten)
-                return;
-        affinities->forgotten = true;
-        affinities->forgotten_owner = g_strdup(unit);
-}
-
 static void add_unit(Affinities *affinities, const char *unit, const UnitCpus *cpus,
                      const Topology *topology)
 {
@@ -115,17 +107,12 @@ static int compare_names(gconstpointer a, gconstpointer b)
         return g_strcmp0(a, b);
 }
 
-Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology, bool forgets)
+Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology)
 {
         g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(table->units), compare_names);
         Affinities *affinities = g_new0(Affinities, 1);
 
-        for (const GList *i = names; i; i = i->next) {
-                const UnitCpus *cpus = unit_table_find(table, i->data);
-
-                add_unit(affinities, i->data, cpus, topology);
-                if (forgets && (!cpuset_is_empty(&cpus->affinity) || cpus->numa_affinity))
-                        note_forgotten(affinities, i->data);
-        }
+        for (const GList *i = names; i; i = i->next)
+                add_unit(affinities, i->data, unit_table_find(table, i->data), topology);
         return affinities;
 }

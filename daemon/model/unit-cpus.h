@@ -36,10 +36,8 @@ void unit_table_clear(UnitTable *table);
 const UnitCpus *unit_table_find(const UnitTable *table, const char *unit);
 
 /* The sets of CPUs of which the units need one each, with owners such as "a.service
- * (CPUAffinity=3)". With `forgets` the kernel forgets affinities when a cpuset changes: a change
- * that coincides with the start of a unit would undo its CPUAffinity=, so that counts as one that
- * is forgotten. */
-Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology, bool forgets);
+ * (CPUAffinity=3)". */
+Affinities *unit_table_affinities(const UnitTable *table, const Topology *topology);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitTable, unit_table_free)
 

@@ -14,10 +14,6 @@
  * in it shows exactly the confinement, which no program requested; a narrower affinity is still
  * visible. An affinity that equals the confinement is not visible. That is harmless while one of
  * these CPUs stays active; otherwise nothing may be confined during the scan.
- *
- * On kernels that reset affinities it matters whether a narrow list is the task's own or that of
- * its cpuset, which no kernel resets. A task that shows exactly the CPUs of its cpuset has no
- * affinity to lose.
  */
 #include "sense/affinities.h"
 
@@ -46,7 +42,6 @@ struct AffinityScan {
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
         Affinities *affinities;            /* what was found so far */
         int process;                       /* whose threads are read */
-        bool forgets;                      /* the kernel forgets affinities */
         char *buffer;
         size_t size;
 };
@@ -146,29 +141,6 @@ static bool restricts(const AffinityScan *scan, const CpuSet *set)
                !cpuset_equal(set, &scan->confined);
 }
 
-/* True if `set` is what the task's cpuset lets it have; `path` leads to the task's files. */
-static bool is_of_cpuset(const AffinityScan *scan, const char *path, const CpuSet *set)
-{
-        static const char *const files[] = { "sys/fs/cgroup%s/cpuset.cpus.effective",
-                                             "sys/fs/cgroup/cpuset%s/cpuset.effective_cpus" };
-        g_autofree char *name = g_strdup_printf("%s/cpuset", path), *group = NULL;
-
-        if (file_read(scan->proc, name, &group) < 0)
-                return false;
-        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-                g_auto(GStrv) halves = g_strsplit(files[i], "%s", 2);
-                g_autofree char *file = g_strconcat(halves[0], group, halves[1], NULL);
-                g_autofree char *text = NULL;
-                CpuSet effective;
-
-                if (file_read(scan->root, file, &text) < 0 || cpuset_parse(text, &effective) < 0)
-                        continue;
-                cpuset_and(&effective, &scan->online);
-                return cpuset_equal(&effective, set);
-        }
-        return false;
-}
-
 /* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string; private to its user. */
 static char *owner_of(const AffinityScan *scan, const Status *status, int tid)
 {
@@ -178,20 +150,6 @@ static char *owner_of(const AffinityScan *scan, const Status *status, int tid)
                                      : g_strdup_printf("thread %d (%s) of process %d", tid, clean,
                                                        scan->process);
         return private_text(status->uid, whole, "a process");
-}
-
-/* Whether the list is one that the kernel would forget. */
-static void note_affinity(AffinityScan *scan, const char *path, const Status *status, int tid)
-{
-        CpuSet set;
-
-        if (!scan->forgets || scan->affinities->forgotten || cpuset_parse(status->cpus, &set) < 0)
-                return;
-        cpuset_and(&set, &scan->online);
-        if (!restricts(scan, &set) || is_of_cpuset(scan, path, &set))
-                return;
-        scan->affinities->forgotten = true;
-        scan->affinities->forgotten_owner = owner_of(scan, status, tid);
 }
 
 static void note_cpus(AffinityScan *scan, const Status *status, int tid)
@@ -226,15 +184,12 @@ static void note_mems(AffinityScan *scan, const Status *status, int tid)
         }
 }
 
-/* `path` is the task's directory below /proc. */
-static void note_task(AffinityScan *scan, const Status *status, const char *path, int tid)
+static void note_task(AffinityScan *scan, const Status *status, int tid)
 {
         if (!status->has_memory)
                 return;
-        if (status->cpus) {
-                note_affinity(scan, path, status, tid);
+        if (status->cpus)
                 note_cpus(scan, status, tid);
-        }
         if (status->mems)
                 note_mems(scan, status, tid);
 }
@@ -257,7 +212,7 @@ static void scan_threads(AffinityScan *scan)
                 scan->left--;
                 snprintf(path, sizeof(path), "%d/task/%d", scan->pid, tid);
                 if (status_parse(scan, path, &status) >= 0)
-                        note_task(scan, &status, path, tid);
+                        note_task(scan, &status, tid);
         }
 }
 
@@ -271,7 +226,7 @@ static void scan_process(AffinityScan *scan, int pid)
         snprintf(path, sizeof(path), "%d", pid);
         if (status_parse(scan, path, &status) < 0)
                 return;
-        note_task(scan, &status, path, pid);
+        note_task(scan, &status, pid);
         if (status.threads <= 1)
                 return;
         snprintf(path, sizeof(path), "%d/task", pid);
@@ -296,19 +251,6 @@ static void read_memory_nodes(AffinityScan *scan, const Topology *topology)
                 cpuset_add(&scan->memory, topology->node_ids[node]);
 }
 
-/* Kernels before 6.2 set a task's affinity to its cpuset when the cpuset changes, and forget the
- * task's own. A kernel without a readable version counts as newer. */
-bool affinities_are_forgotten(int root)
-{
-        char release[128];
-        int major, minor;
-
-        if (file_read_value(root, "proc/sys/kernel/osrelease", release, sizeof(release)) < 0 ||
-            sscanf(release, "%d.%d", &major, &minor) != 2)
-                return false;
-        return major < 6 || (major == 6 && minor < 2);
-}
-
 int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined,
                       AffinityScan **ret_scan)
 {
@@ -317,7 +259,6 @@ int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined
         *scan = (AffinityScan){
                 .root = root,
                 .proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
-                .forgets = affinities_are_forgotten(root),
                 .online = topology->online,
                 .usable = topology_usable(topology),
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),

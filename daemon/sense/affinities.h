@@ -31,7 +31,4 @@ void affinity_scan_free(AffinityScan *scan);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AffinityScan, affinity_scan_free)
 
-/* True if this kernel forgets the affinity of a task when its cpuset changes. */
-bool affinities_are_forgotten(int root);
-
 #endif

@@ -288,7 +288,7 @@ static void measure_way(const char *name, const ParkBackendOps *ops, bool bare, 
         bool held = false;
 
         if (bare) /* no older kernel than 6.2 may be switched over by it */
-                held = !park_switching_is_safe(root_fd) &&
+                held = !park_kernel_is(root_fd, 6, 2) &&
                        file_write(root_fd, PARK_UNIFIED "/cgroup.subtree_control", "+cpuset") == 0;
         for (int round = 0; round < ROUNDS; round++) {
                 begin(&run, record);

@@ -22,7 +22,7 @@ SIGNATURES = {
     MANAGER: {
         "Version": "s", "DryRun": "b", "Paused": "b", "Pauses": "a(ss)", "Online": "s",
         "Isolated": "s", "Parked": "s", "Allowed": "s", "IdleMask": "s", "WantedCores": "u",
-        "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s",
+        "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s", "KeepsAffinities": "(bs)",
         "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
         "ConfigFiles": "as", **measured.SIGNATURES,
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",

@@ -50,6 +50,7 @@ def normal():
             "Online": "0-3", "Isolated": "", "Parked": "2-3", "Allowed": "0-1",
             "IdleMask": "2-3", "WantedCores": 1, "ActiveCores": 1, "Cores": 2,
             "Policies": ["userspace", "ondemand"], "ParkBackend": "cgroup v1 cpuset",
+            "KeepsAffinities": (True, "Linux 6.12.0, tried"),
             "Missing": [], "Degraded": [],
             "Knobs": [("cgroup", "/work.slice", "0-3", "0-1", "ours"),
                       ("cgroup", "/user.slice", "0-3", "0-1", "ours")],

@@ -38,7 +38,7 @@ SHAPES = {
         "daemon": optional(dict(
             DAEMON, profile=optional(str), profile_reason=optional(str),
             pauses=[PAUSE], trial=optional({"owner": str, "reason": str}), holds=int, policies=[str],
-            park_backend=str,
+            park_backend=str, keeps_affinities=bool, keeps_affinities_because=str,
             config_files=[str], transitions=int, transitions_last_minute=int, ticks=int,
             cpu_usec=int, wakeups=int, next_tick_usec=optional(int))),
         "daemon_error": optional(str),

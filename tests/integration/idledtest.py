@@ -193,6 +193,7 @@ class TestCase(unittest.TestCase):
         subprocess.run([os.path.join(machines, 'build'),
                         os.path.join(machines, self.MACHINE + '.machine'), self.root], check=True)
         self.assertTrue(os.path.exists(os.path.join(self.root, 'IDLED_FAKE_TREE')))
+        self.set_kernel('6.12.0')
         self.config = os.path.join(self.root, 'etc/idled')
         self.write_config('idled.conf', self.CONFIG)
         self.daemon = None
@@ -207,6 +208,12 @@ class TestCase(unittest.TestCase):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
+
+    def set_kernel(self, release):
+        path = os.path.join(self.root, 'proc/sys/kernel/osrelease')
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(release + '\n')
 
     def arguments(self):
         return ['--root', self.root, '--run', os.path.join(self.directory, 'run'),

@@ -122,11 +122,9 @@ class NoWayOfParking(Idlectl):
 
     def setUp(self):
         super().setUp()
-        for name, text in (('proc/sys/kernel/osrelease', '6.12.0'),
-                           ('sys/fs/cgroup/cgroup.controllers', 'cpu io memory')):
-            path = Path(self.root, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text + '\n')
+        path = Path(self.root, 'sys/fs/cgroup/cgroup.controllers')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('cpu io memory\n')
         self.start()
         self.set_idle_mask('7')
 
@@ -147,6 +145,59 @@ class NoWayOfParking(Idlectl):
         self.assert_named(doctor.stdout)
         self.assertNotIn('journalctl', doctor.stdout)
         self.assertTrue(self.daemon.count_log(r'park: not available here.*cpuset controller'))
+
+
+class AffinitiesReset(Idlectl):
+    """The kernel resets affinities: nothing is parked without a back end that is named, and all say why."""
+
+    ABOUT = 'Linux 6.1.0-56-amd64, not tried: a dry run or another root'
+
+    def setUp(self):
+        super().setUp()
+        self.set_kernel('6.1.0-56-amd64')
+
+    def assert_named(self, text):
+        self.assertIn(f'resets affinities when CPUs are parked ({self.ABOUT})', ' '.join(str(text).split()))
+
+    def test_nothing_is_parked(self):
+        self.start()
+        self.set_idle_mask('7')
+        self.assertEqual(self.get('KeepsAffinities'), (False, self.ABOUT))
+        self.assertEqual(self.get('Parked'), '')
+        status = self.ask('status')
+        self.assertIs(status['daemon']['keeps_affinities'], False)
+        self.assert_named(status['cpus']['nothing_parked_because'])
+        self.assert_named(self.get('ParkBackend'))
+        self.assert_named(dict(self.get('Missing'))['park'])
+        self.assert_named(self.ctl('why', '7'))
+        self.assertIn('reset when CPUs are parked', self.ctl('status'))
+        self.assertTrue(self.daemon.count_log('park: not available here.*resets affinities'))
+        self.assertIn('idled_keeps_affinities 0', self.ctl('metrics'))
+        doctor = self.idlectl('doctor', '--root', self.root).stdout
+        self.assert_named(doctor)
+        self.assertIn('cannot park CPUs', doctor)
+        self.assertNotIn('provide what', doctor)
+
+    def test_back_end_is_named(self):
+        """It parks, and doctor says what that costs."""
+        self.write_config('idled.conf', self.CONFIG + '[Park]\nBackend=partition\n')
+        for name in 'cgroup.controllers', 'cgroup.subtree_control':
+            path = Path(self.root, 'sys/fs/cgroup', name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text('cpuset\n')
+        self.start()
+        self.assertEqual(self.get('KeepsAffinities')[0], False)
+        self.assertEqual(self.get('ParkBackend'), 'isolated partition /sys/fs/cgroup/idled.parked')
+        doctor = self.idlectl('doctor', '--root', self.root).stdout
+        self.assert_named(doctor)
+        self.assertNotIn('cannot park CPUs', doctor)
+
+    def test_newer_kernel(self):
+        self.set_kernel('6.2.0')
+        self.start()
+        self.assertEqual(self.get('KeepsAffinities')[0], True)
+        self.assertNotIn('resets', self.ctl('status') + self.get('ParkBackend'))
+        self.assertIn('idled_keeps_affinities 1', self.ctl('metrics'))
 
 
 class KeptInUse(Idlectl):
@@ -181,14 +232,6 @@ class KeptInUse(Idlectl):
                 text = self.busctl(*reads, user=user, check=True).stdout
                 self.assertEqual('process 9 (pinned)' in text, known, (reads, user))
                 self.assertEqual('affinity of a process' in text, not known, (reads, user))
-
-    def test_affinities_would_be_forgotten(self):
-        release = Path(self.root, 'proc/sys/kernel/osrelease')
-        release.parent.mkdir(parents=True, exist_ok=True)
-        release.write_text('6.1.0-56-amd64\n')
-        self.start('--dry-run')
-        self.assertEqual(self.why('6'), '6 active for safety: parking would reset the affinity of '
-                         'process 9 (pinned), on kernels before 6.2\n')
 
 
 class KeptByHold(Idlectl):

@@ -21,17 +21,12 @@ class Slice(WithSystemd, TestCase):
         self.cgroups = os.path.join(self.root, 'sys/fs/cgroup')
         for path, text in (('sys/fs/cgroup/cgroup.controllers', 'cpuset cpu\n'),
                            ('sys/fs/cgroup/cgroup.subtree_control', 'cpu\n'),
-                           ('proc/sys/kernel/osrelease', '6.12.0\n'),
                            ('run/systemd/system/some.service', '')):
             path = os.path.join(self.root, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
         self.start_systemd()
-
-    def set_kernel(self, release):
-        with open(os.path.join(self.root, 'proc/sys/kernel/osrelease'), 'w', encoding='utf-8') as file:
-            file.write(release + '\n')
 
     def begin(self, broken=''):
         self.mocked('KeepCgroups', self.cgroups, broken)
@@ -93,7 +88,7 @@ class Slice(WithSystemd, TestCase):
     def test_stopped_within_a_signal(self):
         """Where the slice is not kept, a unit that starts has it stopped, from within the signal that says
         so, and it is started again afterwards."""
-        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n[Park]\nStartWindow=300ms\n')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n[Park]\nBackend=partition\nStartWindow=300ms\n')
         self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n')
         self.set_kernel('6.1.0')
         self.begin()
@@ -122,7 +117,7 @@ class Slice(WithSystemd, TestCase):
         """The partition and the policy quiet share the mask of unbound workqueues. While a window is open, it
         is that of quiet."""
         mask = self.make_masks()
-        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand quiet\n[Park]\nStartWindow=300ms\n')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand quiet\n[Park]\nBackend=partition\nStartWindow=300ms\n')
         self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=300ms\nMaxCores=1\n')
         self.set_kernel('6.1.0')
         self.begin()

@@ -13,7 +13,7 @@ from image import HERE
 from machine import GuestError, Machine
 
 settings = SimpleNamespace(
-    suite="bookworm", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
+    suite="trixie", shape="2x2", module_options="", kernel_options="", icount=None, build=None,
     directory=None, short=False, boot=False, say=print, starts=0, start_seconds=0.0)
 _running = SimpleNamespace(machine=None, wants=None, installed=False)
 
@@ -86,6 +86,9 @@ def install(machine):
     """What was built, in the running machine, once."""
     if not _running.installed:
         machine.install(settings.build)
+        if settings.suite == "bookworm":  # its kernel resets affinities, so `auto` parks nothing
+            machine.run("mkdir -p /usr/lib/idled/idled.conf.d; "
+                        r"printf '[Park]\nBackend=partition\n' >/usr/lib/idled/idled.conf.d/suite.conf")
         _running.installed = True
 
 

@@ -48,6 +48,8 @@ typedef struct ActContext {
         const UnitControl *units; /* NULL: no systemd */
         bool live; /* `root` is the running system, and so what libraries write to that know no
                       other; false: nothing but `root` is ever written to */
+        bool resets_affinities; /* the kernel resets affinities when a cpuset changes */
+        const char *affinities; /* how that is known, for people; NULL: it is not */
 } ActContext;
 
 typedef struct Knob Knob;

@@ -273,11 +273,8 @@ static int open_cgroup(const ActContext *context, const ParkOptions *options, vo
         if (r < 0)
                 return r;
         unified = is_unified(context->root, mount);
-        if (unified) {
-                r = park_controller_check(context->root);
-                if (r < 0)
-                        return r;
-        }
+        if (unified && !park_offers_cpusets(context->root))
+                return -EOPNOTSUPP;
         state = g_new0(State, 1);
         state->context = *context;
         state->options = options;

@@ -43,11 +43,6 @@ bool park_kernel_is(int root, int major, int minor)
         return x > major || (x == major && y >= minor);
 }
 
-bool park_switching_is_safe(int root)
-{
-        return park_kernel_is(root, 6, 2);
-}
-
 bool park_has_systemd(int root)
 {
         return faccessat(root, "run/systemd/system", F_OK, 0) == 0;
@@ -206,24 +201,11 @@ bool park_offers_cpusets(int root)
         return file_has_word(root, PARK_UNIFIED "/cgroup.controllers", PARK_CONTROLLER) > 0;
 }
 
-int park_controller_check(int root)
-{
-        const ActContext context = { .root = root };
-        g_autofree char *state = NULL;
-
-        if (!park_offers_cpusets(root) || controller_read(&context, PARK_CONTROLLER, &state) < 0)
-                return -EOPNOTSUPP;
-        return g_str_equal(state, "on") || park_switching_is_safe(root) ? 0 : -EOPNOTSUPP;
-}
-
 char *park_controller_lacks(int root)
 {
         if (faccessat(root, PARK_UNIFIED "/cgroup.controllers", F_OK, 0) < 0)
                 return g_strdup("cgroup v2 is not mounted at /" PARK_UNIFIED);
         if (!park_offers_cpusets(root))
                 return g_strdup("/" PARK_UNIFIED "/cgroup.controllers has no cpuset controller");
-        if (park_controller_check(root) < 0)
-                return g_strdup("switching cpusets on would reset all affinities, on kernels "
-                                "before 6.2");
         return NULL;
 }

@@ -16,9 +16,6 @@ int park_possible(int root, CpuSet *ret_cpus);
 /* True if the kernel is Linux `major`.`minor` or newer; false if it does not say. */
 bool park_kernel_is(int root, int major, int minor);
 
-/* Kernels before 6.2 forget the affinity of every task when cpusets are switched on. */
-bool park_switching_is_safe(int root);
-
 /* Names of the groups directly below `group` ("" is the root) as a new string vector, whole
  * paths. */
 typedef int (*ParkList)(void *userdata, const char *group, char ***ret_children);
@@ -62,9 +59,6 @@ extern const KnobKind park_controller_kind;
 
 /* True if they can have. */
 bool park_offers_cpusets(int root);
-
-/* 0 if they have, or can be given them without harm; -EOPNOTSUPP if not. */
-int park_controller_check(int root);
 
 /* What is missing of that, as a new string; NULL: nothing. */
 char *park_controller_lacks(int root);

@@ -87,9 +87,11 @@ static int check_holder(const ActContext *context, const Holder *holder)
         CpuSet unused;
         int r;
 
+        if (!park_offers_cpusets(context->root))
+                return -EOPNOTSUPP;
         if (holder == &group_holder)
-                return park_controller_check(context->root);
-        if (!units || !park_offers_cpusets(context->root))
+                return 0;
+        if (!units)
                 return -EOPNOTSUPP;
         r = units->get_allowed(units->userdata, "-.slice", &unused);
         return r == -ENOTCONN ? -EOPNOTSUPP : r;
@@ -155,11 +157,11 @@ static int dissolve(const State *state, Knobs *knobs, bool keep_slice)
 }
 
 /* A slice that parks nothing now is kept for the next time: to start and stop it is much dearer
- * than to change its type, and systemd logs both. Not where the kernel forgets affinities, for
+ * than to change its type, and systemd logs both. Not where the kernel resets affinities, for
  * there it would do so at every hotplug for as long as the controller is on. */
 static bool keeps_slice(const State *state)
 {
-        return state->holder == &slice_holder && park_switching_is_safe(state->context.root);
+        return state->holder == &slice_holder && !state->context.resets_affinities;
 }
 
 /* Makes the partition, or changes its CPUs. A dry run makes none. */

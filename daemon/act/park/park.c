@@ -24,6 +24,9 @@
  *
  * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
  * (Units=, Exclude=).
+ *
+ * Each way changes cpusets. Where the kernel then resets affinities (park-affinities.c), `auto`
+ * takes none: a program that pins itself must not pay for it. The administrator may name one.
  */
 #include "act/park/park.h"
 
@@ -96,6 +99,11 @@ static void close_way(State *state)
         state->state = NULL;
 }
 
+static bool would_harm(const ActContext *context, const ParkOptions *options)
+{
+        return options->backend == PARK_AUTO && context->resets_affinities;
+}
+
 /* Opens the first way from number `first` on that is wanted and can be gone, in place of the one
  * that is open. */
 static int open_way(State *state, size_t first)
@@ -104,6 +112,8 @@ static int open_way(State *state, size_t first)
         int r = options->backend == PARK_NONE ? ACTUATOR_OFF : -EOPNOTSUPP;
         void *opened;
 
+        if (would_harm(&state->context, options))
+                return r;
         for (size_t i = first; i < G_N_ELEMENTS(ways); i++) {
                 bool wanted = options->backend == (int)ways[i].backend ||
                               (options->backend == PARK_AUTO && ways[i].fits(&state->context));
@@ -126,8 +136,13 @@ static int open_way(State *state, size_t first)
 static char *lacks_park(const ActContext *context, const void *data)
 {
         const ParkOptions *options = data;
-        GString *text = g_string_new(NULL);
+        GString *text;
 
+        if (would_harm(context, options))
+                return g_strdup_printf("the kernel resets affinities when CPUs are parked (%s), so "
+                                       "Backend=auto parks none",
+                                       context->affinities);
+        text = g_string_new(NULL);
         for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
                 g_autofree char *lack = NULL;
 

@@ -231,27 +231,6 @@ START_TEST(sanitize)
 }
 END_TEST
 
-/* A kernel that forgets affinities: nothing is parked as long as there is one. */
-START_TEST(forgotten)
-{
-        g_autoptr(Topology) topology = eight("0-6", "", "");
-        CpuSet set = set_of("2-3"), expected = set_of("0-6");
-        Affinities affinities = { .n_sets = _i, .sets = &set, .forgotten = true };
-        uint8_t safety[8];
-        Plan plan;
-
-        plan_init(&plan, NULL, 0);
-        plan.allowed = set_of("2");
-        plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities },
-                      &(SafetyNotes){ .safety = safety });
-        if (_i == 0)
-                expected = set_of("2");
-        ck_assert(cpuset_equal(&plan.allowed, &expected));
-        ck_assert_int_eq(safety[2], SAFETY_NONE);
-        ck_assert_int_eq(safety[5], _i == 0 ? SAFETY_NONE : SAFETY_FORGOTTEN);
-}
-END_TEST
-
 START_TEST(without_affinities_or_safety)
 {
         g_autoptr(Topology) topology = eight("0-7", "", "");
@@ -317,7 +296,6 @@ int main(void)
         TCase *tcase = tcase_create("plan");
 
         tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
-        tcase_add_loop_test(tcase, forgotten, 0, 2);
         tcase_add_loop_test(tcase, sanitize, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, without_affinities_or_safety);
         tcase_add_test(tcase, fewest);

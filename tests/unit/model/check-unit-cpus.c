@@ -36,7 +36,7 @@ static UnitCpus cpus_of_case(int i)
 
 static char *needs_of(const UnitTable *table, const Topology *topology)
 {
-        g_autoptr(Affinities) affinities = unit_table_affinities(table, topology, false);
+        g_autoptr(Affinities) affinities = unit_table_affinities(table, topology);
         GString *text = g_string_new(NULL);
 
         for (int i = 0; i < affinities->n_sets; i++) {
@@ -73,7 +73,7 @@ START_TEST(units_come_and_go)
         ck_assert(!unit_table_set(table, "a.service", NULL));
         ck_assert(unit_table_set(table, "b.service", &first));
         ck_assert(unit_table_set(table, "a.service", &second));
-        affinities = unit_table_affinities(table, topology, false);
+        affinities = unit_table_affinities(table, topology);
         ck_assert_int_eq(affinities->n_sets, 1); /* one CPU is enough for both */
         ck_assert_str_eq(affinities->owners[0], "a.service (AllowedCPUs=3)");
         ck_assert(unit_table_set(table, "a.service", &first));
@@ -82,28 +82,6 @@ START_TEST(units_come_and_go)
         ck_assert_ptr_nonnull(unit_table_find(table, "b.service"));
         unit_table_clear(table);
         ck_assert_ptr_null(unit_table_find(table, "b.service"));
-}
-END_TEST
-
-/* On a kernel that forgets affinities nothing is parked for a unit that has one. */
-START_TEST(forgotten)
-{
-        g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
-        g_autoptr(UnitTable) table = unit_table_new();
-        UnitCpus allowed = { .allowed = set_of("3") }, affinity = { .affinity = set_of("3") };
-        g_autoptr(Affinities) affinities = NULL, more = NULL;
-        Plan plan;
-
-        unit_table_set(table, "a.service", &allowed);
-        affinities = unit_table_affinities(table, topology, true);
-        ck_assert(!affinities->forgotten);
-        unit_table_set(table, "b.service", &affinity);
-        more = unit_table_affinities(table, topology, true);
-        ck_assert_str_eq(more->forgotten_owner, "b.service");
-        plan_init(&plan, NULL, 0);
-        plan.allowed = set_of("0");
-        plan_sanitize(&plan, topology, &(Dependents){ .units = more }, NULL);
-        ck_assert_int_eq(cpuset_count(&plan.allowed), 8);
 }
 END_TEST
 
@@ -119,7 +97,7 @@ START_TEST(plan_keeps_one)
         Plan plan;
 
         unit_table_set(table, "a.service", &cpus);
-        affinities = unit_table_affinities(table, topology, false);
+        affinities = unit_table_affinities(table, topology);
         plan_init(&plan, NULL, 0);
         plan.allowed = set_of("0-1");
         plan_sanitize(&plan, topology, &(Dependents){ .units = affinities },
@@ -168,7 +146,6 @@ int main(void)
 
         tcase_add_loop_test(tcase, needs, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, units_come_and_go);
-        tcase_add_test(tcase, forgotten);
         tcase_add_test(tcase, plan_keeps_one);
         tcase_add_loop_test(tcase, plan_in_a_window, 0, G_N_ELEMENTS(windows));
         suite_add_tcase(suite, tcase);

@@ -235,71 +235,6 @@ START_TEST(memory_nodes)
 }
 END_TEST
 
-static const struct {
-        const char *release;
-        bool forgotten;
-} kernels[] = {
-        { "6.1.0-56-amd64", true }, { "5.10.1", true },   { "6.2.0", false }, { "6.12.117", false },
-        { "7.0.1-x", false },       { "garbage", false }, { "", false },
-};
-
-START_TEST(kernel_forgets)
-{
-        typeof(kernels[0]) *c = &kernels[_i];
-        Task task = { 9, 9, "pinned", "1", "0", USER, 1 };
-        Tree tree = tree_make();
-        g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
-        g_autoptr(Affinities) affinities = NULL;
-
-        put_task(&tree, &task);
-        tree_put(&tree, "proc/sys/kernel/osrelease", c->release);
-        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
-        ck_case(c->release, affinities->forgotten == c->forgotten, "%d", affinities->forgotten);
-        tree_done(&tree);
-}
-END_TEST
-
-/* On a kernel that forgets affinities: whose list is its cpuset's has none to forget. */
-static const struct {
-        const char *name, *cpus, *group;
-        const char *file, *effective;
-        bool forgotten;
-} cpuset_cases[] = {
-        { "unrestricted", "0-3", "/", "sys/fs/cgroup/cpuset.cpus.effective", "0-3", false },
-        { "v2", "2-3", "/a.slice", "sys/fs/cgroup/a.slice/cpuset.cpus.effective", "2-3", false },
-        { "v1", "2-3", "/box", "sys/fs/cgroup/cpuset/box/cpuset.effective_cpus", "2-3", false },
-        { "but for an offline CPU", "1,7", "/a", "sys/fs/cgroup/a/cpuset.cpus.effective", "1",
-          false },
-        { "narrower than its cpuset", "2", "/a", "sys/fs/cgroup/a/cpuset.cpus.effective", "2-3",
-          true },
-        { "root", "2-3", "/", "sys/fs/cgroup/cpuset.cpus.effective", "0-3", true },
-        { "no cpuset file", "2-3", "/a", "sys/fs/cgroup/b/cpuset.cpus.effective", "2-3", true },
-        { "garbage", "2-3", "/a", "sys/fs/cgroup/a/cpuset.cpus.effective", "x", true },
-        { "no cpusets", "2-3", NULL, NULL, NULL, true },
-};
-
-START_TEST(cpusets)
-{
-        typeof(cpuset_cases[0]) *c = &cpuset_cases[_i];
-        Task task = { 9, 9, "a", c->cpus, "0", USER, 1 };
-        Tree tree = tree_make();
-        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
-        g_autoptr(Affinities) affinities = NULL;
-
-        tree_put(&tree, "proc/sys/kernel/osrelease", "6.1.0\n");
-        put_task(&tree, &task);
-        if (c->group)
-                tree_put(&tree, "proc/9/cpuset", c->group);
-        if (c->file)
-                tree_put(&tree, c->file, c->effective);
-        ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), 0);
-        ck_case(c->name, affinities->forgotten == c->forgotten, "%d", affinities->forgotten);
-        ck_case(c->name, affinities->n_sets == !g_str_equal(c->cpus, "0-3"), "%d sets",
-                affinities->n_sets);
-        tree_done(&tree);
-}
-END_TEST
-
 START_TEST(no_proc)
 {
         Tree tree = tree_make();
@@ -420,8 +355,6 @@ int main(void)
         tcase_add_loop_test(tcase, steps, 1, 9);
         tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
         tcase_add_loop_test(tcase, memory_nodes, 0, G_N_ELEMENTS(node_cases));
-        tcase_add_loop_test(tcase, kernel_forgets, 0, G_N_ELEMENTS(kernels));
-        tcase_add_loop_test(tcase, cpusets, 0, G_N_ELEMENTS(cpuset_cases));
         tcase_add_test(tcase, no_proc);
         tcase_add_test(tcase, long_status);
         tcase_add_test(tcase, live);

@@ -315,7 +315,7 @@ static const struct {
 } open_cases[] = {
         { "usable", "cpuset cpu", "6.2.0", "*", NULL, false, 0 },
         { "no cpuset here", "cpu io", "6.2.0", "*", NULL, false, -EOPNOTSUPP },
-        { "would forget affinities", "cpuset cpu", "6.1.9", "*", NULL, false, -EOPNOTSUPP },
+        { "affinities are the administrator's", "cpuset cpu", "6.1.9", "*", NULL, false, 0 },
         { "unknown kernel", "cpuset cpu", "what", "*", NULL, false, -EOPNOTSUPP },
         { "on already", "cpuset cpu", "6.1.0", "*", NULL, true, 0 },
         { "knows no such partitions", "cpuset cpu", "6.0.9", "*", NULL, true, -EOPNOTSUPP },

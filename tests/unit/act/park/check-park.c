@@ -161,9 +161,16 @@ static const struct {
         bool unified, systemd;
         const char *kernel, *exclude; /* "no cpusets": it was built without */
         const char *described;        /* NULL: not available */
+        bool resets;                  /* the kernel resets affinities */
 } choices[] = {
         { "systemd", PARK_AUTO, &answering, true, true, "6.2.0", NULL, SLICE },
-        { "kernel that forgets", PARK_AUTO, &answering, true, true, "6.1.0", NULL, SLICE },
+        { "by what the kernel does", PARK_AUTO, &answering, true, true, "6.1.0", NULL, SLICE },
+        { "resets", PARK_AUTO, &answering, true, true, "6.2.0", NULL, NULL, true },
+        { "resets on v1", PARK_AUTO, NULL, false, false, "6.2.0", NULL, NULL, true },
+        { "resets, partition", PARK_PARTITION, &answering, true, true, "6.2.0", NULL, SLICE, true },
+        { "resets, units", PARK_SYSTEMD, &answering, true, true, "6.2.0", NULL, UNITS, true },
+        { "resets, group", PARK_PARTITION, NULL, true, false, "6.1.0", NULL, GROUP, true },
+        { "resets, none", PARK_NONE, &answering, true, true, "6.2.0", NULL, NULL, true },
         { "kernel without partitions", PARK_AUTO, &answering, true, true, "6.0.0", NULL, UNITS },
         { "kernel without cpusets", PARK_AUTO, &answering, true, true, "no cpusets", NULL, NULL },
         { "exceptions", PARK_AUTO, &answering, true, true, "6.2.0", "a.slice", UNITS },
@@ -187,7 +194,11 @@ START_TEST(choice)
         typeof(choices[0]) *c = &choices[_i];
         char *units[] = { (char *)"*", NULL }, *exclude[] = { (char *)c->exclude, NULL };
         const ParkOptions options = { (int)c->backend, units, exclude };
-        const ActContext context = { .root = scratch_fd, .units = c->units };
+        const ActContext context = { .root = scratch_fd,
+                                     .units = c->units,
+                                     .resets_affinities = c->resets,
+                                     .affinities = "Linux of a test" };
+        g_autofree char *lacks = NULL;
         void *state = NULL;
         int r;
 
@@ -206,8 +217,12 @@ START_TEST(choice)
                       : c->backend == PARK_NONE ? ACTUATOR_OFF
                                                 : -EOPNOTSUPP),
                 "returned %d", r);
-        if (r < 0)
+        if (r < 0) {
+                lacks = actuator_park.lacks(&context, &options);
+                if (c->resets && c->backend == PARK_AUTO)
+                        ck_assert_ptr_nonnull(strstr(lacks, "(Linux of a test)"));
                 return;
+        }
         ck_assert_str_eq(actuator_park.describe(state), c->described);
         actuator_park.close(state);
 }

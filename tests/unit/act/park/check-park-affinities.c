@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Whether the kernel keeps affinities: when that is not tried, and what a trial leaves that fails.
+ * Guests test what real kernels do (tests/vm/tests/test_affinities.py). */
+#include <errno.h>
+#include <string.h>
+
+#include "act/park/park-affinities.h"
+#include "scratch.h"
+#include "table.h"
+
+#define ROOT  "sys/fs/cgroup/"
+#define GROUP ROOT "idled.probe"
+
+static void put_kernel(const char *release)
+{
+        if (release)
+                scratch_file("proc/sys/kernel/osrelease", release);
+}
+
+static const struct {
+        const char *release; /* NULL: not readable */
+        bool kept;
+} kernels[] = {
+        { "6.1.0-56-amd64", false }, { "5.10.1", false },  { "6.2.0", true }, { "6.12.117", true },
+        { "7.0.1-x", true },         { "garbage", false }, { "", false },     { NULL, false },
+};
+
+START_TEST(by_version)
+{
+        typeof(kernels[0]) *c = &kernels[_i];
+        g_autofree char *about = NULL;
+
+        put_kernel(c->release);
+        ck_case(c->release, affinities_kept(scratch_fd, -1, &about) == c->kept, "%s", about);
+        ck_case(c->release, strstr(about, "not tried: a dry run") != NULL, "%s", about);
+}
+END_TEST
+
+static const struct {
+        const char *name, *controllers, *enabled, *effective; /* NULL: no such file */
+        const char *why;
+} untried[] = {
+        { "v1", NULL, NULL, NULL, "cgroup v2 is not mounted" },
+        { "no cpusets", "cpu io", "cpu", "0-3", "no cgroup has a cpuset yet" },
+        { "not switched on", "cpuset cpu", "cpu", "0-3", "no cgroup has a cpuset yet" },
+        { "one CPU", "cpuset cpu", "cpuset cpu", "0", "it needs two CPUs" },
+        { "garbage", "cpuset cpu", "cpuset cpu", "x", "it needs two CPUs" },
+        { "CPUs are not known", "cpuset cpu", "cpuset cpu", NULL, "it needs two CPUs" },
+        { "a tree of files", "cpuset cpu", "cpuset cpu", "0-3", "No such file or directory" },
+};
+
+/* Nothing is enabled, and no cgroup is left. */
+START_TEST(is_not_tried)
+{
+        typeof(untried[0]) *c = &untried[_i];
+        g_autofree char *about = NULL, *enabled = NULL;
+        const char *why = NULL;
+
+        put_kernel("6.1.0");
+        if (c->controllers)
+                scratch_file(ROOT "cgroup.controllers", c->controllers);
+        if (c->enabled)
+                scratch_file(ROOT "cgroup.subtree_control", c->enabled);
+        if (c->effective)
+                scratch_file(ROOT "cpuset.cpus.effective", c->effective);
+        ck_case(c->name, affinities_try(scratch_fd, &why) < 0, "tried");
+        ck_case(c->name, g_str_equal(why, c->why), "%s", why);
+        ck_assert(!affinities_kept(scratch_fd, scratch_fd, &about));
+        ck_case(c->name, g_str_has_suffix(about, c->why), "%s", about);
+        enabled = scratch_text(ROOT "cgroup.subtree_control");
+        ck_assert(g_strcmp0(enabled, c->enabled) == 0);
+        ck_assert_int_lt(faccessat(scratch_fd, GROUP, F_OK, 0), 0);
+}
+END_TEST
+
+/* Takes precedence over the version, and counts once. */
+START_TEST(noted)
+{
+        bool kept = _i;
+        g_autofree char *about = NULL, *later = NULL;
+
+        put_kernel(kept ? "6.1.0" : "6.12.0");
+        ck_assert_int_eq(affinities_note(scratch_fd, !kept), 0);
+        ck_assert_int_eq(affinities_note(scratch_fd, kept), 0);
+        ck_assert(affinities_kept(scratch_fd, scratch_fd, &about) == kept);
+        ck_assert_ptr_nonnull(strstr(about, ", tried"));
+        ck_assert(affinities_kept(scratch_fd, scratch_fd, &later) != kept);
+        ck_assert_ptr_nonnull(strstr(later, "not tried"));
+}
+END_TEST
+
+START_TEST(note_is_garbage)
+{
+        g_autofree char *about = NULL;
+
+        put_kernel("6.12.0");
+        scratch_file("affinities", "yes\n");
+        ck_assert(affinities_kept(scratch_fd, scratch_fd, &about));
+        ck_assert_ptr_nonnull(strstr(about, "not tried"));
+        ck_assert_int_lt(faccessat(scratch_fd, "affinities", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(cleaned)
+{
+        ck_assert_int_eq(affinities_clean(scratch_fd), 0);
+        scratch_file(ROOT "cgroup.controllers", "cpuset");
+        ck_assert_int_eq(affinities_clean(scratch_fd), 0);
+        ck_assert_int_eq(mkdirat(scratch_fd, GROUP, 0755), 0);
+        ck_assert_int_eq(affinities_clean(scratch_fd), 0);
+        ck_assert_int_lt(faccessat(scratch_fd, GROUP, F_OK, 0), 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-affinities");
+        TCase *tcase = tcase_create("park-affinities");
+
+        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
+        tcase_add_loop_test(tcase, by_version, 0, G_N_ELEMENTS(kernels));
+        tcase_add_loop_test(tcase, is_not_tried, 0, G_N_ELEMENTS(untried));
+        tcase_add_loop_test(tcase, noted, 0, 2);
+        tcase_add_test(tcase, note_is_garbage);
+        tcase_add_test(tcase, cleaned);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
