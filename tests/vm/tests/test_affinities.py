@@ -4,6 +4,7 @@ affinities, `auto` parks nothing. And whether it does is tried in the guest, and
 
 import os
 import re
+import shutil
 
 import lab
 from borrow import borrow
@@ -12,32 +13,14 @@ from parking import HIERARCHY, OndemandTest, ParkingTest
 UNIT = "t-pinned"
 TIMES = int(os.environ.get("AFFINITY_TIMES", "5"))  # 50 for a figure
 
-# Pins itself in several ways while CPUs 2-3 are parked, and prints the affinities on SIGUSR1.
-PROGRAM = """import os, signal, subprocess, threading
-
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-pinned = threading.Event()
-over = threading.Event()
-
-def thread():
-    os.sched_setaffinity(0, {1})
-    ids.append(threading.get_native_id())
-    pinned.set()
-    over.wait()
-
-ids = [os.getpid()]
-threading.Thread(target=thread, daemon=True).start()
-pinned.wait()
-os.sched_setaffinity(0, {0})
-child = subprocess.Popen(["sleep", "infinity"])
-os.sched_setaffinity(0, {0, 1})
-os.sched_setaffinity(0, {1})
-open("/run/pinned", "w").close()
-signal.sigwait([signal.SIGUSR1])
-print(*[",".join(map(str, sorted(os.sched_getaffinity(n)))) for n in [*ids, child.pid]], flush=True)
-child.kill()
+# Starts a pinned command for each line that it reads.
+SERVICE = """while read line </run/orders; do
+        taskset -c 1 sleep infinity &
+        echo $! >/run/pinned.new
+        mv /run/pinned.new /run/pinned
+done
 """
-OF_PROGRAM = "1 1 0"  # itself, pinned twice, its thread, its child
+OF_PROGRAM = "2\n2\n1"  # of pinned.c
 
 
 class Kept(OndemandTest):
@@ -84,9 +67,9 @@ class Kept(OndemandTest):
     def test_command_of_a_running_service(self):
         self.start()
         self.wait_confined()
-        self.run_unit(UNIT, command="sh -c 'while read line </run/orders; do taskset -c 1 sleep infinity & "
-                      "echo $! >/run/pinned.new; mv /run/pinned.new /run/pinned; done'")
+        self.write("/root/service", SERVICE)
         self.guest.run("mkfifo /run/orders")
+        self.run_unit(UNIT, command="sh /root/service")
         self.addCleanup(self.guest.run, "rm -f /run/orders /run/pinned")
         for n in range(TIMES):
             with self.subTest(n=n):
@@ -99,13 +82,14 @@ class Kept(OndemandTest):
 
     def test_program_that_pins_itself(self):
         """Its thread, its child, and itself twice: also over the end of idled."""
-        self.write("/root/pinned.py", PROGRAM)
+        program = lab.settings.build + "/tests/vm/pinned"
+        shutil.copy(program, self.guest.share / "pinned")
         self.start()
         for n in range(TIMES):
             with self.subTest(n=n):
                 self.wait_confined()
                 self.guest.run(f"rm -f /run/pinned; systemd-run -q --unit={UNIT} -p StandardOutput=file:/run/answer "
-                               "python3 /root/pinned.py; until [ -e /run/pinned ]; do sleep 0.1; done")
+                               "/share/pinned /run/pinned; until [ -e /run/pinned ]; do sleep 0.1; done")
                 self.wait_confined()
                 self.park_and_unpark()
                 self.end(n)
