@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pins itself, a thread and a child while CPUs are parked, says so by the file PINNED, and prints
- * the affinities that the three have on SIGUSR1: itself, pinned twice, then the thread, then the
- * child. usage: pinned PINNED
+ * On SIGUSR1 pins itself, a thread and a child, and makes the file that its argument names. On the
+ * next one prints the affinities of the three: its own, set twice, the thread's, and the child's.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -49,6 +48,7 @@ int main(int argc, char **argv)
         sigemptyset(&asked);
         sigaddset(&asked, SIGUSR1);
         pthread_sigmask(SIG_BLOCK, &asked, NULL);
+        sigwait(&asked, &signal);
         pthread_create(&unused, NULL, thread, NULL);
         while (!thread_id)
                 usleep(1000);

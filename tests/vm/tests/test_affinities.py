@@ -89,8 +89,9 @@ class Kept(OndemandTest):
             with self.subTest(n=n):
                 self.wait_confined()
                 self.guest.run(f"rm -f /run/pinned; systemd-run -q --unit={UNIT} -p StandardOutput=file:/run/answer "
-                               "/share/pinned /run/pinned; until [ -e /run/pinned ]; do sleep 0.1; done")
+                               "/share/pinned /run/pinned")
                 self.wait_confined()
+                self.guest.run(f"systemctl kill -s USR1 {UNIT}; until [ -e /run/pinned ]; do sleep 0.1; done")
                 self.park_and_unpark()
                 self.end(n)
                 self.guest.run(f"systemctl kill -s USR1 {UNIT}; "
