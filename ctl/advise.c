@@ -31,7 +31,6 @@
 #define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
 #define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
 #define CANDIDATES_MAX 6
-#define HISTORY_DRAW   "fourth" /* of which more limits are right than of "weight" */
 #define SECTION        "cstates"
 #define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
 
@@ -40,7 +39,7 @@ static bool apply, save, by_auto; /* --apply, --save, --auto */
 /* The options of cstates that advice is about. With IdleGovernor=auto, the last instead of the
  * first. */
 static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware",
-                                       "History",      "HistoryDraw",  ADVISED };
+                                       "History", ADVISED };
 
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
@@ -214,7 +213,7 @@ static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, 
         for (int i = deepest + 1; i < limited.n; i++)
                 limited.states[i].off = true;
         if (strstr(list, "history:"))
-                with.replay.options[with.replay.n_options++] = "draw=" HISTORY_DRAW;
+                with.replay.options[with.replay.n_options++] = "draw=fourth";
         choices = replay_choices(&with, list, &limited);
         if (!choices)
                 return -1;
@@ -366,10 +365,8 @@ static json_object *describe_settings(const Result *best, const StateTable *tabl
                 json_put_text(settings, "DeepestState", latency);
         if (best->candidate->by_utilisation)
                 json_put_text(settings, "UtilizationAware", "yes");
-        if (best->candidate->by_history) {
+        if (best->candidate->by_history)
                 json_put_text(settings, "History", "yes");
-                json_put_text(settings, "HistoryDraw", HISTORY_DRAW);
-        }
         return settings;
 }
 

@@ -18,10 +18,12 @@
 #include "config/config-section.h"
 #include "config/power-table.h"
 #include "config/profile-load.h"
+#include "config/removed.h"
 #include "evaluate/evaluator.h"
 
 /* What a file may contain: some of a configuration's sections. */
 typedef struct FileScope {
+        const Config *config;
         Section *const *sections;
         guint n_sections;
 } FileScope;
@@ -85,7 +87,9 @@ static char *check_name(const char *heading, const char *key, void *userdata)
 
         if (!section)
                 return unknown_section(scope, heading);
-        return !key || section_row(section, key) ? NULL : unknown_key(scope, section, key);
+        if (!key || section_row(section, key) || removed_find(section->name, key))
+                return NULL;
+        return unknown_key(scope, section, key);
 }
 
 /* Sets a key as a file has it; without value it goes back to its default. */
@@ -117,14 +121,17 @@ static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray
                 const ConfigLine *line = g_ptr_array_index(lines, i);
                 g_autofree char *error = NULL;
                 Section *section;
+                Source source;
 
                 if (line->problem) {
                         config_error_add(errors, file->path, line->number, "%s", line->problem);
                         continue;
                 }
                 section = scope_section(scope, line->section);
-                if (set_from_file(section, section_row(section, line->key), line->value,
-                                  (Source){ file->path, line->number }, &error) >= 0)
+                source = (Source){ file->path, line->number };
+                if (removed_note(scope->config, section->name, line->key, source) ||
+                    set_from_file(section, section_row(section, line->key), line->value, source,
+                                  &error) >= 0)
                         continue;
                 config_error_add(errors, file->path, line->number, "%s: %s", line->key, error);
                 g_ptr_array_add(section->wrong, (char *)section_row(section, line->key)->key);
@@ -194,7 +201,7 @@ static void load_policy(Config *config, const ConfigPaths *paths, const IdledPol
         section = g_ptr_array_index(config->sections, config->sections->len - 1);
         section->policy = policy;
         g_ptr_array_add(config->policies, (void *)policy);
-        apply_files(paths, name, &(FileScope){ &section, 1 }, errors);
+        apply_files(paths, name, &(FileScope){ config, &section, 1 }, errors);
         check_section(section, paths, name, errors);
 }
 
@@ -283,7 +290,8 @@ static void load_policies(Config *config, const ConfigPaths *paths, bool suspect
 
 static void load_daemon(Config *config, const ConfigPaths *paths, GPtrArray *errors)
 {
-        FileScope scope = { (Section *const *)config->sections->pdata, config->sections->len };
+        FileScope scope = { config, (Section *const *)config->sections->pdata,
+                            config->sections->len };
 
         apply_files(paths, "idled.conf", &scope, errors);
         for (guint i = 0; i < config->sections->len; i++)

@@ -6,6 +6,7 @@
  *
  * - files that are never read (config-unread.c)
  * - CPUs that this machine cannot have (config-absent.c)
+ * - options that were removed (removed.c)
  * - users that are not in /etc/passwd
  * - idle states that the power table of PowerTable= has no figure for
  * - executables that are scripts: the kernel executes their interpreter, so no process matches
@@ -221,6 +222,11 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings)
 {
         config_find_unread(paths, warnings);
+        for (guint i = 0; i < config->removed->len; i++) {
+                const ConfigError *found = config->removed->pdata[i];
+
+                config_error_add(warnings, found->file, found->line, "%s", found->message);
+        }
         if (machine->topology)
                 config_find_absent(config, &machine->topology->possible, warnings);
         if (machine->topology && machine->idle && config->power)

@@ -34,6 +34,7 @@ Config *config_new(void)
         config->policies = g_ptr_array_new();
         config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
         config->apps = g_ptr_array_new();
+        config->removed = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
         return config;
 }
 
@@ -45,6 +46,7 @@ void config_free(Config *config)
         g_ptr_array_unref(config->policies);
         g_ptr_array_unref(config->profiles);
         g_ptr_array_unref(config->apps);
+        g_ptr_array_unref(config->removed);
         power_table_free(config->power);
         g_free(config);
 }

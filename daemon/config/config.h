@@ -73,6 +73,7 @@ typedef struct Config {
         const Profile *profile; /* active; NULL: none */
         GPtrArray *apps;        /* of App, by name */
         PowerTable *power;      /* that PowerTable= names; NULL: none */
+        GPtrArray *removed;     /* of ConfigError: options that files have and idled does not */
 } Config;
 
 /* One thing wrong: "FILE:LINE: KEY: what was found, what was expected". */

@@ -20,6 +20,7 @@
 #include "config/config-files.h"
 #include "config/config-parse.h"
 #include "config/config-section.h"
+#include "config/removed.h"
 
 #define DIRECTORY "profiles"
 
@@ -116,7 +117,9 @@ static char *check_name(const char *heading, const char *key, void *userdata)
 
         if (!target->rows)
                 return g_strdup(target->problem);
-        return !key || target_row(target, key) ? NULL : unknown_key(target, heading, key);
+        if (!key || target_row(target, key) || removed_find(heading, key))
+                return NULL;
+        return unknown_key(target, heading, key);
 }
 
 static void value_free(ProfileValue *value)
@@ -142,6 +145,8 @@ static void read_line(Reader *reader, Profile *profile, const ConfigFile *file,
         Source source = { file->path, line->number };
         g_autofree char *error = NULL;
 
+        if (removed_note(reader->config, line->section, line->key, source))
+                return;
         if (setting_parse(row, *line->value ? line->value : row->fallback, target->scratch,
                           &error) < 0) {
                 config_error_add(reader->errors, file->path, line->number, "%s: %s", line->key,

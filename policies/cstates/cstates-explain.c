@@ -89,9 +89,6 @@ static Reason explain_history(const Explained *t)
         reason.inputs[1].unit = "%";
         reason.inputs[1].value = 100.0 * history->weight / WEIGHT_SCALE;
         input_state(&reason, 2, t, history->row);
-        reason.option = "HistoryLearn";
-        reason.threshold = 100 * t->options->learn;
-        reason.threshold_unit = "%";
         return reason;
 }
 

@@ -37,9 +37,8 @@ static void learn(Cpu *cpu, int state, const Outcome *o, double rate)
 
 /* Takes in the sleeps of an interval. Returns the state that most of them entered, -1 if none did
  * or only polling ones. */
-static int take_in(const Call *call, Cpu *cpu, const Residency *row)
+static int take_in(Cpu *cpu, const Residency *row)
 {
-        const CstatesOptions *options = call->options;
         uint32_t most = 0;
         int state = -1;
 
@@ -49,7 +48,7 @@ static int take_in(const Call *call, Cpu *cpu, const Residency *row)
                 count(&cpu->history, &o);
                 if (i < cpu->floor || o.sleeps == 0)
                         continue;
-                learn(cpu, i, &o, options->learn);
+                learn(cpu, i, &o, HISTORY_LEARN);
                 if (o.sleeps >= most) {
                         most = o.sleeps;
                         state = i;
@@ -57,7 +56,7 @@ static int take_in(const Call *call, Cpu *cpu, const Residency *row)
         }
         if (state >= 0)
                 for (int r = 0; r < cpu->history.weights.n; r++)
-                        weights_forget(&cpu->history.weights, r, options->forget);
+                        weights_forget(&cpu->history.weights, r, HISTORY_FORGET);
         return state;
 }
 
@@ -77,12 +76,11 @@ int history_decide(Call *call, int number, const IdleTable *table)
         if (!call->is_new || row->n_states != table->n_states ||
             cpuset_has(&call->self->held, number))
                 return history->drawn;
-        state = take_in(call, cpu, row);
+        state = take_in(cpu, row);
         if (state < 0)
                 return history->drawn;
         call->settled = false;
-        column = weights_draw(&history->weights, state - cpu->floor,
-                              (WeightsDraw)call->options->draw,
+        column = weights_draw(&history->weights, state - cpu->floor, WEIGHTS_DRAW_FOURTH,
                               (uint32_t)random_next(&call->self->random));
         history->row = (int8_t)state;
         history->drawn = (int8_t)(column + cpu->floor);

@@ -18,9 +18,10 @@
  *  4. History. For each state the kernel counts sleeps, and how many of them were too deep (above)
  *     or too shallow (below). Each state has a row of weights (model/weights.h): which state its
  *     sleeps fitted, itself or the neighbour. Each reading moves a row's weights towards what its
- *     sleeps fitted by HistoryLearn times their share, and all rows back towards the beginning by
- *     HistoryForget. Then a state is drawn at random by the weights in the row of the state that
- *     was entered most. Its latency is the CPU's limit until the next reading with sleeps.
+ *     sleeps fitted by HISTORY_LEARN times their share, and all rows back towards the beginning by
+ *     HISTORY_FORGET. Then a state is drawn at random, by the fourth power of the weights in the
+ *     row of the state that was entered most. Its latency is the CPU's limit until the next reading
+ *     with sleeps.
  *  5. Holds. Steps 3 and 4 request nothing for a CPU with a latency hold. Step 2 does. A call
  *     because of a hold has the snapshot of the last one, and learns nothing from it.
  *  6. Readings. Steps 3 and 4 request one every Period, settled if no CPU dwells and none drew, and
@@ -108,14 +109,6 @@ static CpuSet held_cpus(const PolicyInput *input)
         return held;
 }
 
-static void seed(Cstates *self, uint64_t seed)
-{
-        if (self->seeded && self->seed == seed)
-                return;
-        self->seeded = true;
-        self->seed = self->random = seed;
-}
-
 /* One reading without an earlier one says nothing; two that say nothing are a kernel without the
  * counters. */
 static void count_unreported(Cstates *self, const Snapshot *snapshot)
@@ -124,6 +117,12 @@ static void count_unreported(Cstates *self, const Snapshot *snapshot)
                 self->unreported = 0;
         else if (self->unreported < 2 && snapshot->interval_usec > 0)
                 self->unreported++;
+}
+
+/* The same sleeps lead to the same limits. */
+static void cstates_init(void *state, const Topology *topology)
+{
+        ((Cstates *)state)->random = 1;
 }
 
 static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -141,7 +140,6 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
 
         if (governor >= IDLE_GOVERNOR_FIRST)
                 wish->idle_governor = cstates_governors[governor];
-        seed(self, options->seed);
         self->seen_usec = input->snapshot->time_usec;
         if (call.is_new)
                 count_unreported(self, input->snapshot);
@@ -185,6 +183,7 @@ const IdledPolicy idled_policy = {
         .wishes = WISHES_CPUS | WISHES_BESIDE_HOLDS,
         .reads = cstates_reads,
         .check = cstates_check,
+        .init = cstates_init,
         .decide = cstates_decide,
         .explain = cstates_explain,
         .figures = cstates_figures,

@@ -11,12 +11,16 @@
 typedef struct CstatesOptions {
         char *deepest, *deepest_battery;
         bool by_utilisation, by_history;
-        double threshold, release, learn, forget;
-        uint64_t dwell_usec, period_usec, seed;
-        int draw;          /* WeightsDraw */
+        double threshold, release;
+        uint64_t dwell_usec, period_usec;
         int idle_governor; /* index of cstates_governors[] */
         char *advised;     /* "": idle_governor auto waits for advice */
 } CstatesOptions;
+
+/* What was best on recorded sleeps (governors/README.md): the share of the weights that one update
+ * moves, and the share that it forgets. */
+#define HISTORY_LEARN  0.4
+#define HISTORY_FORGET 0.005
 
 /* How DeepestState= became a state of one CPU. */
 typedef enum LimitKind {
@@ -77,8 +81,7 @@ typedef struct Cstates {
         uint64_t seen_usec; /* when the last snapshot ended */
         uint8_t unreported; /* calls since the kernel last reported how sleeps turned out, 2 at
                              * most */
-        bool seeded;
-        uint64_t seed, random;
+        uint64_t random;
         const char *limit_option; /* the key of the limit that was decided by */
         double limit_us;          /* and its time, -1 if it was a name */
         Cpu cpus[CPUSET_MAX];

@@ -95,7 +95,6 @@ class Advise(TestCase):
         self.assertAlmostEqual(row["energy_joules"], replayed[1]["energy_joules"], places=6)
         settings = answer["settings"]
         self.assertEqual(answer["change"] and answer["best"]["history"], settings.get("History") == "yes")
-        self.assertEqual("History" in settings, "HistoryDraw" in settings)
 
     def test_models_of_the_kernel(self):
         trace = str(TRACES / "timers.csv.xz")

@@ -83,7 +83,7 @@ class Advise(TestCase):
         self.assertEqual(options['DeepestState'][0], '33us')
         self.assertEqual({row['key']: (row['value'], row['source']) for row in answer['in_effect']},
                          {key: options[key] for key in ('IdleGovernor', 'DeepestState', 'UtilizationAware',
-                                                        'History', 'HistoryDraw', 'IdleGovernorAdvised')})
+                                                        'History', 'IdleGovernorAdvised')})
         self.assertIn((why, 'IdleGovernorAdvised'), self.reasons())
         for part in governor, time.strftime('%Y-%m-'), '33 us':
             self.assertIn(part, why)

@@ -42,7 +42,7 @@ class Live(TestCase):
     def look(self):
         """An option that is set to what it is makes the daemon look."""
         time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'cstates', 'HistoryForget', '0.5%')
+        self.call('SetOption', 'cstates', 'UtilizationDwell', '2s')
         self.looked = time.monotonic()
 
     def allowed(self):
@@ -80,16 +80,16 @@ class Live(TestCase):
             self.write_counters()
             self.look()
 
-    def replayed(self, series, draw):
+    def replayed(self, series):
         """The accuracy, and the state of each second."""
         table = ' '.join('%s:%d:%d' % row for row in zip(self.names, self.latency, self.residency))
         answer = subprocess.run(
             [os.environ['CSTATES_REPLAY']], check=True, capture_output=True, text=True, timeout=60,
-            env={**os.environ, 'IDLED_REPLAY_ONE': '%s|%s|HistoryDraw=%s' % (table, series, draw)})
+            env={**os.environ, 'IDLED_REPLAY_ONE': '%s|%s|' % (table, series)})
         states = re.search(r'^states (.*)$', answer.stdout, re.M)[1]
         return float(re.search(r'^accuracy (\S+)$', answer.stdout, re.M)[1]), list(map(int, states.split()))
 
-    def by_idlectl(self, series, draw):
+    def by_idlectl(self, series):
         """The state of each second. Timers are so far away that timer-only takes the deepest state allowed."""
         table, trace = os.path.join(self.root, 'states.tbl'), os.path.join(self.root, 'trace.csv')
         with open(table, 'w', encoding='ascii') as file:
@@ -106,29 +106,29 @@ class Live(TestCase):
                 seconds += [second] * len(lengths)
         answer = subprocess.run(
             [os.environ['IDLECTL'], 'replay', '--table', table, '--governor', 'history:timer-only', '--option',
-             'draw=' + draw, '--decisions', trace], check=True, capture_output=True, text=True, timeout=60)
+             'draw=fourth', '--decisions', trace], check=True, capture_output=True, text=True, timeout=60)
         states = {}
         for second, line in zip(seconds, answer.stdout.splitlines()):
             states.setdefault(second, set()).add(int(line.split()[2]))
         return states
 
-    def check(self, series, draw):
+    def check(self, series):
         self.prepare()
-        self.write_config('policies/cstates.conf', '[Policy]\nHistory=yes\nPeriod=1h\nHistoryDraw=%s\n' % draw)
+        self.write_config('policies/cstates.conf', '[Policy]\nHistory=yes\nPeriod=1h\n')
         self.start('--dry-run')
         self.looked = time.monotonic()
         self.play(series)
         figures = {str(f[1]): float(f[3]) for f in self.get('Figures', PATH + '/cpu/0', NAME + '.Cpu')}
-        accuracy, states = self.replayed(series, draw)
+        accuracy, states = self.replayed(series)
         self.assertAlmostEqual(figures['accuracy'], accuracy, places=3)
         self.assertGreater(len(set(states)), 1)
-        self.assertEqual(self.by_idlectl(series, draw), {second: {state} for second, state in enumerate(states)})
+        self.assertEqual(self.by_idlectl(series), {second: {state} for second, state in enumerate(states)})
 
-    def test_database_by_weight(self):
-        self.check('database', 'weight')
+    def test_database(self):
+        self.check('database')
 
-    def test_timers_by_fourth_power(self):
-        self.check('timers', 'fourth')
+    def test_timers(self):
+        self.check('timers')
 
 
 if __name__ == '__main__':

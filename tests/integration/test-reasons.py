@@ -35,7 +35,7 @@ class Reasons(TestCase):
     def look(self):
         """A setting that is set to what it is makes the daemon look."""
         time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'cstates', 'HistoryForget', '1%')
+        self.call('SetOption', 'cstates', 'UtilizationDwell', '2s')
         self.looked = time.monotonic()
 
     def test_nothing(self):
@@ -111,7 +111,7 @@ class Reasons(TestCase):
         self.assertEqual(figures['accuracy'][1], '%')
         row = self.call('Explain')[2]
         self.assertEqual(len(row['figures']), 4)
-        self.assertEqual(row['reasons'][0]['option'], 'HistoryLearn')
+        self.assertEqual(row['reasons'][0]['option'], 'History')
         answer = json.loads(self.idlectl('why', '2', '--json').stdout)['cpus'][0]
         self.assertEqual(answer['reasons'][0]['because'], row['reasons'][0]['because'])
         self.assertIn({'policy': 'cstates', 'name': 'too deep', 'unit': '', 'value': 3.0},

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The table of removed options.
+ */
+#include "config/removed.h"
+
+#include "config/config-files.h"
+
+#define LEARNED "it is built in; remove this line"
+
+static const struct {
+        const char *section, *key, *instead;
+} removed[] = {
+        { "cstates", "HistoryLearn", LEARNED },
+        { "cstates", "HistoryForget", LEARNED },
+        { "cstates", "HistoryDraw", LEARNED },
+        { "cstates", "HistorySeed", LEARNED },
+};
+
+const char *removed_find(const char *section, const char *key)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(removed); i++)
+                if (g_str_equal(removed[i].section, section) && g_str_equal(removed[i].key, key))
+                        return removed[i].instead;
+        return NULL;
+}
+
+bool removed_note(const Config *config, const char *section, const char *key, Source source)
+{
+        const char *instead = removed_find(section, key);
+
+        if (instead)
+                config_error_add(config->removed, source.file, source.line,
+                                 "%s: found an option that was removed and has no effect: %s", key,
+                                 instead);
+        return instead;
+}
