@@ -6,11 +6,21 @@
 
 #include "config/config-files.h"
 
+#define IN_PROFILE                                                                                 \
+        "set the option without Battery in a profile, and name this in ProfileBattery= of "        \
+        "[Daemon]"
 #define LEARNED "it is built in; remove this line"
 
 static const struct {
         const char *section, *key, *instead;
 } removed[] = {
+        { "cstates", "DeepestStateBattery", IN_PROFILE },
+        { "cpufreq", "GovernorBattery", IN_PROFILE },
+        { "cpufreq", "EnergyPreferenceBattery", IN_PROFILE },
+        { "cpufreq", "EnergyBiasBattery", IN_PROFILE },
+        { "cpufreq", "MinFrequencyBattery", IN_PROFILE },
+        { "cpufreq", "MaxFrequencyBattery", IN_PROFILE },
+        { "cpufreq", "BoostBattery", IN_PROFILE },
         { "cstates", "HistoryLearn", LEARNED },
         { "cstates", "HistoryForget", LEARNED },
         { "cstates", "HistoryDraw", LEARNED },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The options of cpufreq, six settings for each of four cases, and what of them a frequency policy
+ * The options of cpufreq, six settings for each of three cases, and what of them a frequency policy
  * can do: steps 1, 3 and 4. conf/policies/cpufreq.conf documents the options.
  */
 #include "cpufreq/cpufreq-choose.h"
@@ -35,7 +35,6 @@ static const char *const boosts[] = { "keep", "on", "off", NULL };
 
 const Setting cpufreq_settings[] = {
         ROWS("", CASE_ALWAYS, ""),
-        ROWS("Battery", CASE_BATTERY, " on battery power"),
         ROWS("Low", CASE_LOW, " while the load is low"),
         ROWS("High", CASE_HIGH, " while the load is high"),
         ROW("LowLoad", SETTING_PERCENT, low, "10%", 0, 1,
@@ -189,12 +188,10 @@ const char *cpufreq_check(const void *options, const char **ret_key)
 }
 
 /* Step 1. */
-static Case case_of(const CpufreqOptions *options, Item item, bool on_battery, BandKind band)
+static Case case_of(const CpufreqOptions *options, Item item, BandKind band)
 {
         Case in_band = band == BAND_LOW ? CASE_LOW : band == BAND_HIGH ? CASE_HIGH : CASE_ALWAYS;
 
-        if (on_battery && request_has(&options->requests[CASE_BATTERY], item))
-                return CASE_BATTERY;
         return request_has(&options->requests[in_band], item) ? in_band : CASE_ALWAYS;
 }
 
@@ -286,14 +283,13 @@ static void choose_item(Item item, const Request *request, const FreqPolicy *pol
         }
 }
 
-Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, bool on_battery,
-               BandKind band)
+Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, BandKind band)
 {
         Choices choices = { 0 };
         Choice *min = &choices.of[ITEM_MIN], *max = &choices.of[ITEM_MAX];
 
         for (int i = 0; i < ITEMS; i++) {
-                Case from = case_of(options, (Item)i, on_battery, band);
+                Case from = case_of(options, (Item)i, band);
 
                 choices.of[i].from = from;
                 if (request_has(&options->requests[from], (Item)i))

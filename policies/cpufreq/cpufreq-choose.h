@@ -11,7 +11,6 @@
 /* When a value counts. */
 typedef enum Case {
         CASE_ALWAYS,
-        CASE_BATTERY,
         CASE_LOW,  /* the load is in the low band */
         CASE_HIGH, /* in the high band */
         CASES,
@@ -78,7 +77,6 @@ bool request_has_any(const Request *request);
 bool khz_parse(const char *text, double *ret_khz);
 
 /* The request for a frequency policy, given what it offers. */
-Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, bool on_battery,
-               BandKind band);
+Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, BandKind band);
 
 #endif

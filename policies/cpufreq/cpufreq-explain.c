@@ -178,7 +178,7 @@ static Survey survey(const CpufreqOptions *options, const PolicyInput *machine, 
 
         for (int i = 0; i < machine->n_frequency; i++) {
                 const FreqPolicy *policy = &machine->frequency[i];
-                Choices choices = choose(options, policy, when == CASE_BATTERY, band);
+                Choices choices = choose(options, policy, band);
 
                 found.met |= choices.of[item].outcome != OUTCOME_MISSING;
                 if (policy->min_khz < found.least_khz)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * cpufreq: governor, energy preference and bias, frequency limits and boost, by load and by
- * battery.
+ * cpufreq: governor, energy preference and bias, frequency limits and boost, by load.
  *
- *  1. Which value. Each of the six things has four options. On battery that of ...Battery counts if
- *     it is set; else, while the load is in the low or the high band, that of ...Low or ...High if
- *     it does; else the plain one; else nothing is requested, and the current value stays. So the
- *     battery takes precedence over the load.
+ *  1. Which value. Each of the six things has three options. While the load is in the low or the
+ *     high band, that of ...Low or ...High counts if it is set; else the plain one; else nothing is
+ *     requested, and the current value stays.
  *  2. Bands. The load of a frequency policy (CPUs that change their frequency together) is that of
  *     its busiest CPU: one busy task is slow on a slow CPU however idle its neighbours are. It is
  *     low below LowLoad and high from HighLoad on. Up it goes at once. Down it goes when the load
@@ -29,8 +27,6 @@
 #include "cpufreq/cpufreq-choose.h"
 #include "cpufreq/cpufreq-explain.h"
 
-#define BATTERY_PERIOD_USEC UINT64_C(30000000)
-
 /* Where the load of one frequency policy is. */
 typedef struct Band {
         int8_t kind;  /* of BandKind */
@@ -41,7 +37,6 @@ typedef struct Band {
 } Band;
 
 typedef struct Cpufreq {
-        bool on_battery;         /* at the last decision */
         Band bands[CPUSET_MAX];  /* by the number of the frequency policy */
         char (*texts)[TEXT_MAX]; /* is `room`; only for readers of the state */
         char room[ITEMS][TEXT_MAX];
@@ -135,7 +130,7 @@ static void wish_for_policy(Cpufreq *self, const PolicyInput *input, const FreqP
                 wish->settled &= band_update(band, policy, input->snapshot, options);
         else
                 *band = (Band){ .kind = BAND_MIDDLE };
-        choices = choose(options, policy, self->on_battery, (BandKind)band->kind);
+        choices = choose(options, policy, (BandKind)band->kind);
         CPUSET_FOREACH(cpu, &policy->cpus)
                 if (cpu < wish->n_cpus)
                         wish_make(&choices, &wish->cpus[cpu]);
@@ -155,7 +150,6 @@ static void cpufreq_decide(void *state, const PolicyInput *input, Wish *wish)
         Cpufreq *self = state;
         const CpufreqOptions *options = input->options;
 
-        self->on_battery = (input->snapshot->have & SENSE_POWER) && input->snapshot->on_battery;
         if (!input->frequency || !wish->cpus)
                 return;
         for (int i = 0; i < input->n_frequency; i++)
@@ -163,8 +157,6 @@ static void cpufreq_decide(void *state, const PolicyInput *input, Wish *wish)
                         wish_for_policy(self, input, &input->frequency[i], wish);
         if (uses_bands(options))
                 wish->period_usec = options->period_usec;
-        else if (request_has_any(&options->requests[CASE_BATTERY]))
-                wish->period_usec = BATTERY_PERIOD_USEC;
 }
 
 static const FreqPolicy *policy_of(const PolicyInput *input, int cpu)
@@ -189,20 +181,13 @@ static int cpufreq_explain(const void *state, const PolicyInput *input, int cpu,
         if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
                 return 0;
         band = &self->bands[policy->number];
-        choices = choose(input->options, policy, self->on_battery, (BandKind)band->kind);
+        choices = choose(input->options, policy, (BandKind)band->kind);
         for (int i = 0; i < ITEMS; i++)
                 if (choices.of[i].outcome != OUTCOME_NOTHING)
                         ret_reasons[n++] = explain_item(input->options, policy, (Item)i,
                                                         &choices.of[i], band->busiest,
                                                         self->texts[i]);
         return n;
-}
-
-static unsigned cpufreq_reads(const void *options)
-{
-        const CpufreqOptions *o = options;
-
-        return request_has_any(&o->requests[CASE_BATTERY]) ? SENSE_POWER : 0;
 }
 
 const IdledPolicy idled_policy = {
@@ -213,7 +198,6 @@ const IdledPolicy idled_policy = {
         .options_size = sizeof(CpufreqOptions),
         .state_size = sizeof(Cpufreq),
         .wishes = WISHES_CPUS,
-        .reads = cpufreq_reads,
         .check = cpufreq_check,
         .unmet = cpufreq_unmet,
         .init = cpufreq_init,

@@ -36,7 +36,7 @@ static Reason explain_limit(const Explained *t)
                 [LIMIT_UNKNOWN] = "no CPU has an idle state of this name, so there is no limit; "
                                   "the deepest one",
         };
-        Reason reason = { .because = because[t->cpu->limited], .option = t->self->limit_option };
+        Reason reason = { .because = because[t->cpu->limited], .option = "DeepestState" };
 
         input_state(&reason, 0, t, t->cpu->limit);
         if (t->self->limit_us >= 0) {

@@ -59,25 +59,14 @@ static double latency_of_name(const PolicyInput *input, const char *name)
         return latency_us;
 }
 
-static Limit limit_of(const PolicyInput *input, const CstatesOptions *options, bool battery)
+Limit limit_read(const PolicyInput *input, const CstatesOptions *options)
 {
-        Limit limit = { .option = battery ? "DeepestStateBattery" : "DeepestState",
-                        .text = battery ? options->deepest_battery : options->deepest,
-                        .latency_us = -1 };
+        Limit limit = { .text = options->deepest, .latency_us = -1 };
 
         limit.is_time = time_parse(limit.text, &limit.latency_us);
         if (*limit.text && !limit.is_time && input->idle)
                 limit.latency_us = latency_of_name(input, limit.text);
         return limit;
-}
-
-Limit limit_read(const PolicyInput *input, const CstatesOptions *options)
-{
-        const Snapshot *snapshot = input->snapshot;
-        bool battery = *options->deepest_battery && (snapshot->have & SENSE_POWER) &&
-                       snapshot->on_battery;
-
-        return limit_of(input, options, battery);
 }
 
 /* The deepest state whose name has a number that is not higher than that of `name`, -1: none. */
@@ -160,17 +149,12 @@ static const char *explain_unmet(const Limit *limit, const PolicyInput *machine)
 
 int cstates_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max)
 {
-        int n = 0;
+        Limit limit = limit_read(machine, options);
+        const char *text = explain_unmet(&limit, machine);
 
-        for (int battery = 0; battery < 2 && n < max; battery++) {
-                Limit limit = limit_of(machine, options, battery);
-                const char *text = explain_unmet(&limit, machine);
-
-                if (!text)
-                        continue;
-                ret_unmet[n].key = limit.option;
-                memcpy(ret_unmet[n].text, text, strlen(text) + 1);
-                n++;
-        }
-        return n;
+        if (!text || max < 1)
+                return 0;
+        ret_unmet[0].key = "DeepestState";
+        memcpy(ret_unmet[0].text, text, strlen(text) + 1);
+        return 1;
 }

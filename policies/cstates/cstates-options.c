@@ -19,8 +19,6 @@ const Setting cstates_settings[] = {
         ROW("DeepestState", SETTING_STRING, deepest, "",
             .help = "Longest exit latency of idle states, such as 50us, or the deepest state's "
                     "name"),
-        ROW("DeepestStateBattery", SETTING_STRING, deepest_battery, "",
-            .help = "DeepestState on battery power; empty: the same"),
         ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",
             .help = "On used CPUs, forbid the deepest idle state that suits their sleeps"),
         ROW("UtilizationThreshold", SETTING_PERCENT, threshold, "1.5625%", 0, 1,
@@ -59,15 +57,11 @@ int cstates_advised(const CstatesOptions *options)
 
 const char *cstates_check(const void *options, const char **ret_key)
 {
-        static const char wrong[] = "is neither a time such as 50us nor the name of an idle state";
         const CstatesOptions *o = options;
 
         *ret_key = "DeepestState";
         if (!limit_is_sound(o->deepest))
-                return wrong;
-        *ret_key = "DeepestStateBattery";
-        if (!limit_is_sound(o->deepest_battery))
-                return wrong;
+                return "is neither a time such as 50us nor the name of an idle state";
         *ret_key = "IdleGovernorAdvised";
         if (*o->advised && cstates_advised(o) < 0)
                 return "does not begin with one of the kernel's idle governors and a colon";
@@ -80,6 +74,5 @@ unsigned cstates_reads(const void *options)
         const CstatesOptions *o = options;
 
         return (o->by_utilisation ? SENSE_RESIDENCY : 0) |
-               (o->by_history ? SENSE_IDLE_STATISTICS : 0) |
-               (*o->deepest_battery ? SENSE_POWER : 0);
+               (o->by_history ? SENSE_IDLE_STATISTICS : 0);
 }

@@ -4,9 +4,9 @@
  * disagree about a CPU the shallowest state wins. docs/cstates.md has the reasons.
  *
  *  1. Floor. Only step 2 takes a CPU to a state that polls (no exit latency, no target residency).
- *  2. Limit. DeepestState (on battery DeepestStateBattery, if set) is the longest exit latency
- *     allowed. Each CPU compares it with its own table. States that are slower are disabled; if all
- *     are, the shallowest stays. A name ("C6") stands for:
+ *  2. Limit. DeepestState is the longest exit latency allowed. Each CPU compares it with its own
+ *     table. States that are slower are disabled; if all are, the shallowest stays. A name ("C6")
+ *     stands for:
  *     a) the state of this name, which is then the deepest;
  *     b) else the longest exit latency of such a state of other CPUs, as the limit;
  *     c) else, if it is C and a number, the deepest state that is C and no higher number;
@@ -25,12 +25,9 @@
  *  5. Holds. Steps 3 and 4 request nothing for a CPU with a latency hold. Step 2 does. A call
  *     because of a hold has the snapshot of the last one, and learns nothing from it.
  *  6. Readings. Steps 3 and 4 request one every Period, settled if no CPU dwells and none drew, and
- *     only they need the counters of idle states. A limit that differs on battery is evaluated
- *     twice a minute, and when the kernel reports a change of the mains.
+ *     only they need the counters of idle states.
  */
 #include "cstates/cstates.h"
-
-#define BATTERY_PERIOD_USEC UINT64_C(30000000)
 
 /* Identifies a table of idle states. */
 static uint32_t fingerprint(const IdleTable *table)
@@ -144,7 +141,6 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
         if (call.is_new)
                 count_unreported(self, input->snapshot);
         self->held = held_cpus(input);
-        self->limit_option = call.limit.option;
         self->limit_us = call.limit.is_time ? call.limit.latency_us : -1;
         if (!input->idle || !wish->cpus)
                 return;
@@ -153,8 +149,6 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
                         wish_for_cpu(&call, cpu, &input->idle[cpu], &wish->cpus[cpu]);
         if (options->by_utilisation || options->by_history)
                 wish->period_usec = options->period_usec;
-        else if (*options->deepest_battery)
-                wish->period_usec = BATTERY_PERIOD_USEC;
         wish->settled = call.settled;
 }
 

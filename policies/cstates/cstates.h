@@ -9,7 +9,7 @@
 #include "model/weights.h"
 
 typedef struct CstatesOptions {
-        char *deepest, *deepest_battery;
+        char *deepest;
         bool by_utilisation, by_history;
         double threshold, release;
         uint64_t dwell_usec, period_usec;
@@ -35,8 +35,7 @@ typedef enum LimitKind {
 
 /* What DeepestState= requests, for all CPUs. */
 typedef struct Limit {
-        const char *option; /* the key that it is from */
-        const char *text;   /* "": nothing */
+        const char *text; /* "": nothing */
         bool is_time;
         double latency_us; /* if it is a time; else of the state of this name of any CPU, the
                               slowest; -1: no CPU has it */
@@ -82,8 +81,7 @@ typedef struct Cstates {
         uint8_t unreported; /* calls since the kernel last reported how sleeps turned out, 2 at
                              * most */
         uint64_t random;
-        const char *limit_option; /* the key of the limit that was decided by */
-        double limit_us;          /* and its time, -1 if it was a name */
+        double limit_us; /* the time that was decided by, -1 if it was a name */
         Cpu cpus[CPUSET_MAX];
 } Cstates;
 
@@ -118,7 +116,7 @@ int cstates_unmet(const void *options, const PolicyInput *machine, Unmet *ret_un
 /* True if `text` is a time, could be the name of a state, or is empty. */
 bool limit_is_sound(const char *text);
 
-/* What is requested now, on battery or not. Its text is that of the options. */
+/* What is requested. Its text is that of the options. */
 Limit limit_read(const PolicyInput *input, const CstatesOptions *options);
 
 /* The deepest state of `table` that `limit` allows, and how that was found. The table is not empty.

@@ -360,9 +360,9 @@ class CheckAndDaemon(Agreement):
         shutil.rmtree(directory)
         os.mkdir(directory)
         self.write_config('idled.conf', '[Daemon]\nPolicies=cpufreq\n')
-        self.write_config('policies/cpufreq.conf', '[Policy]\nGovernor=powersave\nBoostBattery=off\n')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nGovernor=powersave\nBoostLow=off\n')
         self.assert_accepted(r'cpufreq\.conf:2: Governor: .* no cpufreq',
-                             r'cpufreq\.conf:3: BoostBattery: .* no cpufreq')
+                             r'cpufreq\.conf:3: BoostLow: .* no cpufreq')
         self.assertIn('cpufreq: not available here', self.idled('--once', '--dry-run')[2])
 
     def test_every_error_of_a_file(self):

@@ -68,7 +68,7 @@ class Readme(WithSystemd, TestCase):
         self.assertRegex(printed['Profiles and applications'], r'idlectl +50us +0-7.*\n +pw-record')
         self.assertEqual(self.get('Profile'), 'power-saver')
         self.assertEqual(self.option('ondemand', 'MinCores'), '2')
-        self.assertEqual(self.option('cpufreq', 'BoostBattery'), 'off')
+        self.assertEqual(self.option('cpufreq', 'BoostLow'), 'off')
         self.run_example('idlectl profile auto\nidlectl set ondemand Dwell=1s --save --config-dir /etc/idled '
                          '--vendor-dir %s --policy-dir %s' % (TOP / 'conf', os.environ['IDLED_POLICIES']))
         self.assertEqual(self.option('ondemand', 'Dwell'), '1s', 'the drop-in of the example is weaker')

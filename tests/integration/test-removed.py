@@ -11,7 +11,10 @@ POLICIES = '[Daemon]\nPolicies=userspace cstates cpufreq quiet\n'
 
 # Every option of the table, with a value that was valid.
 REMOVED = {
-    'cstates': {'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth', 'HistorySeed': '7'},
+    'cpufreq': {'GovernorBattery': 'powersave', 'EnergyPreferenceBattery': 'power', 'EnergyBiasBattery': '15',
+                'MinFrequencyBattery': 'min', 'MaxFrequencyBattery': '50%', 'BoostBattery': 'off'},
+    'cstates': {'DeepestStateBattery': '50us', 'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth',
+                'HistorySeed': '7'},
 }
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cpufreq: what each driver is asked for, by load and battery, and what is said where nothing fits.
+/* cpufreq: what each driver is asked for, by load, and what is said where nothing fits.
  */
 #include "cpufreq-machine.h"
 
@@ -82,7 +82,6 @@ START_TEST(choice)
         ck_case(c->name, *c->why ? says(why, c->why) : *why == '\0', "\"%s\"", why);
         ck_case(c->name, m.world->wish.settled && m.world->wish.period_usec == 0,
                 "requests a call");
-        ck_case(c->name, idled_policy.reads(m.world->options) == 0, "requests a reading");
         machine_stop(&m);
 }
 END_TEST
@@ -121,17 +120,6 @@ START_TEST(no_cpufreq)
 }
 END_TEST
 
-START_TEST(reads_what_is_on)
-{
-        Machine m = machine_start(&acpi, &acpi, "MaxFrequencyBattery=50%");
-
-        decide(&m, 0);
-        ck_assert_uint_eq(idled_policy.reads(m.world->options), SENSE_POWER);
-        ck_assert_uint_eq(m.world->wish.period_usec, 30000000);
-        machine_stop(&m);
-}
-END_TEST
-
 static const struct {
         const char *options, *key; /* NULL: they fit */
 } checks[] = {
@@ -147,9 +135,9 @@ static const struct {
         { "MaxFrequency=most", "MaxFrequency" },
         { "MaxFrequencyLow=1e9Hz", "MaxFrequencyLow" },
         { "MinFrequency=2GHz MaxFrequency=1GHz", "MinFrequency" },
-        { "MinFrequencyBattery=60% MaxFrequencyBattery=50%", "MinFrequencyBattery" },
+        { "MinFrequencyLow=60% MaxFrequencyLow=50%", "MinFrequencyLow" },
         { "MinFrequency=max MaxFrequency=base", "MinFrequency" },
-        { "MinFrequency=60% MaxFrequencyBattery=50%", NULL },
+        { "MinFrequency=60% MaxFrequencyLow=50%", NULL },
         { "EnergyBias=15", NULL },
         { "EnergyBias=16", "EnergyBias" },
         { "EnergyBias=6.5", "EnergyBias" },
@@ -181,7 +169,6 @@ int main(void)
         tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
         tcase_add_test(tcase, policies_differ);
         tcase_add_test(tcase, no_cpufreq);
-        tcase_add_test(tcase, reads_what_is_on);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

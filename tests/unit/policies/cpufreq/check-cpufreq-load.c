@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cpufreq: by load and battery, and not to and fro. */
+/* cpufreq: by load, and not to and fro. */
 #include "cpufreq-machine.h"
 
-/* On battery or not, in the low band (the load is 0) or the high one. */
+/* In the low band (the load is 0) or the high one. */
 static const struct {
         const char *name, *options;
-        bool battery;
         double busy;
         const char *wish;
 } conditions[] = {
-        { "mains", "Governor=performance GovernorBattery=powersave", false, 0.5,
-          "governor=performance" },
-        { "battery", "Governor=performance GovernorBattery=powersave", true, 0.5,
+        { "low", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", 0.05,
           "governor=powersave" },
-        { "battery says nothing", "Governor=performance BoostBattery=off", true, 0.5,
-          "governor=performance boost=0" },
-        { "low", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", false, 0.05,
-          "governor=powersave" },
-        { "middle", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", false, 0.5,
+        { "middle", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", 0.5,
           "governor=ondemand" },
-        { "high", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", false, 0.8,
+        { "high", "Governor=ondemand GovernorLow=powersave GovernorHigh=performance", 0.8,
           "governor=performance" },
-        { "low says nothing", "Governor=ondemand GovernorHigh=performance", false, 0.05,
+        { "low says nothing", "Governor=ondemand GovernorHigh=performance", 0.05,
           "governor=ondemand" },
-        { "only high", "MinFrequencyHigh=80%", false, 0.9, "min=1960000" },
-        { "only high, middle", "MinFrequencyHigh=80%", false, 0.5, "" },
-        { "battery is stronger", "BoostHigh=on BoostBattery=off", true, 0.9, "boost=0" },
-        { "and weaker if it says nothing", "BoostHigh=on GovernorBattery=powersave", true, 0.9,
-          "governor=powersave boost=1" },
-        { "own thresholds", "BoostLow=off LowLoad=60% HighLoad=70%", false, 0.5, "boost=0" },
+        { "only high", "MinFrequencyHigh=80%", 0.9, "min=1960000" },
+        { "only high, middle", "MinFrequencyHigh=80%", 0.5, "" },
+        { "own thresholds", "BoostLow=off LowLoad=60% HighLoad=70%", 0.5, "boost=0" },
 };
 
 START_TEST(condition)
@@ -36,8 +26,6 @@ START_TEST(condition)
         typeof(conditions[0]) *c = &conditions[_i];
         Machine m = machine_start(&acpi, &acpi, c->options);
 
-        m.world->snapshot->have |= SENSE_POWER;
-        m.world->snapshot->on_battery = c->battery;
         for (int i = 0; i < 12; i++) {
                 for (int cpu = 0; cpu < 4; cpu++)
                         m.world->snapshot->busy[cpu] = cpu == 3 ? (float)c->busy : 0.01f;

@@ -4,47 +4,39 @@
 
 static const struct {
         const char *name, *first, *second, *options;
-        bool battery;
         const char *first_off, *second_off, *because; /* of the first CPU, for says() */
 } limits[] = {
-        { "nothing", CLIENT, SERVER, "", false, "", "", NULL },
-        { "50us", CLIENT, SERVER, "DeepestState=50us", false, "C6,C7s", "C6", "within the limit" },
-        { "exactly", CLIENT, SERVER, "DeepestState=133us", false, "C7s", "", "within the limit" },
-        { "just below", CLIENT, SERVER, "DeepestState=132.9us", false, "C6,C7s", "C6", "within" },
-        { "milliseconds", CLIENT, PHONE, "DeepestState=0.5ms", false, "", "CLUSLEEP", "within" },
-        { "more than all", CLIENT, PHONE, "DeepestState=1s", false, "", "", "within the limit" },
-        { "nothing may sleep", CLIENT, PHONE, "DeepestState=0", false, "C1,C1E,C3,C6,C7s",
+        { "nothing", CLIENT, SERVER, "", "", "", NULL },
+        { "50us", CLIENT, SERVER, "DeepestState=50us", "C6,C7s", "C6", "within the limit" },
+        { "exactly", CLIENT, SERVER, "DeepestState=133us", "C7s", "", "within the limit" },
+        { "just below", CLIENT, SERVER, "DeepestState=132.9us", "C6,C7s", "C6", "within" },
+        { "milliseconds", CLIENT, PHONE, "DeepestState=0.5ms", "", "CLUSLEEP", "within" },
+        { "more than all", CLIENT, PHONE, "DeepestState=1s", "", "", "within the limit" },
+        { "nothing may sleep", CLIENT, PHONE, "DeepestState=0", "C1,C1E,C3,C6,C7s",
           "CPUSLEEP,CLUSLEEP", "within the limit" },
-        { "no state is fast enough", PHONE, CLIENT, "DeepestState=0us", false, "CPUSLEEP,CLUSLEEP",
+        { "no state is fast enough", PHONE, CLIENT, "DeepestState=0us", "CPUSLEEP,CLUSLEEP",
           "C1,C1E,C3,C6,C7s", "the shallowest remains" },
         { "a slow state between", "A:1:1 B:300:300 C:100:400 D:400:400", SERVER,
-          "DeepestState=100us", false, "B,D", "C6", "within the limit" },
-        { "a slow state first", "A:50:50 B:10:60", SERVER, "DeepestState=10us", false, "A", "C6",
+          "DeepestState=100us", "B,D", "C6", "within the limit" },
+        { "a slow state first", "A:50:50 B:10:60", SERVER, "DeepestState=10us", "A", "C6",
           "within the limit" },
-        { "a name", CLIENT, SERVER, "DeepestState=C1E", false, "C3,C6,C7s", "C6",
+        { "a name", CLIENT, SERVER, "DeepestState=C1E", "C3,C6,C7s", "C6",
           "the deepest idle state allowed" },
-        { "a name in small letters", CLIENT, SERVER, "DeepestState=c1e", false, "C3,C6,C7s", "C6",
+        { "a name in small letters", CLIENT, SERVER, "DeepestState=c1e", "C3,C6,C7s", "C6",
           "the deepest idle state allowed" },
-        { "a name that others have", SERVER, CLIENT, "DeepestState=C3", false, "C6", "C6,C7s",
+        { "a name that others have", SERVER, CLIENT, "DeepestState=C3", "C6", "C6,C7s",
           "this name on other CPUs" },
-        { "a name that only others have", PHONE, CLIENT, "DeepestState=C6", false,
-          "CPUSLEEP,CLUSLEEP", "C7s", "this name on other CPUs" },
-        { "a lower number", CLIENT, CLIENT, "DeepestState=C5", false, "C6,C7s", "C6,C7s",
+        { "a name that only others have", PHONE, CLIENT, "DeepestState=C6", "CPUSLEEP,CLUSLEEP",
+          "C7s", "this name on other CPUs" },
+        { "a lower number", CLIENT, CLIENT, "DeepestState=C5", "C6,C7s", "C6,C7s",
           "no CPU has|number is not higher" },
-        { "a number above all", SERVER, CLIENT, "DeepestState=C10", false, "", "",
+        { "a number above all", SERVER, CLIENT, "DeepestState=C10", "", "",
           "no CPU has|number is not higher" },
-        { "no C and number", PHONE, PHONE, "DeepestState=C6", false, "", "", "there is no limit" },
-        { "ACPI's numbers are others", ACPI, ACPI, "DeepestState=C6", false, "", "",
-          "there is no limit" },
-        { "ACPI's names", ACPI, CLIENT, "DeepestState=C2_ACPI", false, "C3_ACPI", "", "allowed" },
-        { "mains", CLIENT, SERVER, "DeepestState=50us DeepestStateBattery=1s", false, "C6,C7s",
-          "C6", "within" },
-        { "battery", CLIENT, SERVER, "DeepestState=50us DeepestStateBattery=1s", true, "", "",
-          "within" },
-        { "battery, nothing else", CLIENT, SERVER, "DeepestState=50us", true, "C6,C7s", "C6",
-          "within" },
-        { "one state", "C1:1:1", GUEST, "DeepestState=0", false, "", "haltpoll", "shallowest" },
-        { "no states", "", CLIENT, "DeepestState=50us", false, "", "C6,C7s", NULL },
+        { "no C and number", PHONE, PHONE, "DeepestState=C6", "", "", "there is no limit" },
+        { "ACPI's numbers are others", ACPI, ACPI, "DeepestState=C6", "", "", "there is no limit" },
+        { "ACPI's names", ACPI, CLIENT, "DeepestState=C2_ACPI", "C3_ACPI", "", "allowed" },
+        { "one state", "C1:1:1", GUEST, "DeepestState=0", "", "haltpoll", "shallowest" },
+        { "no states", "", CLIENT, "DeepestState=50us", "", "C6,C7s", NULL },
 };
 
 /* A latency is a time, and each CPU has the states that are as fast, whatever their numbers. */
@@ -55,8 +47,6 @@ START_TEST(peer_defect_9_limit)
         Reason reasons[EXPLAIN_MAX];
         int n;
 
-        m.world->snapshot->have |= SENSE_POWER;
-        m.world->snapshot->on_battery = c->battery;
         decide(&m, 0);
         for (int cpu = 0; cpu < 4; cpu++) {
                 expect_off(c->name, &m, cpu, cpu < 2 ? c->first_off : c->second_off);
@@ -107,7 +97,6 @@ START_TEST(reads_what_is_on)
         } cases[] = {
                 { "UtilizationAware=yes Period=2s", SENSE_RESIDENCY, 2000000 },
                 { "History=yes", SENSE_IDLE_STATISTICS, 1000000 },
-                { "DeepestStateBattery=50us", SENSE_POWER, 30000000 },
                 { "DeepestState=50us", 0, 0 },
         };
         Machine m = machine_start(CLIENT, SERVER, cases[_i].options);
@@ -264,7 +253,7 @@ static const struct {
         { "DeepestState=50us", NULL },
         { "DeepestState=C6", NULL },
         { "DeepestState=c1e_ACPI", NULL },
-        { "DeepestState=1.5ms DeepestStateBattery=0", NULL },
+        { "DeepestState=1.5ms", NULL },
         { "DeepestState=1o0us", "DeepestState" },
         { "DeepestState=50", "DeepestState" },
         { "IdleGovernorAdvised=haltpoll:", NULL },
@@ -283,7 +272,6 @@ static const struct {
         { "DeepestState=%n", "DeepestState" },
         { "DeepestState=haltpoll+idle", NULL },
         { "DeepestState=C\303\274", "DeepestState" },
-        { "DeepestStateBattery=5", "DeepestStateBattery" },
         { "UtilizationRelease=2%", "UtilizationRelease" },
         { "UtilizationThreshold=1% UtilizationRelease=1%", NULL },
 };
@@ -307,15 +295,11 @@ static const struct {
                 *because; /* each key that is reported, and the first's text, for says() */
 } unmets[] = {
         { "nothing asked for", CLIENT, SERVER, "", "", NULL },
-        { "a time", CLIENT, PHONE, "DeepestState=50us DeepestStateBattery=0", "", NULL },
+        { "a time", CLIENT, PHONE, "DeepestState=50us", "", NULL },
         { "a name of some CPUs", CLIENT, PHONE, "DeepestState=C7s", "", NULL },
         { "a name of the others", CLIENT, PHONE, "DeepestState=clusleep", "", NULL },
         { "a number between", PHONE, CLIENT, "DeepestState=C5", "", NULL },
         { "a name of none", CLIENT, PHONE, "DeepestState=FOO", "DeepestState", "no limit" },
-        { "on battery", CLIENT, PHONE, "DeepestState=C6 DeepestStateBattery=FOO",
-          "DeepestStateBattery", "no limit" },
-        { "both", PHONE, PHONE, "DeepestState=C6 DeepestStateBattery=C3",
-          "DeepestState DeepestStateBattery", "no limit" },
         { "no idle states", "", "", "DeepestState=10us", "DeepestState", "no idle states" },
         { "no states of some", "", CLIENT, "DeepestState=10us", "", NULL },
 };
@@ -351,7 +335,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, peer_defect_9_limit, 0, G_N_ELEMENTS(limits));
         tcase_add_test(tcase, nothing_by_default);
-        tcase_add_loop_test(tcase, reads_what_is_on, 0, 4);
+        tcase_add_loop_test(tcase, reads_what_is_on, 0, 3);
         tcase_add_test(tcase, limit_on_held);
         tcase_add_test(tcase, holds);
         tcase_add_test(tcase, tables_change);
