@@ -22,7 +22,6 @@
 typedef struct DaemonOptions {
         char **policies;      /* names in the order of their rank, highest first */
         int log_level;        /* syslog priority */
-        uint64_t max_stretch; /* how many periods a tick may be put off while all is settled */
         char *profile_ac, *profile_battery; /* "": none in particular */
         bool power_profiles_names;
         bool log_decisions;

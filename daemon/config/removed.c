@@ -9,11 +9,12 @@
 #define IN_PROFILE                                                                                 \
         "set the option without Battery in a profile, and name this in ProfileBattery= of "        \
         "[Daemon]"
-#define LEARNED "it is built in; remove this line"
+#define BUILT_IN "it is built in; remove this line"
 
 static const struct {
         const char *section, *key, *instead;
 } removed[] = {
+        { "Daemon", "MaxStretch", BUILT_IN },
         { "cstates", "DeepestStateBattery", IN_PROFILE },
         { "cpufreq", "GovernorBattery", IN_PROFILE },
         { "cpufreq", "EnergyPreferenceBattery", IN_PROFILE },
@@ -21,10 +22,10 @@ static const struct {
         { "cpufreq", "MinFrequencyBattery", IN_PROFILE },
         { "cpufreq", "MaxFrequencyBattery", IN_PROFILE },
         { "cpufreq", "BoostBattery", IN_PROFILE },
-        { "cstates", "HistoryLearn", LEARNED },
-        { "cstates", "HistoryForget", LEARNED },
-        { "cstates", "HistoryDraw", LEARNED },
-        { "cstates", "HistorySeed", LEARNED },
+        { "cstates", "HistoryLearn", BUILT_IN },
+        { "cstates", "HistoryForget", BUILT_IN },
+        { "cstates", "HistoryDraw", BUILT_IN },
+        { "cstates", "HistorySeed", BUILT_IN },
 };
 
 const char *removed_find(const char *section, const char *key)

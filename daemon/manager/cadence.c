@@ -9,7 +9,7 @@
 
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch)
 {
-        uint64_t most = cadence->max_stretch;
+        uint64_t most = STRETCH_MAX;
 
         if (cadence->period_usec == 0)
                 return 0;

@@ -8,17 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How many periods ticks may be apart while nothing changes. By default that is 3 s: a third of a
+ * wake-up a second. */
+#define STRETCH_MAX 12
+
 typedef struct Cadence {
         uint64_t period_usec; /* that the policies requested; 0: none did */
         bool settled;         /* the policies will decide the same while the load stays */
         bool changed;         /* this tick changed the plan, or something outside called for it */
         uint64_t most_usec;   /* how long ticks may be apart for all load watches. 0: no watch;
                                  UINT64_MAX: load that arrives will wake us */
-        uint64_t max_stretch; /* in periods, 1 or more */
 } Cadence;
 
 /* How many periods to wait, given that it was `stretch` before: doubles from 1 while nothing
- * changes, up to max_stretch and most_usec; 1 as soon as something does, and always when load could
+ * changes, up to STRETCH_MAX and most_usec; 1 as soon as something does, and always when load could
  * arrive unnoticed. 0: no timer, because no policy requested a period. */
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch);
 

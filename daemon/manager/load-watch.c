@@ -15,7 +15,7 @@
  * 3. Ticks that do not stretch.
  *
  * None of these detects an existing task that begins to fill a CPU while no other task waits: ticks
- * do, and MaxStretch= bounds how far they are apart.
+ * do, and STRETCH_MAX bounds how far they are apart.
  */
 #include "manager/load-watch.h"
 

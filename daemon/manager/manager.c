@@ -127,15 +127,13 @@ static bool settle(Manager *manager, bool by_holds)
 /* Sets the load watch until the next tick, and says when that is. */
 static NextTick next_tick(Manager *manager, bool changed)
 {
-        const DaemonOptions *options = config_section(manager->config, "Daemon")->options;
         bool parked = !cpuset_is_empty(&manager->parked);
         const Snapshot *last = manager->snapshot;
         const Plan *plan = &manager->plan;
         NextTick next = {
                 .cadence = { .period_usec = plan->period_usec,
                              .settled = plan->settled,
-                             .changed = changed,
-                             .max_stretch = options->max_stretch },
+                             .changed = changed },
                 .check_usec = manager_check_after(manager),
                 .recheck_usec = affinity_cache_due(manager->affinities),
                 .wake_at_usec = plan->wake_at_usec,

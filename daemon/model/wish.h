@@ -77,7 +77,7 @@ typedef struct Wish {
         uint64_t period_usec;  /* call again after this time, READING_USEC at least. The timer has
                                   slack: it may go off a quarter of the period later, together with
                                   others. While all requests are `settled` and nothing changes the
-                                  period doubles with each call, up to MaxStretch= periods. No
+                                  period doubles with each call, up to 12 periods. No
                                   request: 0, never. Merge: minimum. */
         uint64_t wake_at_usec; /* call at this time of CLOCK_MONOTONIC, which is that of
                                   snapshot->time_usec, however the period stretches, and without

@@ -127,7 +127,7 @@ class Completions(TestCase):
         self.assertEqual(self.complete(*places, "set", "Daemon", "LogDecisions", "="), ["yes", "no"])
         self.assertEqual(self.complete(*places, "set", "Daemon", "LogLevel", "=", "n"), ["notice"])
         self.assertEqual(self.complete(*places, "set", "Daemon", "Policies", "=", "o"), ["ondemand"])
-        self.assertEqual(self.complete(*places, "set", "Daemon", "MaxStretch", "=", ""), ["12"])
+        self.assertEqual(self.complete(*places, "set", "Recording", "MaxMegabytes", "=", ""), ["16"])
         self.assertEqual(self.complete(*places, "set", "Daemon", "ProfileAC", "=", "n"), ["night"])
         self.assertIn("ondemand", self.complete(*places, "prove", "--policy", ""))
         self.assertIn("night", self.complete(*places, "profile", "set", ""))

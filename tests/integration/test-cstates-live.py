@@ -21,7 +21,7 @@ COUNTERS = 'usage', 'above', 'below'
 
 
 class Live(TestCase):
-    CONFIG = '[Daemon]\nPolicies=cstates\nMaxStretch=1\n'
+    CONFIG = '[Daemon]\nPolicies=cstates\n'
 
     def path(self, state, name):
         return os.path.join(self.root, CPUIDLE, 'state%d' % state, name)

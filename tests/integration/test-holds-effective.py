@@ -77,7 +77,7 @@ class EffectiveHolds(Case):
 
     def test_ticks_go_on(self):
         """Who holds all the time does not keep idled from looking at the load."""
-        self.write_config('idled.conf', '[Daemon]\nPolicies=latency ondemand\nMaxStretch=1\n')
+        self.write_config('idled.conf', '[Daemon]\nPolicies=latency ondemand\n')
         self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=50ms\n')
         self.start()
         before = self.get('Ticks')

@@ -73,7 +73,7 @@ class Machine:
 
 
 class Machines(TestCase):
-    CONFIG = '[Daemon]\nPolicies=ondemand\nMaxStretch=1\n'
+    CONFIG = '[Daemon]\nPolicies=ondemand\n'
 
     def ondemand(self, policy='FilterTime=0s\nDwell=0s\nMaxTransitions=60\n'):
         """By default it decides at every step by that step alone."""

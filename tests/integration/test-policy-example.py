@@ -23,7 +23,7 @@ def write_zone(path, offset):
 
 
 class Example(TestCase):
-    CONFIG = '[Daemon]\nPolicies=halfsies\nMaxStretch=16\n'
+    CONFIG = '[Daemon]\nPolicies=halfsies\n'
 
     def build(self, change=lambda code: code):
         """Compiles the example, changed, and has the daemon load it."""

@@ -13,7 +13,7 @@ MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemo
 
 class Reasons(TestCase):
     """CPUs 0 to 3 have the idle states C1E (2 us), C6 (170 us), C10; 4 to 7 C1E and C6S."""
-    CONFIG = '[Daemon]\nPolicies=userspace cstates cpufreq\nMaxStretch=1\n'
+    CONFIG = '[Daemon]\nPolicies=userspace cstates cpufreq\n'
 
     def run_daemon(self, cstates=''):
         self.write_config('policies/cstates.conf', '[Policy]\n' + cstates)

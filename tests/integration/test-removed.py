@@ -11,6 +11,7 @@ POLICIES = '[Daemon]\nPolicies=userspace cstates cpufreq quiet\n'
 
 # Every option of the table, with a value that was valid.
 REMOVED = {
+    'Daemon': {'MaxStretch': '8'},
     'cpufreq': {'GovernorBattery': 'powersave', 'EnergyPreferenceBattery': 'power', 'EnergyBiasBattery': '15',
                 'MinFrequencyBattery': 'min', 'MaxFrequencyBattery': '50%', 'BoostBattery': 'off'},
     'cstates': {'DeepestStateBattery': '50us', 'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth',
@@ -65,15 +66,13 @@ class Removed(TestCase):
 
     def test_start_and_reload(self):
         """All of them at once: idled starts with the other options of these files, and reloads them."""
-        found = {}
-        for name, text, line, key in self.places():
-            if name.startswith('policies') and name.endswith('90-idlectl.conf') or 'idled.conf.d/10' in name:
-                found.setdefault(name, '[%s]\n' % re.search(r'\[(\w+)\]', text)[1])
-                found[name] += text.split('\n')[-2] + '\n'
-        for name, text in found.items():
-            self.write_config(name, text)
-        self.write_config('policies/cstates.conf.d/90-idlectl.conf',
-                          found['policies/cstates.conf.d/90-idlectl.conf'] + 'DeepestState=50us\n')
+        for section, options in REMOVED.items():
+            daemon = section[0].isupper()
+            name = 'idled.conf.d/%s.conf' % section if daemon else 'policies/%s.conf.d/90-idlectl.conf' % section
+            lines = ''.join('%s=%s\n' % option for option in options.items())
+            if section == 'cstates':
+                lines += 'DeepestState=50us\n'
+            self.write_config(name, '[%s]\n%s' % (section if daemon else 'Policy', lines))
         self.write_config('profiles/old.conf', '[cstates]\nHistorySeed=3\nPeriod=3s\n')
         self.start()
         everything = sum(len(options) for options in REMOVED.values()) + 1

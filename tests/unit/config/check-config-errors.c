@@ -94,14 +94,14 @@ static const struct {
           { USE, { ALPHA, "[Policy]\nMin\033Cores=1\n" } },
           AT_ALPHA ":2: Min\\x1bCores:|Policy|MinCores" },
         { "all errors of all files, in their order",
-          { { IDLED, "[Daemon]\nPolicies=alpha beta\nMaxStretch=0\n" },
+          { { IDLED, "[Daemon]\nPolicies=alpha beta\nLogDecisions=2\n" },
             { "etc/idled/idled.conf.d/10-a.conf", "[Daemon]\nLogLevel=loud\nX=1\n" },
             { ALPHA, "[Policy]\nShare=80\n" },
             { "usr/lib/idled/policies/beta.conf", "[Policy]\n\n\nOrder=none\nCpus=x" } },
           AT_IDLED
-          ":3: MaxStretch:|\"0\"|1|64|12|/etc/idled/idled.conf.d/10-a.conf:2: "
+          ":3: LogDecisions:|\"2\"|yes|no|/etc/idled/idled.conf.d/10-a.conf:2: "
           "LogLevel:|\"loud\"|emerg|/etc/idled/idled.conf.d/10-a.conf:3: "
-          "X:|Daemon|MaxStretch|" AT_ALPHA
+          "X:|Daemon|LogDecisions|" AT_ALPHA
           ":2: Share:|\"80\"|1%|100%|80%|/usr/lib/idled/policies/beta.conf:4: "
           "Order:|\"none\"|efficiency|/usr/lib/idled/policies/beta.conf:5: Cpus:|\"x\"|2-5|9",
           6 },

@@ -158,7 +158,7 @@ START_TEST(rank)
         g_autoptr(Config) config = NULL;
         const IdledPolicy *first, *second;
 
-        put(IDLED, "[Daemon]\nPolicies=beta alpha\nMaxStretch=4\n[Park]\nExclude=a.slice b.slice");
+        put(IDLED, "[Daemon]\nPolicies=beta alpha\nLogDecisions=yes\n[Park]\nExclude=a.slice b.slice");
         config = load_good();
         ck_assert_uint_eq(config->policies->len, 2);
         first = g_ptr_array_index(config->policies, 0);
@@ -168,7 +168,7 @@ START_TEST(rank)
         ck_assert_ptr_eq(config_section(config, "beta")->policy, first);
         ck_assert_ptr_null(config_section(config, "gamma"));
         check_value(config, "Daemon", "LogLevel", "info", "default");
-        check_value(config, "Daemon", "MaxStretch", "4", AT_IDLED ":3");
+        check_value(config, "Daemon", "LogDecisions", "yes", AT_IDLED ":3");
         check_value(config, "Park", "Exclude", "a.slice b.slice", AT_IDLED ":5");
         ck_assert_int_eq(((DaemonOptions *)config_section(config, "Daemon")->options)->log_level,
                          6);
