@@ -15,6 +15,9 @@ static const struct {
         const char *section, *key, *instead;
 } removed[] = {
         { "Daemon", "MaxStretch", BUILT_IN },
+        { "Evaluate", "BlockTime", BUILT_IN },
+        { "Evaluate", "WashOut", BUILT_IN },
+        { "Evaluate", "Duty", BUILT_IN },
         { "cstates", "DeepestStateBattery", IN_PROFILE },
         { "cpufreq", "GovernorBattery", IN_PROFILE },
         { "cpufreq", "EnergyPreferenceBattery", IN_PROFILE },

@@ -33,8 +33,10 @@
 typedef struct EvaluateOptions {
         bool trials;   /* requests may be ignored to measure; false: always honoured */
         bool back_off; /* and where they cost energy they are ignored */
+        /* Constants, which the manager sets: */
         uint64_t block_usec, washout_usec;
-        double duty;       /* the most of an hour that trials take, 0 to 1 */
+        double duty; /* the most of an hour that trials take, 0 to 1 */
+        /* An option again: */
         char *power_table; /* its name, for machines without RAPL; "": none */
 } EvaluateOptions;
 

@@ -29,7 +29,10 @@
 #include "sense/power.h"
 #include "sense/task-time.h"
 
-#define TIMER_USEC         10000                  /* accuracy of the timer */
+#define TIMER_USEC         10000 /* accuracy of the timer */
+#define BLOCK_USEC         (2 * G_USEC_PER_SEC)
+#define WASHOUT_USEC       (1 * G_USEC_PER_SEC)
+#define DUTY               0.01                   /* a trial of 6 s each 5 min */
 #define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
 #define SAVE_USEC          (300 * G_USEC_PER_SEC) /* files are written no more often than that */
 
@@ -56,15 +59,18 @@ static uint64_t now_usec(void)
         return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* As configured, with blocks that are long enough for the steps of batteries. */
+/* With a pace that suits the source: blocks must be long enough for the steps of batteries. */
 static EvaluateOptions options_of(const Manager *manager)
 {
         EvaluateOptions options =
                 *(const EvaluateOptions *)config_section(manager->config, "Evaluate")->options;
-        uint64_t least = manager->setup.battery_block_usec;
+        bool battery = manager->meter->source == ENERGY_SOURCE_BATTERY;
+        const TrialPace usual = { battery ? BATTERY_BLOCK_USEC : BLOCK_USEC, WASHOUT_USEC, DUTY };
+        const TrialPace *pace = manager->setup.pace ? manager->setup.pace : &usual;
 
-        if (manager->meter->source == ENERGY_SOURCE_BATTERY)
-                options.block_usec = MAX(options.block_usec, least ? least : BATTERY_BLOCK_USEC);
+        options.block_usec = pace->block_usec;
+        options.washout_usec = pace->washout_usec;
+        options.duty = pace->duty;
         return options;
 }
 

@@ -18,6 +18,13 @@
 #include "manager/pauses.h"
 #include "systemd/unit-control.h"
 
+/* The length of the blocks of trials, how long the machine settles before each, and the share of an
+ * hour that they take at most. */
+typedef struct TrialPace {
+        uint64_t block_usec, washout_usec;
+        double duty;
+} TrialPace;
+
 /* Where the daemon lives and what it may do; from the command line. */
 typedef struct ManagerSetup {
         ConfigPaths paths;
@@ -28,7 +35,7 @@ typedef struct ManagerSetup {
         bool dry_run;         /* decide and publish, write nothing */
         bool keep_log_level;  /* it was given on the command line */
         bool live; /* `root` is the running system: PSI triggers and uevents make sense */
-        uint64_t battery_block_usec; /* the least block by battery; 0: 3 min */
+        const TrialPace *pace;    /* of trials, for tests; NULL: the usual one */
         uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
         const UnitControl *units; /* NULL: no systemd */
         bool resets_affinities;   /* as ActContext's, and how that is known */

@@ -12,6 +12,7 @@ POLICIES = '[Daemon]\nPolicies=userspace cstates cpufreq quiet\n'
 # Every option of the table, with a value that was valid.
 REMOVED = {
     'Daemon': {'MaxStretch': '8'},
+    'Evaluate': {'BlockTime': '5s', 'WashOut': '0', 'Duty': '10%'},
     'cpufreq': {'GovernorBattery': 'powersave', 'EnergyPreferenceBattery': 'power', 'EnergyBiasBattery': '15',
                 'MinFrequencyBattery': 'min', 'MaxFrequencyBattery': '50%', 'BoostBattery': 'off'},
     'cstates': {'DeepestStateBattery': '50us', 'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth',

@@ -105,13 +105,15 @@ static void follow_time(void)
                 set_battery();
 }
 
+static TrialPace pace;
+
 static void start(void)
 {
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
         ManagerSetup setup = {
                 .keep_log_level = true,
                 .root = tree.root,
-                .battery_block_usec = G_USEC_PER_SEC,
+                .pace = &pace,
                 .slept = slept,
                 .state = state,
         };
@@ -135,10 +137,9 @@ static void stop(void)
 
 static void setup(void)
 {
+        pace = (TrialPace){ G_USEC_PER_SEC, 0, 0.5 };
         tree = machine_tree("synthetic-laptop.machine");
-        tree_put(&tree, "etc/idled/idled.conf",
-                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
-                 "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\n");
+        tree_put(&tree, "etc/idled/idled.conf", "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n");
         tree_put(&tree, "etc/idled/policies/tune.conf",
                  "[Policy]\nCpus=0-3\nLatency=100\nForSaving=yes\n");
         tree_put(&tree, "etc/idled/profiles/other.conf",
@@ -248,9 +249,7 @@ START_TEST(keeps_its_budget)
 {
         double before;
 
-        tree_put(&tree, "etc/idled/idled.conf",
-                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
-                 "[Evaluate]\nBlockTime=2s\nWashOut=0\nDuty=1%\n");
+        pace = (TrialPace){ 2 * G_USEC_PER_SEC, 0, 0.01 };
         start();
         manager_tick(manager);
         wait_for(evaluator() && evaluator()->estimator.n_pairs > 0);
@@ -310,9 +309,7 @@ static void begin_battery(double watts)
         source = ENERGY_SOURCE_BATTERY;
         off_watts = watts;
         on_watts = watts * 0.8;
-        tree_put(&tree, "etc/idled/idled.conf",
-                 "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"
-                 "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\n");
+        tree_put(&tree, "etc/idled/idled.conf", "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n");
         follow_time();
         start();
         ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_BATTERY);
@@ -365,7 +362,7 @@ END_TEST
 
 #define ESTIMATE                                                                                   \
         "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"                                          \
-        "[Evaluate]\nBlockTime=1s\nWashOut=0\nDuty=50%\nPowerTable=mine\n"
+        "[Evaluate]\nPowerTable=mine\n"
 
 /* Without RAPL, what idle states save is what the administrator's table makes of them: 10 W less
  * in the 7.5 of 8 CPUs that are idle. RAPL that is there is used rather than a table. */

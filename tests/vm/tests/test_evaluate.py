@@ -17,9 +17,9 @@ COREIDLE = Path(lab.HERE).parent / "bench" / "coreidle"
 POLICY = "/org/idled1/policy/ondemand", "org.idled1.Policy"
 STATE = "/var/lib/idled/evaluate-ondemand"
 
-BLOCK, WASH_OUT, PAIRS = 6, 2, 4  # what the evaluator does in one go with a load that is new to it
+BLOCK, WASH_OUT, PAIRS = 2, 1, 4  # what the evaluator does in one go with a load that is new to it
 ROUNDS, RUNS = 3, 2  # of measuring the truth, and of the evaluator
-TRIALS = f"[Evaluate]\nBlockTime={BLOCK}s\nWashOut={WASH_OUT}s\nDuty=50%\nTrials="
+TRIALS = "[Evaluate]\nTrials="
 
 # A deep state that a load which is spread over all CPUs keeps them from, and one that it reaches
 # (tests/bench/README.md).
