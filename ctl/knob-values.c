@@ -128,7 +128,7 @@ static void add_check(GTree *values, int root, const char *parent, const char *n
         add_file(values, root, dir, "check_interval");
 }
 
-/* What the policy quiet changes, except timer slack, which every thread has. */
+/* What the policy quiet changes. */
 static void add_housekeeping(GTree *values, int root)
 {
         add_numbered(values, root, "proc/irq", "", add_interrupt);

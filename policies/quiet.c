@@ -5,22 +5,18 @@
  *  1. Interrupts and unbound workqueues are kept off parked CPUs.
  *  2. Housekeeping of the kernel that runs on every CPU, or at short intervals, gets longer ones:
  *     statistics of memory, polling for corrected machine checks, writeback.
- *  3. Timers of the background units that the administrator names may be late, so that they expire
- *     together with others.
  *
  * It reads nothing and needs no timer: its requests are the same at any time, and idled carries
  * them out while CPUs are parked. Which CPUs these are, other policies decide.
  */
 #include "idled-policy.h"
 
-#define USEC_PER_SEC  1000000
-#define USEC_PER_CS   10000
-#define NSEC_PER_USEC 1000
+#define USEC_PER_SEC 1000000
+#define USEC_PER_CS  10000
 
 typedef struct QuietOptions {
         bool interrupts, workqueues;
-        uint64_t stat_usec, check_usec, writeback_usec, slack_usec;
-        char **slack_units;
+        uint64_t stat_usec, check_usec, writeback_usec;
 } QuietOptions;
 
 #define ROW(key_, type_, field_, fallback_, ...)                                                   \
@@ -42,10 +38,6 @@ static const Setting quiet_settings[] = {
         ROW("WritebackInterval", SETTING_DURATION, writeback_usec, "15s",
             .max = QUIET_WRITEBACK_MAX_CS * 1e4,
             .help = "Shortest time between periodic writebacks; 0: unchanged"),
-        ROW("TimerSlackUnits", SETTING_LIST, slack_units, "",
-            .help = "Background units whose timers may be late, as globs"),
-        ROW("TimerSlack", SETTING_DURATION, slack_usec, "50ms", .max = QUIET_SLACK_MAX_NS / 1e3,
-            .help = "Timer slack of these units; 0: unchanged"),
         { .key = NULL },
 };
 
@@ -65,8 +57,6 @@ static void quiet_decide(void *state, const PolicyInput *input, Wish *wish)
                 .stat_s = in_units(options->stat_usec, USEC_PER_SEC),
                 .check_s = in_units(options->check_usec, USEC_PER_SEC),
                 .writeback_cs = in_units(options->writeback_usec, USEC_PER_CS),
-                .slack_ns = *options->slack_units ? options->slack_usec * NSEC_PER_USEC : 0,
-                .slack_units = (const char *const *)options->slack_units,
         };
 }
 
@@ -94,7 +84,6 @@ static int add_time(Reason *reasons, int n, uint64_t usec, double unit_usec, con
 static int quiet_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)
 {
         const QuietOptions *options = input->options;
-        uint64_t slack_usec = *options->slack_units ? options->slack_usec : 0;
         int n = 0;
 
         if (cpuset_has(input->allowed, cpu))
@@ -109,15 +98,12 @@ static int quiet_explain(const void *state, const PolicyInput *input, int cpu, R
         n = add_time(ret_reasons, n, options->check_usec, USEC_PER_SEC,
                      "machine checks are polled for less often while CPUs are parked",
                      "MachineCheckInterval", "s");
-        n = add_time(ret_reasons, n, options->writeback_usec, USEC_PER_SEC,
-                     "periodic writeback runs less often while CPUs are parked",
-                     "WritebackInterval", "s");
-        return add_time(ret_reasons, n, slack_usec, 1000.0,
-                        "timers of background units may be late while CPUs are parked",
-                        "TimerSlack", "ms");
+        return add_time(ret_reasons, n, options->writeback_usec, USEC_PER_SEC,
+                        "periodic writeback runs less often while CPUs are parked",
+                        "WritebackInterval", "s");
 }
 
-_Static_assert(EXPLAIN_MAX >= 6, "a reason for each part");
+_Static_assert(EXPLAIN_MAX >= 5, "a reason for each part");
 
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,

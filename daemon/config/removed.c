@@ -11,10 +11,14 @@
         "[Daemon]"
 #define BUILT_IN "it is built in; remove this line"
 
+#define TIMER_SLACK "set TimerSlackNSec= in the units"
+
 static const struct {
         const char *section, *key, *instead;
 } removed[] = {
         { "Daemon", "MaxStretch", BUILT_IN },
+        { "quiet", "TimerSlackUnits", TIMER_SLACK },
+        { "quiet", "TimerSlack", TIMER_SLACK },
         { "Evaluate", "BlockTime", BUILT_IN },
         { "Evaluate", "WashOut", BUILT_IN },
         { "Evaluate", "Duty", BUILT_IN },

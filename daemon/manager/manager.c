@@ -95,7 +95,6 @@ static bool decide_and_act(Manager *manager, bool by_holds)
                 plan.allowed = manager->plan.allowed;
                 plan.resting = manager->plan.resting;
                 plan.quiet = manager->plan.quiet;
-                plan.slack_units = manager->plan.slack_units;
                 manager->plan = plan;
                 return false;
         }

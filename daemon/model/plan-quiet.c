@@ -19,26 +19,17 @@ void plan_merge_quiet(Plan *plan, const Wish *wish)
         q->stat_s = MAX(q->stat_s, w->stat_s);
         q->check_s = MAX(q->check_s, w->check_s);
         q->writeback_cs = MAX(q->writeback_cs, w->writeback_cs);
-        if (!plan->slack_units && w->slack_ns && w->slack_units && *w->slack_units) {
-                g_autofree char *units = g_strjoinv(" ", (char **)w->slack_units);
-
-                plan->slack_units = g_intern_string(units);
-                q->slack_ns = w->slack_ns;
-        }
 }
 
 void plan_sanitize_quiet(Plan *plan)
 {
         QuietWish *q = &plan->quiet;
 
-        if (cpuset_is_empty(&plan->resting)) {
+        if (cpuset_is_empty(&plan->resting))
                 *q = (QuietWish){ 0 };
-                plan->slack_units = NULL;
-        }
         q->stat_s = MIN(q->stat_s, QUIET_STAT_MAX_S);
         q->check_s = MIN(q->check_s, QUIET_CHECK_MAX_S);
         q->writeback_cs = MIN(q->writeback_cs, QUIET_WRITEBACK_MAX_CS);
-        q->slack_ns = plan->slack_units ? MIN(q->slack_ns, QUIET_SLACK_MAX_NS) : 0;
 }
 
 bool plan_equal_quiet(const Plan *a, const Plan *b)
@@ -47,6 +38,5 @@ bool plan_equal_quiet(const Plan *a, const Plan *b)
 
         return p->interrupts == q->interrupts && p->workqueues == q->workqueues &&
                p->stat_s == q->stat_s && p->check_s == q->check_s &&
-               p->writeback_cs == q->writeback_cs && p->slack_ns == q->slack_ns &&
-               a->slack_units == b->slack_units && cpuset_equal(&a->resting, &b->resting);
+               p->writeback_cs == q->writeback_cs && cpuset_equal(&a->resting, &b->resting);
 }

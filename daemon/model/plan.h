@@ -38,8 +38,7 @@ typedef struct Plan {
         int32_t global_latency_us;
         CpuSet resting; /* what is left out of `allowed`, or only a window adds: what `quiet` is for
                          */
-        QuietWish quiet;         /* without `slack_units` */
-        const char *slack_units; /* the globs, separated by blanks; NULL: none */
+        QuietWish quiet;
         int n_cpus;
         CpuWish *
                 cpus; /* by CPU number, merged; NULL: no policy requests anything for single CPUs */
@@ -93,8 +92,7 @@ CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 /* plan_merge()'s part for `quiet`. */
 void plan_merge_quiet(Plan *plan, const Wish *wish);
 
-/* Makes that part safe: no request while `resting` is empty, times are bounded, and slack needs
- * units. */
+/* Makes that part safe: no request while `resting` is empty, and times are bounded. */
 void plan_sanitize_quiet(Plan *plan);
 
 /* True if both request the same of that, for the same CPUs. */

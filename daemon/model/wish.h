@@ -53,7 +53,6 @@ typedef struct CpuWish {
 #define QUIET_STAT_MAX_S       3600
 #define QUIET_CHECK_MAX_S      86400
 #define QUIET_WRITEBACK_MAX_CS 60000
-#define QUIET_SLACK_MAX_NS     UINT64_C(10000000000)
 
 /* What wakes parked CPUs is kept off them, or done less often. It is carried out while CPUs are
  * parked; a window, in which they are active for a moment, changes nothing of it. Times are lower
@@ -64,10 +63,6 @@ typedef struct QuietWish {
         uint32_t stat_s;       /* vm.stat_interval, seconds. No request: 0. Merge: maximum. */
         uint32_t check_s;      /* of machine checks, seconds. No request: 0. Merge: maximum. */
         uint32_t writeback_cs; /* vm.dirty_writeback_centisecs. No request: 0. Merge: maximum. */
-        uint64_t slack_ns; /* timer slack of the processes of `slack_units`. No request: 0. Merge:
-                              by rank, with `slack_units`. */
-        const char *const
-                *slack_units; /* globs of names of units, up to a NULL. No request: NULL. */
 } QuietWish;
 
 typedef struct Wish {

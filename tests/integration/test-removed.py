@@ -15,6 +15,7 @@ REMOVED = {
     'Evaluate': {'BlockTime': '5s', 'WashOut': '0', 'Duty': '10%'},
     'cpufreq': {'GovernorBattery': 'powersave', 'EnergyPreferenceBattery': 'power', 'EnergyBiasBattery': '15',
                 'MinFrequencyBattery': 'min', 'MaxFrequencyBattery': '50%', 'BoostBattery': 'off'},
+    'quiet': {'TimerSlackUnits': 'cron.service', 'TimerSlack': '50ms'},
     'cstates': {'DeepestStateBattery': '50us', 'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth',
                 'HistorySeed': '7'},
 }

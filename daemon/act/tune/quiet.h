@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Shared by the two actuators that keep parked CPUs from being woken: irq.c, with irqbalance.c, and
- * sysctl.c, with timer-slack.c.
+ * sysctl.c.
  */
 #ifndef IDLED_QUIET_H
 #define IDLED_QUIET_H
@@ -37,14 +37,6 @@ int irqbalance_ban(Knobs *knobs, const ActContext *context, const char *name, co
 
 /* Waits for the answer, 15 s at most, and closes the connection; there may be none. */
 void irqbalance_done(int *question);
-
-/* The timer slack of a thread, in nanoseconds. The knob's name is "TID:START", which has the time
- * that the thread started at, in clock ticks since boot, as its number may be another's later. */
-extern const KnobKind slack_kind;
-
-/* Raises the timer slack of all threads of units whose names match one of the globs, separated by
- * blanks, to `slack_ns`. NULL or 0: restores that of all threads. Returns the first error. */
-int slack_apply(Knobs *knobs, const ActContext *context, const char *units, uint64_t slack_ns);
 
 /* An identity() of knobs whose names are never used again for others. */
 uint64_t quiet_identity(const ActContext *context, const char *name);

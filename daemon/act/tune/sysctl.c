@@ -113,7 +113,6 @@ static char *look_around(const ActContext *context)
                 { SYSCTLS STAT, "memory statistics" },
                 { check, "machine checks" },
                 { SYSCTLS WRITEBACK, "writeback" },
-                { "proc/self/timerslack_ns", "timer slack" },
         };
         GString *here = g_string_new(NULL), *missing = g_string_new(NULL);
         g_autofree char *absent = NULL;
@@ -201,7 +200,7 @@ static int apply_sysctl(void *data, Knobs *knobs, const Plan *plan, const ActFac
         static const CpuSet none;
         g_autofree char *check = find_check(&state->context);
         const QuietWish *quiet = &plan->quiet;
-        int r[5];
+        int r[4];
 
         if (!state->manage)
                 return 0;
@@ -212,7 +211,6 @@ static int apply_sysctl(void *data, Knobs *knobs, const Plan *plan, const ActFac
         r[1] = apply_interval(knobs, &sysctl_kind, STAT, quiet->stat_s);
         r[2] = apply_interval(knobs, &check_kind, check, quiet->check_s);
         r[3] = apply_interval(knobs, &sysctl_kind, WRITEBACK, quiet->writeback_cs);
-        r[4] = slack_apply(knobs, &state->context, plan->slack_units, quiet->slack_ns);
         for (size_t i = 0; i < G_N_ELEMENTS(r); i++)
                 if (r[i] < 0)
                         return r[i];
@@ -232,8 +230,7 @@ static const char *describe_sysctl(void *data)
 }
 
 /* That of workqueues is also parking's, which is not lost with it. */
-static const KnobKind *const kinds[] = { &sysctl_kind, &check_kind, &park_workqueue_kind,
-                                         &slack_kind, NULL };
+static const KnobKind *const kinds[] = { &sysctl_kind, &check_kind, &park_workqueue_kind, NULL };
 
 const Actuator actuator_sysctl = {
         .name = "sysctl",

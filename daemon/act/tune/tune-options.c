@@ -60,6 +60,6 @@ const Setting housekeeping_settings[] = {
           .type = SETTING_BOOL,
           .offset = offsetof(HousekeepingOptions, manage),
           .fallback = "yes",
-          .help = "Whether policies may change workqueues, intervals and timer slack" },
+          .help = "Whether policies may change workqueues and intervals" },
         { .key = NULL },
 };

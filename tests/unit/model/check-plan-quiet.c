@@ -6,34 +6,17 @@
 
 #define N_CPUS 4
 
-static const char *const cron[] = { "cron.service", NULL };
-static const char *const both[] = { "a*", "b.service", NULL };
-static const char *const none[] = { NULL };
-
 static const struct {
         const char *name;
         QuietWish first, second, merged;
-        const char *units;
 } merges[] = {
-        { "nothing", { 0 }, { 0 }, { 0 }, NULL },
-        { "one", { true, true, 60, 1800, 1500 }, { 0 }, { true, true, 60, 1800, 1500 }, NULL },
-        { "flags: or", { .interrupts = true }, { .workqueues = true }, { true, true }, NULL },
+        { "nothing", { 0 }, { 0 }, { 0 } },
+        { "one", { true, true, 60, 1800, 1500 }, { 0 }, { true, true, 60, 1800, 1500 } },
+        { "flags: or", { .interrupts = true }, { .workqueues = true }, { true, true } },
         { "times: the longest",
           { .stat_s = 5, .check_s = 900, .writeback_cs = 500 },
           { .stat_s = 60, .check_s = 600, .writeback_cs = 1500 },
-          { .stat_s = 60, .check_s = 900, .writeback_cs = 1500 },
-          NULL },
-        { "slack: by rank",
-          { .slack_ns = 1000, .slack_units = cron },
-          { .slack_ns = 5000, .slack_units = both },
-          { .slack_ns = 1000 },
-          "cron.service" },
-        { "slack without units is none",
-          { .slack_ns = 1000, .slack_units = none },
-          { .slack_ns = 5000, .slack_units = both },
-          { .slack_ns = 5000 },
-          "a* b.service" },
-        { "units without slack are none", { .slack_units = cron }, { 0 }, { 0 }, NULL },
+          { .stat_s = 60, .check_s = 900, .writeback_cs = 1500 } },
 };
 
 START_TEST(merge)
@@ -51,10 +34,8 @@ START_TEST(merge)
         plan_merge(&plan, &first);
         plan_merge(&plan, &second);
         expected.quiet = c->merged;
-        expected.slack_units = g_intern_string(c->units);
-        ck_case(c->name, plan_equal_quiet(&plan, &expected), "merged to %u %u %u %s",
-                plan.quiet.stat_s, plan.quiet.check_s, plan.quiet.writeback_cs, plan.slack_units);
-        ck_case(c->name, !plan.quiet.slack_units, "the policy's own list is kept");
+        ck_case(c->name, plan_equal_quiet(&plan, &expected), "merged to %u %u %u",
+                plan.quiet.stat_s, plan.quiet.check_s, plan.quiet.writeback_cs);
 }
 END_TEST
 
@@ -99,20 +80,14 @@ END_TEST
 
 START_TEST(bounds)
 {
-        const QuietWish most = { true,
-                                 true,
-                                 QUIET_STAT_MAX_S,
-                                 QUIET_CHECK_MAX_S,
-                                 QUIET_WRITEBACK_MAX_CS,
-                                 QUIET_SLACK_MAX_NS };
+        const QuietWish most = { true, true, QUIET_STAT_MAX_S, QUIET_CHECK_MAX_S,
+                                 QUIET_WRITEBACK_MAX_CS };
         Plan plan, expected;
         Wish wish;
 
         plan_init(&plan, NULL, 0);
         wish_init(&wish);
-        wish.quiet = (QuietWish){
-                true, true, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX, cron
-        };
+        wish.quiet = (QuietWish){ true, true, UINT32_MAX, UINT32_MAX, UINT32_MAX };
         plan_merge(&plan, &wish);
         cpuset_add(&plan.resting, 3);
         plan_sanitize_quiet(&plan);

@@ -7,34 +7,20 @@
 static const struct {
         const char *name, *options;
         QuietWish wish;
-        const char *unit; /* the first of slack_units; NULL: none */
         int n_reasons;
 } cases[] = {
-        { "defaults", "", { true, true, 60, 1800, 1500 }, NULL, 5 },
+        { "defaults", "", { true, true, 60, 1800, 1500 }, 5 },
         { "everything off",
           "Interrupts=no Workqueues=no StatInterval=0 MachineCheckInterval=0 WritebackInterval=0",
           { 0 },
-          NULL,
           0 },
-        { "units",
-          "TimerSlackUnits=cron.service+a*",
-          { true, true, 60, 1800, 1500, 50000000 },
-          "cron.service",
-          6 },
-        { "units without slack",
-          "TimerSlackUnits=cron.service TimerSlack=0",
-          { true, true, 60, 1800, 1500, 0 },
-          "cron.service",
-          5 },
         { "what is less than a unit is one",
           "StatInterval=10ms MachineCheckInterval=1.5s WritebackInterval=1us",
           { true, true, 1, 2, 1 },
-          NULL,
           5 },
         { "the longest",
           "StatInterval=1h MachineCheckInterval=24h WritebackInterval=10min",
           { true, true, QUIET_STAT_MAX_S, QUIET_CHECK_MAX_S, QUIET_WRITEBACK_MAX_CS },
-          NULL,
           5 },
 };
 
@@ -52,14 +38,10 @@ START_TEST(wishes)
         world_set_all(world, c->options);
         world_decide(world, 1000000);
         found = world->wish.quiet;
-        ck_case(c->name, g_strcmp0(*found.slack_units, c->unit) == 0, "units %s",
-                *found.slack_units);
-        found.slack_units = NULL;
         ck_case(c->name,
                 found.interrupts == c->wish.interrupts && found.workqueues == c->wish.workqueues &&
                         found.stat_s == c->wish.stat_s && found.check_s == c->wish.check_s &&
-                        found.writeback_cs == c->wish.writeback_cs &&
-                        found.slack_ns == c->wish.slack_ns,
+                        found.writeback_cs == c->wish.writeback_cs,
                 "requests %u s, %u s, %u cs", found.stat_s, found.check_s, found.writeback_cs);
         ck_case(c->name, world->wish.settled && !world->wish.period_usec, "asks to be called");
 

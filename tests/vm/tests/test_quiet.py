@@ -218,21 +218,6 @@ class Restored(QuietTest):
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.values(self.affinity, STAT, CHECK), ["0", "7", "1"])
 
-    def test_timer_slack(self):
-        self.guest.run("systemd-run -q --unit=background sh -c 'sleep 1000; true'")
-        self.addCleanup(self.guest.run, "systemctl stop background", check=False)
-        processes = "wc -l </sys/fs/cgroup/system.slice/background.service/cgroup.procs"
-        self.wait_for("both processes", lambda: self.guest.read(processes) == "2")
-        slack = ("for pid in $(cat /sys/fs/cgroup/system.slice/background.service/cgroup.procs); do "
-                 "cat /proc/$pid/timerslack_ns; done")
-        before = self.guest.read(slack).split("\n")
-        self.assertEqual(set(before), {"50000"})
-        self.begin(TimerSlackUnits="background.service")
-        self.assertEqual(set(self.guest.read(slack).split("\n")), {"50000000"})
-        self.assertEqual(self.property("Degraded"), "a(sss) 0")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.guest.read(slack).split("\n"), before)
-
     def test_hotplug(self):
         self.begin()
         self.guest.run("echo 0 >/sys/devices/system/cpu/cpu3/online")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Housekeeping of the kernel that wakes CPUs: intervals, unbound workqueues, timer slack. */
+/* Housekeeping of the kernel that wakes CPUs: intervals, unbound workqueues. */
 #include "quieting.h"
 
 /* Values here have as many digits as those they replace, where a knob is no file of its own kind: a
@@ -10,24 +10,6 @@
 #define MASK      "sys/devices/virtual/workqueue/cpumask"
 
 static HousekeepingOptions own_options;
-
-static void add_thread(int pid, int tid, uint64_t start, const char *slack)
-{
-        g_autofree char *task = g_strdup_printf("proc/%d/task/%d/comm", pid, tid);
-        g_autofree char *stat = g_strdup_printf("proc/%d/stat", tid);
-        g_autofree char *file = g_strdup_printf("proc/%d/timerslack_ns", tid);
-        g_autofree char *group = g_strdup_printf("proc/%d/cgroup", tid);
-        g_autofree char *text = g_strdup_printf(
-                "%d (a ) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 "
-                "%" G_GUINT64_FORMAT " 0 0\n",
-                tid, start);
-        g_autofree char *line = g_strconcat(slack, "\n", NULL);
-
-        scratch_file(task, "a\n");
-        scratch_file(stat, text);
-        scratch_file(file, line);
-        scratch_file(group, "0::/system.slice/cron.service\n");
-}
 
 static void reopen(void)
 {
@@ -44,13 +26,6 @@ static void setup(void)
         scratch_file(WRITEBACK, "500\n");
         scratch_file(CHECK, "300\n");
         scratch_file(MASK, "f\n");
-        scratch_file("proc/self/timerslack_ns", "50000\n");
-        scratch_file("sys/fs/cgroup/system.slice/cron.service/cgroup.procs", "100\n102\n");
-        scratch_file("sys/fs/cgroup/system.slice/other.service/cgroup.procs", "200\n");
-        add_thread(100, 100, 10, "50000");
-        add_thread(100, 101, 11, "50000");
-        add_thread(102, 102, 12, "50000");
-        add_thread(200, 200, 20, "50000");
         knobs = open_knobs();
         state = NULL;
         reopen();
@@ -71,14 +46,12 @@ static int apply(void)
 
 static void request_all(void)
 {
-        plan.quiet = (QuietWish){ true, true, 60, 1800, 1500, 90000 };
-        plan.slack_units = "none* cron.service";
+        plan.quiet = (QuietWish){ true, true, 60, 1800, 1500 };
 }
 
 static void request_nothing(void)
 {
         plan.quiet = (QuietWish){ 0 };
-        plan.slack_units = NULL;
 }
 
 static void expect_originals(const char *where)
@@ -87,10 +60,6 @@ static void expect_originals(const char *where)
         expect_text(where, WRITEBACK, "500");
         expect_text(where, CHECK, "300");
         expect_text(where, MASK, "f");
-        expect_text(where, "proc/100/timerslack_ns", "50000");
-        expect_text(where, "proc/101/timerslack_ns", "50000");
-        expect_text(where, "proc/102/timerslack_ns", "50000");
-        expect_text(where, "proc/200/timerslack_ns", "50000");
 }
 
 START_TEST(all)
@@ -101,13 +70,9 @@ START_TEST(all)
         expect_text("all", WRITEBACK, "1500");
         expect_text("all", CHECK, "1800");
         expect_text("all", MASK, "3");
-        expect_text("process", "proc/100/timerslack_ns", "90000");
-        expect_text("thread", "proc/101/timerslack_ns", "90000");
-        expect_text("another process", "proc/102/timerslack_ns", "90000");
-        expect_text("another unit", "proc/200/timerslack_ns", "50000");
-        ck_assert_uint_eq(knobs_writes(knobs), 7);
+        ck_assert_uint_eq(knobs_writes(knobs), 4);
         ck_assert_int_eq(apply(), 0);
-        ck_assert_uint_eq(knobs_writes(knobs), 7);
+        ck_assert_uint_eq(knobs_writes(knobs), 4);
         request_nothing();
         ck_assert_int_eq(apply(), 0);
         expect_originals("nothing requested");
@@ -204,7 +169,6 @@ START_TEST(missing)
         restore(knobs);
         drop_path(STAT);
         drop_path(WRITEBACK);
-        drop_path("proc/self/timerslack_ns");
         ck_assert_int_eq(actuator_sysctl.open(&context, &own_options, &nothing), -EOPNOTSUPP);
 }
 END_TEST
@@ -262,58 +226,7 @@ START_TEST(killed)
                 recover(&actuator_sysctl);
                 expect_originals("killed");
         }
-        ck_assert_int_gt(n, 10);
-}
-END_TEST
-
-static void request_slack(void)
-{
-        plan.quiet.slack_ns = 90000;
-        plan.slack_units = "cron*";
-}
-
-START_TEST(slack_left_alone)
-{
-        add_thread(102, 102, 12, "0");     /* realtime */
-        add_thread(100, 101, 11, "95000"); /* has more */
-        request_slack();
-        ck_assert_int_eq(apply(), 0);
-        expect_text("ordinary", "proc/100/timerslack_ns", "90000");
-        expect_text("realtime", "proc/102/timerslack_ns", "0");
-        expect_text("has more", "proc/101/timerslack_ns", "95000");
-}
-END_TEST
-
-/* A thread that another one made while its slack was raised has it, too. */
-START_TEST(slack_inherited)
-{
-        request_slack();
-        ck_assert_int_eq(apply(), 0);
-        add_thread(102, 103, 30, "90000");
-        ck_assert_int_eq(apply(), 0);
-        ck_assert_ptr_nonnull(knob_find(knobs, &slack_kind, "103:30"));
-        expect_text("inherited", "proc/103/timerslack_ns", "90000");
-        add_thread(102, 104, 31, "90000"); /* is not noticed before all is restored */
-        knobs_free(knobs);
-        recover(&actuator_sysctl);
-        expect_originals("restored");
-        expect_text("inherited", "proc/103/timerslack_ns", "50000");
-        expect_text("unseen", "proc/104/timerslack_ns", "50000");
-        knobs = open_knobs();
-}
-END_TEST
-
-/* Another thread that has the number of one that ended is not touched. */
-START_TEST(slack_of_another)
-{
-        request_slack();
-        ck_assert_int_eq(apply(), 0);
-        add_thread(100, 101, 99, "777");
-        knobs_free(knobs);
-        recover(&actuator_sysctl);
-        expect_text("another", "proc/101/timerslack_ns", "777");
-        expect_text("the same", "proc/100/timerslack_ns", "50000");
-        knobs = open_knobs();
+        ck_assert_int_gt(n, 6);
 }
 END_TEST
 
@@ -331,9 +244,6 @@ int main(void)
         tcase_add_loop_test(tcase, failing, 0, G_N_ELEMENTS(write_errors));
         tcase_add_test(tcase, drift);
         tcase_add_test(tcase, killed);
-        tcase_add_test(tcase, slack_left_alone);
-        tcase_add_test(tcase, slack_inherited);
-        tcase_add_test(tcase, slack_of_another);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
