@@ -20,8 +20,8 @@
 #include "config/plugin.h"
 
 typedef struct DaemonOptions {
-        char **policies;      /* names in the order of their rank, highest first */
-        int log_level;        /* syslog priority */
+        char **policies;                    /* names in the order of their rank, highest first */
+        int log_level;                      /* syslog priority */
         char *profile_ac, *profile_battery; /* "": none in particular */
         bool power_profiles_names;
         bool log_decisions;

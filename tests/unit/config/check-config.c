@@ -158,7 +158,8 @@ START_TEST(rank)
         g_autoptr(Config) config = NULL;
         const IdledPolicy *first, *second;
 
-        put(IDLED, "[Daemon]\nPolicies=beta alpha\nLogDecisions=yes\n[Park]\nExclude=a.slice b.slice");
+        put(IDLED,
+            "[Daemon]\nPolicies=beta alpha\nLogDecisions=yes\n[Park]\nExclude=a.slice b.slice");
         config = load_good();
         ck_assert_uint_eq(config->policies->len, 2);
         first = g_ptr_array_index(config->policies, 0);
