@@ -100,6 +100,14 @@ struct {
         __type(value, struct unit);
 } units SEC(".maps");
 
+/* How many of these are in a service or a user's slice, by its ID. */
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(max_entries, 4096);
+        __type(key, __u64);
+        __type(value, __u32);
+} shares SEC(".maps");
+
 /* Too large for a stack, and only used with interrupts off or where losing a name does no harm. */
 struct {
         __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -306,6 +314,36 @@ static bool set_kind(struct sleeper *s, __u32 kind)
         return true;
 }
 
+static const struct kernfs_node *parent_of(const struct kernfs_node *node)
+{
+        const struct kernfs_node___rcu *newer = (const void *)node;
+
+        return bpf_core_field_exists(newer->__parent) ? BPF_CORE_READ(newer, __parent)
+                                                      : BPF_CORE_READ(node, parent);
+}
+
+/* Whether there is room for one more unit of this service or user, who can make any number below
+ * its cgroup, the second below the root, and no other one there. */
+static bool take_share(const struct kernfs_node *node)
+{
+        const struct kernfs_node *top = node, *first = node, *second = node, *parent = node;
+        __u32 *count, one = 1;
+        __u64 id;
+
+        for (int i = 0; i < CGROUP_DEPTH && (parent = parent_of(top)); i++) {
+                second = first;
+                first = top;
+                top = parent;
+        }
+        if (parent) /* too deep to see whose it is */
+                return false;
+        id = BPF_CORE_READ(second, id);
+        count = bpf_map_lookup_elem(&shares, &id);
+        if (!count)
+                return bpf_map_update_elem(&shares, &id, &one, BPF_ANY) == 0;
+        return *count < UNITS_SHARE && __sync_fetch_and_add(count, 1) < UNITS_SHARE;
+}
+
 static void learn_unit(__u64 id, const struct kernfs_node *node)
 {
         __u32 zero = 0;
@@ -314,15 +352,13 @@ static void learn_unit(__u64 id, const struct kernfs_node *node)
         if (!unit)
                 return;
         for (int i = 0; i < UNIT_LEVELS; i++) {
-                const struct kernfs_node___rcu *newer = (const void *)node;
                 const char *name = node ? BPF_CORE_READ(node, name) : NULL;
 
                 unit->names[i][0] = 0;
                 if (!name)
                         continue;
                 bpf_probe_read_kernel_str(unit->names[i], UNIT_NAME, name);
-                node = bpf_core_field_exists(newer->__parent) ? BPF_CORE_READ(newer, __parent)
-                                                              : BPF_CORE_READ(node, parent);
+                node = parent_of(node);
         }
         bpf_map_update_elem(&units, &id, unit, BPF_ANY);
 }
@@ -338,7 +374,7 @@ static void set_task(struct sleeper *s, const struct task_struct *task)
         id = node ? BPF_CORE_READ(node, id) : 0;
         bpf_probe_read_kernel(s->cause.name, sizeof(task->comm), task->comm);
         s->cause.cgroup = id;
-        if (id && !bpf_map_lookup_elem(&units, &id))
+        if (id && !bpf_map_lookup_elem(&units, &id) && take_share(node))
                 learn_unit(id, node);
 }
 

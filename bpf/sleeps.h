@@ -115,6 +115,11 @@ struct function {
         char name[FUNCTION_NAME];
 };
 
+/* Of the names of units, this many are of one service or user; cgroups deeper than this have none.
+ */
+#define UNITS_SHARE  512
+#define CGROUP_DEPTH 24
+
 #define UNIT_LEVELS 4
 #define UNIT_NAME   64
 

@@ -144,6 +144,19 @@ class Causes(SleepsTest):
         self.assertGreaterEqual(sum(c["sleeps"] for c in found), 190, answer["causes"])
         self.assertEqual({c["function"] for c in found}, {"hrtimer_wakeup"})
 
+    def test_units_of_one_user_have_a_share_of_names(self):
+        """600 cgroups below one, and a service after them."""
+        self.write("/root/flood", "exec 3<> <(:)\nfor i in {1..600}; do mkdir -p /sys/fs/cgroup/flood/user/$i; "
+                                  "echo $$ >/sys/fs/cgroup/flood/user/$i/cgroup.procs; read -rt 0.0213 -u 3; done; "
+                                  "echo $$ >/sys/fs/cgroup/cgroup.procs; find /sys/fs/cgroup/flood -depth -type d -delete")
+        answer = self.measure(
+            f"taskset -c {TARGET} bash /root/flood; systemd-run -q --wait --unit=waker taskset -c 3 "
+            "cyclictest --default-system -q -t 1 -a 3 -i 20000 -l 50 >/dev/null")
+        units = {c["unit"] for c in answer["causes"] if c["unit"]}
+        self.assertIn("waker.service", units)
+        named = [u for u in units if u.isdigit()]
+        self.assertTrue(450 <= len(named) <= 512, len(named))
+
     def test_sleeps_cut_short_are_lost_residency(self):
         """At 1.1 ms every sleep falls short of C7's 1.6 ms by 0.5 ms; at 21 ms none does."""
         for period_us, low, high in (1100, 300, 1500), (21300, 0, 100):
