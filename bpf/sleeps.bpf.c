@@ -322,8 +322,8 @@ static const struct kernfs_node *parent_of(const struct kernfs_node *node)
                                                       : BPF_CORE_READ(node, parent);
 }
 
-/* Whether there is room for one more unit of this service or user, who can make any number below
- * its cgroup, the second below the root, and no other one there. */
+/* Whether there is room for one more unit of this service or user. Its cgroup is the second below
+ * the root; it can make any number of cgroups in it, and none elsewhere. */
 static bool take_share(const struct kernfs_node *node)
 {
         const struct kernfs_node *top = node, *first = node, *second = node, *parent = node;

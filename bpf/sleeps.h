@@ -115,8 +115,7 @@ struct function {
         char name[FUNCTION_NAME];
 };
 
-/* Of the names of units, this many are of one service or user; cgroups deeper than this have none.
- */
+/* One service or user has at most this many names of units; cgroups deeper than this have none. */
 #define UNITS_SHARE  512
 #define CGROUP_DEPTH 24
 
