@@ -152,7 +152,7 @@ def check_unit(dest, places):
 
 
 # What "systemd-analyze security" may say, without drop-ins and with them.
-METRICS_EXPOSURE = 1.2
+OTHERS = {"idled-metrics@.service": 1.2, "idled-advise.service": 0.8}
 OPTIONAL = ("no-app-rules", "no-ledger", "no-terminals")
 EXPOSURE = {(): 2.3, OPTIONAL[:1]: 1.5, OPTIONAL[1:2]: 2.2, OPTIONAL[2:]: 2.1, OPTIONAL: 1.2,
             ("fork-events",): 2.5, ("quiet",): 2.5}
@@ -188,15 +188,13 @@ def check_exposure(dest, places):
     return problems
 
 
-def check_metrics_exposure(dest, places):
-    if not shutil.which("systemd-analyze"):
-        return []
-    text = (dest / places["unitdir"][1:] / "idled-metrics@.service").read_text()
-    level = exposure_of(dest, text, [])
-    if level is not None and level > METRICS_EXPOSURE:
-        return [f"idled-metrics@.service: found an exposure of {level}, expected at most "
-                f"{METRICS_EXPOSURE}"]
-    return []
+def check_other_exposures(dest, places):
+    problems = []
+    for name, most in OTHERS.items() if shutil.which("systemd-analyze") else ():
+        level = exposure_of(dest, (dest / places["unitdir"][1:] / name).read_text(), [])
+        if level is not None and level > most:
+            problems.append(f"{name}: found an exposure of {level}, expected at most {most}")
+    return problems
 
 
 def check_xml(dest, places):
@@ -255,7 +253,7 @@ def main():
         problems = check_files(dest, places)
         if not problems:
             problems = [*check_unit(dest, places), *check_exposure(dest, places),
-                        *check_metrics_exposure(dest, places), *check_xml(dest, places),
+                        *check_other_exposures(dest, places), *check_xml(dest, places),
                         *check_example(dest, places, sys.argv[2].split())]
     finish(problems, len(EXPECTED))
 
