@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in memory: what was written is read, whatever is lost or damaged on the way. */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "recording/recording-fixture.h"
 
 #define FRAMES 4
 #define ALL    ((1u << FRAMES) - 1)
+
+/* From memory, or from a file, which is read in pieces. */
+static RecordingReader *open_reader(const GByteArray *bytes, bool from_file)
+{
+        RecordingReader *reader = NULL;
+        g_autofree char *path = NULL;
+        int fd;
+
+        if (!from_file)
+                return recording_reader_bytes(bytes->data, bytes->len);
+        fd = g_file_open_tmp("idled-recording-XXXXXX", &path, NULL);
+        ck_assert_int_eq(write(fd, bytes->data, bytes->len), bytes->len);
+        close(fd);
+        ck_assert_int_eq(recording_reader_open(AT_FDCWD, path, &reader), 0);
+        unlink(path);
+        return reader;
+}
 
 static const struct {
         const char *name;
@@ -101,22 +120,44 @@ START_TEST(bit_flipped)
 }
 END_TEST
 
-/* A megabyte of heads that promise frames takes no longer than a megabyte of anything. */
+static const struct {
+        const char *name, *stored; /* 9 digits: the bytes that the head promises */
+        unsigned damaged;
+        bool cut;
+} false_sizes[] = {
+        { "nothing", "000000000", 20000, false },
+        { "half a head", "000000029", 1, true },
+        { "some heads", "000005742", 200, false },
+        { "most that is accepted", "016842752", 0, true },
+        { "too much", "016842753", 0, true },
+};
+
+/* A megabyte of heads that promise frames takes no longer than a megabyte of anything: every byte
+ * belongs to one head or one promise. */
 START_TEST(false_heads)
 {
+        unsigned n = 20000, damaged = false_sizes[_i].damaged;
         g_autoptr(GByteArray) bytes = make_recording(1, 1, 1, NULL);
         g_autoptr(GByteArray) all = g_byte_array_new();
-        g_autoptr(RecordingReader) reader = NULL;
-        g_autofree char *problem = NULL;
 
-        memcpy(bytes->data + FRAME_HEAD_SIZE - 10, "000000000\n", 10);
-        for (int i = 0; i < 20000; i++)
+        memcpy(bytes->data + FRAME_HEAD_SIZE - 10, false_sizes[_i].stored, 9);
+        for (unsigned i = 0; i < n; i++)
                 g_byte_array_append(all, bytes->data, FRAME_HEAD_SIZE);
-        reader = recording_reader_bytes(all->data, all->len);
-        ck_assert_uint_eq(read_frames("heads", reader, 1, 1), 0);
-        ck_assert_uint_eq(recording_report(reader)->damaged, 20000);
-        problem = recording_problem(reader);
-        ck_assert_ptr_nonnull(strstr(problem, "20000 damaged frames"));
+        for (int from_file = 0; from_file < 2; from_file++) {
+                g_autoptr(RecordingReader) reader = open_reader(all, from_file);
+                unsigned seen = read_frames(false_sizes[_i].name, reader, 1, 1);
+                const RecordingReport *report = recording_report(reader);
+                g_autofree char *problem = recording_problem(reader);
+
+                ck_case(false_sizes[_i].name,
+                        seen == 0 && report->damaged == damaged &&
+                                report->cut == false_sizes[_i].cut,
+                        "frames %x, %" G_GUINT64_FORMAT " damaged, cut: %d", seen, report->damaged,
+                        report->cut);
+                ck_case(false_sizes[_i].name,
+                        problem && strstr(problem, damaged ? " damaged frame" : "no frame"),
+                        "says %s", problem);
+        }
 }
 END_TEST
 
@@ -185,6 +226,10 @@ static const struct {
 } contents[] = {
         { "nothing", "", "" },
         { "a table without columns", "table,t,\n", "t:" },
+        { "a table without rows", "table,t,n\ncolumn,n,s\nof,\nunit,W,text\n", "t:" },
+        { "a table without rows and units", "table,t,\ncolumn,n\n", "t:" },
+        { "a table without rows behind others",
+          "table,t,\ncolumn,n\nrow,1\ntable,u,\ncolumn,n,s\nunit,W,text\n", "t: n=1u:" },
         { "a number", "table,t,\ncolumn,n\nof,\nunit,W\nrow,1.5\n", "t: n=1.5" },
         { "no line end", "table,t,\ncolumn,n\nunit,W\nrow,1.5", "t: n=1.5" },
         { "fewer values", "table,t,\ncolumn,n,m\nunit,W,text\nrow\nrow,2\n",
@@ -214,6 +259,9 @@ static char *show_values(const RecordedFrame *frame)
                 const RecordedTable *table = &frame->tables[t];
 
                 g_string_append_printf(text, "%s:", table->name);
+                for (int c = 0; c < table->n_columns; c++)
+                        ck_case(table->name, !table->columns[c].numbers != !table->columns[c].texts,
+                                "column %d has neither numbers nor texts, or both", c);
                 for (size_t row = 0; row < table->n_rows; row++)
                         for (int c = 0; c < table->n_columns; c++) {
                                 const RecordedColumn *column = &table->columns[c];
@@ -427,7 +475,7 @@ int main(void)
         tcase_add_loop_test(tcase, reads_what_was_written, 0, G_N_ELEMENTS(sizes));
         tcase_add_test(tcase, cut_anywhere);
         tcase_add_test(tcase, bit_flipped);
-        tcase_add_test(tcase, false_heads);
+        tcase_add_loop_test(tcase, false_heads, 0, G_N_ELEMENTS(false_sizes));
         tcase_add_loop_test(tcase, foreign_file, 0, G_N_ELEMENTS(foreign));
         tcase_add_test(tcase, large_foreign_file);
         tcase_add_test(tcase, newer_frames);
