@@ -30,6 +30,7 @@
 #define SURE           5    /* percent: smaller savings do not hold (governors/README.md) */
 #define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
 #define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
+#define PERIODS_NEEDED 2000 /* fewer choose worse than all of a recording (governors/README.md) */
 #define CANDIDATES_MAX 6
 #define SECTION        "cstates"
 #define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
@@ -456,6 +457,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         if (replay_limited(ctl, table, best->deepest, "omniscient", bound) < 0)
                 bound->energy = NAN;
         json_put_int(answer, "periods", (int64_t)best->score.periods);
+        json_put_int(answer, "periods_needed", PERIODS_NEEDED);
         json_put(answer, "latency_us",
                  ctl->advise_usec ? json_object_new_int64((int64_t)ctl->advise_usec) : NULL);
         json_put_bool(answer, "powers_assumed", assumed);
@@ -860,6 +862,21 @@ static void show_effect(const Ctl *ctl, json_object *answer)
                             json_text(row, "source"));
 }
 
+static void show_doubt(const Ctl *ctl, json_object *answer)
+{
+        int64_t periods = json_int(answer, "periods", 0);
+        int64_t needed = json_int(answer, "periods_needed", 0);
+        g_autofree char *text = NULL;
+
+        if (periods >= needed)
+                return;
+        text = g_strdup_printf("%" G_GINT64_FORMAT " idle period%s few: a reliable choice needs "
+                               "%" G_GINT64_FORMAT ". A longer recording may lead to another "
+                               "choice.",
+                               periods, periods == 1 ? " is" : "s are", needed);
+        screen_sentence(&ctl->screen, STYLE_WARN, text);
+}
+
 void advise_show(const Ctl *ctl, json_object *answer)
 {
         json_object *best = json_get(answer, "best");
@@ -895,5 +912,6 @@ void advise_show(const Ctl *ctl, json_object *answer)
         if (*mark)
                 printf("Powers are not known: each state is taken to need half of the one before "
                        "it.\n");
+        show_doubt(ctl, answer);
         show_effect(ctl, answer);
 }

@@ -96,6 +96,20 @@ class Advise(TestCase):
         settings = answer["settings"]
         self.assertEqual(answer["change"] and answer["best"]["history"], settings.get("History") == "yes")
 
+    def test_few_periods(self):
+        """They choose as well as they can, and the answer says how many a reliable choice needs."""
+        trace = os.path.join(self.directory, "short.csv")
+        for periods in 1, 143, 1999, 2000:
+            Path(trace).write_text("".join(f"0,{i * 4000000},20000000,{20000 + i % 7 * 100000}\n"
+                                           for i in range(periods)))
+            answer = self.advise("--table", CLIENT, trace)
+            self.assertEqual((answer["periods"], answer["periods_needed"]), (periods, 2000))
+            result = self.run_ctl("advise", "--root", self.root, "--table", CLIENT, trace)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            lines = [line for line in result.stdout.splitlines() if line.startswith(f"{periods} idle period")]
+            self.assertEqual(len(lines), periods < 2000, result.stdout)
+            self.assertTrue(all("few" in line and "2000" in line for line in lines), lines)
+
     def test_models_of_the_kernel(self):
         trace = str(TRACES / "timers.csv.xz")
         for release, expected in (("6.1.0-56-amd64", "menu-6.1 teo-6.1"),
