@@ -213,7 +213,7 @@ static double wait_and_meter(const Ctl *ctl, int *ret_status)
         uint64_t period = measured ? MIN(sensors_energy_deadline(watch->sensors), ENERGY_USEC) : 0;
         int64_t began = g_get_monotonic_time();
 
-        observe(sleeps_usec(ctl), NULL, period, read_energy, watch, ret_status);
+        observe(NULL, sleeps_usec(ctl), NULL, period, read_energy, watch, ret_status);
         if (!measured)
                 return NAN;
         watch_energy(watch);

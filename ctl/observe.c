@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,7 +109,20 @@ static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanw
         }
 }
 
-bool observe(uint64_t usec, char *const *command, uint64_t period_usec,
+static void announce(const char *what, uint64_t usec, char *const *command)
+{
+        if (!isatty(STDERR_FILENO))
+                return;
+        if (command && command[0])
+                fprintf(stderr, "Recording %s until %s ends\n", what, command[0]);
+        else if (usec == OBSERVE_FOREVER)
+                fprintf(stderr, "Recording %s; Ctrl+C ends it\n", what);
+        else
+                fprintf(stderr, "Recording %s for %g s; Ctrl+C ends it\n", what,
+                        (double)usec / 1e6);
+}
+
+bool observe(const char *what, uint64_t usec, char *const *command, uint64_t period_usec,
              bool (*meanwhile)(void *data), void *data, int *ret_status)
 {
         const struct sigaction usual = { .sa_handler = SIG_DFL };
@@ -125,6 +139,8 @@ bool observe(uint64_t usec, char *const *command, uint64_t period_usec,
         sigprocmask(SIG_BLOCK, &signals, &wait.before);
         wait.signals = signalfd(-1, &signals, SFD_CLOEXEC);
         fine = !command || !command[0] || begin_command(&wait, command);
+        if (fine && what)
+                announce(what, usec, command);
         if (fine)
                 follow(&wait, usec, period_usec, meanwhile, data);
         fd_close(&wait.signals);

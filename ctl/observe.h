@@ -8,15 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* As long as a time that cannot end. */
+#define OBSERVE_FOREVER (UINT64_C(100) * 365 * 86400 * 1000000)
+
 /* Waits for `usec`, or, if `command` is not empty, until it ends; then `usec` does not count. In
  * between it calls `meanwhile` every `period_usec`, unless that is 0; when that returns false it is
- * not called again, and without a command the wait ends.
+ * not called again, and without a command the wait ends. If standard error is a terminal, a line
+ * there says that `what` is recorded, such as "a.rec", and what ends that; NULL: no line.
  *
  * SIGINT, SIGTERM and SIGHUP end the wait early, so that what was measured can be shown; while a
  * command runs it is the command that they end. `*ret_status` is the exit status: 0, or that of the
  * command as the verb run has it. False, with 126 or 127 after a message, if it cannot be executed.
  */
-bool observe(uint64_t usec, char *const *command, uint64_t period_usec,
+bool observe(const char *what, uint64_t usec, char *const *command, uint64_t period_usec,
              bool (*meanwhile)(void *data), void *data, int *ret_status);
 
 #endif

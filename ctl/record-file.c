@@ -33,7 +33,6 @@
 #define FRAME_USEC    (10u * 1000 * 1000)
 #define SLOW_USEC     (5u * 1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
-#define FOREVER_USEC  (UINT64_C(100) * 365 * 86400 * 1000000)
 #define BUSY_LEAST    0.01
 #define SENSES        (SENSE_EVERYTHING & ~(unsigned)SENSE_ENERGY)
 
@@ -314,7 +313,7 @@ static void put_sleeps(Recorder *recorder)
 
 static void record_all(Recorder *recorder, char *const *command, int *ret_status)
 {
-        uint64_t usec = recorder->ctl->sleeps.usec ?: FOREVER_USEC;
+        uint64_t usec = recorder->ctl->sleeps.usec ?: OBSERVE_FOREVER;
         int r = watch_begin(recorder->watch, SENSES, true);
 
         if (r < 0) {
@@ -326,10 +325,12 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
         put_facts(recorder, command);
         note_clocks(recorder);
         add_event(recorder, "start", NULL, command[0]);
-        observe(usec, command, recorder->interval_usec, sample_and_write, recorder, ret_status);
+        observe(recorder->path, usec, command, recorder->interval_usec, sample_and_write, recorder,
+                ret_status);
         if (recorder->error < 0)
                 return;
-        if ((uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)
+        if (recorder->samples == 0 ||
+            (uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)
                 take_sample(recorder); /* what is left of an interval */
         if (recorder->sleeps)
                 put_sleeps(recorder);

@@ -217,7 +217,8 @@ static json_object *record(Ctl *ctl, Recorder *recorder, int *ret_status)
         double spent = own_seconds();
 
         write_head(ctl, recorder->file);
-        observe(sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder, ret_status);
+        observe("idle periods", sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder,
+                ret_status);
         recorder->backend->stop(recorder->ledger);
         recorder->backend->take(recorder->ledger, take, recorder);
         write_lines(recorder, UINT64_MAX);

@@ -335,7 +335,7 @@ json_object *sleeps_ask(Ctl *ctl, int *ret_status)
         if (*ret_status != EXIT_FINE)
                 return NULL;
         reader = sleeps_begin(ctl, NULL, 0);
-        if (!observe(sleeps_usec(ctl), ctl->args, 0, NULL, NULL, ret_status))
+        if (!observe(NULL, sleeps_usec(ctl), ctl->args, 0, NULL, NULL, ret_status))
                 return NULL;
         output_use(ctl, output);
         return describe(ctl, sleeps_end(reader), prices, &cpus);

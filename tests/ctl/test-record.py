@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pty
 import resource
 import signal
 import subprocess
@@ -78,6 +79,46 @@ class Contents(Recording):
             self.assertEqual(result.returncode, status, result.stderr)
             facts = [r["value"] for r in self.values() if r["table"] == "info"]
             self.assertIn(f"sh -c sleep 0.3; exit {status}", facts)
+
+    def test_short_command(self):
+        """A command that is shorter than an interval, and than a reading, has its one sample."""
+        for command, status in (("true", 0), ("false", 1), ("/nonexistent/command", 127)):
+            Path(self.file).unlink(missing_ok=True)
+            result = self.record(self.file, "--json", "--", command)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["samples"], 1, command)
+            rows = self.values()
+            shares = [float(r["value"]) for r in rows if r["column"] == "busy_share"]
+            self.assertEqual(len(shares), 8, command)
+            self.assertTrue(all(0 <= share <= 1 for share in shares), command)
+            self.assertIn("end", [r["value"] for r in rows if r["column"] == "kind"])
+
+    def announced(self, *arguments):
+        """What it prints on standard error where that is a terminal."""
+        master, slave = pty.openpty()
+        with subprocess.Popen([IDLECTL, "record", "--root", self.root, *arguments], stderr=slave,
+                              stdout=subprocess.PIPE, env=environment()) as process:
+            os.close(slave)
+            text = os.read(master, 65536).decode()
+            if "Ctrl+C" in text and "for" not in text.split():
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=TIMEOUT)
+        os.close(master)
+        self.assertEqual(process.returncode, 0, text)
+        return text.replace("\r\n", "\n")
+
+    def test_announced(self):
+        """On a terminal, in one line, it says that it records and how that ends; elsewhere nothing."""
+        for arguments, ends in (((), ["Ctrl+C"]), (("--seconds", "0.2"), ["0.2 s", "Ctrl+C"]),
+                                (("--", "sh", "-c", "sleep 0.1"), ["until sh ends"])):
+            Path(self.file).unlink(missing_ok=True)
+            text = self.announced(self.file, *arguments)
+            self.assertRegex(text, "^Recording .*a\\.rec.*\n$", arguments)
+            for end in ends:
+                self.assertIn(end, text)
+            self.assertGreater(len(self.values()), 0)
+        Path(self.file).unlink()
+        self.assertEqual(self.record(self.file, "--seconds", "0.1").stderr, "")
 
     def test_terminated(self):
         """SIGTERM ends it with a whole file."""
