@@ -27,10 +27,10 @@ static const struct {
 };
 
 static const char *const work_titles[WORK_UNITS] = {
-        [WORK_BUSY] = "Energy per busy second, J",
-        [WORK_SWITCHES] = "Energy per 10^4 context switches, J",
-        [WORK_INSTRUCTIONS] = "Energy per 10^9 instructions, J",
-        [WORK_RUNS] = "Energy per run, J",
+        [WORK_BUSY] = "J per busy second",
+        [WORK_SWITCHES] = "J per 10^4 context switches",
+        [WORK_INSTRUCTIONS] = "J per 10^9 instructions",
+        [WORK_RUNS] = "J per run",
 };
 
 static void put_unit(json_object *object, const char *key, const char *suffix, double value,
@@ -52,29 +52,33 @@ static void put_change(json_object *object, const char *suffix, Interval saved, 
 
 static json_object *describe_quantity(const Prove *prove, Quantity quantity)
 {
-        Estimate found = estimate(prove->quantities[quantity],
-                                  &(EstimateQuery){ .work_error = INFINITY });
+        bool power = quantity == QUANTITY_POWER;
+        Estimate found = power && prove->unit != WORK_RUNS
+                                 ? prove_estimate(prove)
+                                 : estimate(prove->quantities[quantity],
+                                            &(EstimateQuery){ .work_error = INFINITY });
         json_object *object;
-        Interval saved = found.watts;
         int decimals = rows[quantity].decimals;
 
         if (found.n_pairs == 0)
                 return NULL;
-        if (quantity == QUANTITY_POWER && prove->unit != WORK_RUNS)
-                saved = prove_estimate(prove).watts;
         object = json_object_new_object();
         put_unit(object, "first", rows[quantity].suffix, found.off_watts, decimals);
         put_unit(object, "second", rows[quantity].suffix, found.on_watts, decimals);
-        put_change(object, rows[quantity].suffix, saved, 1, decimals);
+        put_change(object, rows[quantity].suffix, found.watts, 1, decimals);
+        if (power)
+                put_unit(object, "change", "percent", -found.watts.value / found.off_watts * 100,
+                         3);
         return object;
 }
 
-static json_object *describe_energy(const Prove *prove, const Estimate *found)
+static json_object *describe_energy(const Estimate *found)
 {
         json_object *object = json_object_new_object();
 
         put_unit(object, "first", "joules", found->off_joules_per_work, 4);
         put_unit(object, "second", "joules", found->on_joules_per_work, 4);
+        put_change(object, "joules", found->per_work, found->off_joules_per_work, 4);
         put_change(object, "percent", found->per_work, 100, 3);
         return object;
 }
@@ -116,17 +120,25 @@ static void put_saved(const Prove *prove, json_object *answer, const Estimate *f
         put_unit(answer, "saved", suffix, found->watts.value, 4);
         put_unit(answer, "saved_low", suffix, found->watts.low, 4);
         put_unit(answer, "saved_high", suffix, found->watts.high, 4);
-        json_put_real(answer, "saved_percent", found->watts.value / found->off_watts * 100, 2);
+        json_put_real(answer, "saved_percent", found->watts.value / found->off_watts * 100, 3);
         json_put_real(answer, "precision_percent", half / found->off_watts * 100, 2);
 }
 
-/* By how much more work the second setting did in the same time, where that widens the interval. */
-static void put_work_change(json_object *answer, const Estimate *found)
+/* Where the interval has 0 in it: how long measuring takes in all, if the noise stays as it is, for
+ * a round precision that may exclude 0, or be good enough to give up. */
+static void put_time(const Prove *prove, json_object *answer, const Estimate *found)
 {
-        double first = found->off_watts / found->off_joules_per_work;
-        double change = found->work_difference == 0 ? NAN : -found->work_difference / first * 100;
+        const char *suffix = prove->unit == WORK_RUNS ? "joules_per_run" : "watts";
+        double half = (found->watts.high - found->watts.low) / 2;
+        double wanted = MAX(fabs(found->watts.value) / 2, half / 4);
+        double ten = pow(10, floor(log10(wanted))), first = wanted / ten;
+        double precision = (first >= 5 ? 5 : first >= 2 ? 2 : 1) * ten;
+        double seconds = prove_seconds_needed(prove, found, precision);
+        double so_far = found->n_pairs * (double)prove_pair_usec(prove) / G_USEC_PER_SEC;
+        bool open = half > 0 && seconds > 0;
 
-        json_put_real(answer, "work_change_percent", change, 2);
+        put_unit(answer, "next_precision", suffix, open ? precision : NAN, 6);
+        json_put_real(answer, "next_precision_seconds", open ? so_far + seconds : NAN, 0);
 }
 
 static void put_verdict(const Prove *prove, json_object *answer, const Estimate *found)
@@ -151,8 +163,10 @@ json_object *prove_answer(const Prove *prove)
         json_put_text(answer, "second", arms_label(prove->arms, 1));
         put_verdict(prove, answer, &found);
         put_saved(prove, answer, &found);
+        put_time(prove, answer, &found);
         json_put_bool(answer, "equal_work", found.equal_work);
-        put_work_change(answer, &found);
+        json_put_real(answer, "work_change_percent",
+                      found.work_change == 0 ? NAN : found.work_change * 100, 2);
         json_put_real(answer, "overhead_usec", found.overhead * 1e6, 1);
         json_put_bool(answer, "interrupted", prove->interrupted != 0);
         json_put_text(answer, "problem", prove->problem);
@@ -164,59 +178,60 @@ json_object *prove_answer(const Prove *prove)
         json_put_int(answer, "block_usec", (int64_t)prove->schedule.block_usec);
         json_put_int(answer, "wash_out_usec", (int64_t)prove->schedule.washout_usec);
         json_put_int(answer, "seed", (int64_t)prove->schedule.seed);
-        json_put(answer, "energy_per_work", describe_energy(prove, &found));
+        json_put(answer, "energy_per_work", describe_energy(&found));
         for (int i = 0; i < QUANTITIES; i++)
                 json_put(answer, rows[i].key, describe_quantity(prove, i));
         return answer;
 }
 
 /* "12.3", with as many digits as are significant; "-" for null. */
-static void add_number(Table *table, json_object *object, const char *key, const char *suffix,
-                       const char *unit)
+static void add_number(Table *table, json_object *object, const char *key, const char *suffix)
 {
         g_autofree char *name = g_strdup_printf("%s_%s", key, suffix);
         double value = json_number(object, name, NAN), size = fabs(value);
         int decimals = size < 1 ? 3 : size < 100 ? 2 : 1;
 
         if (isfinite(value))
-                table_cellf(table, STYLE_PLAIN, "%.*f%s", decimals, json_rounded(value, decimals),
-                            unit);
+                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, json_rounded(value, decimals));
         else
                 table_cell(table, STYLE_DIM, "-");
 }
 
 static void add_row(Table *table, const char *title, json_object *object, const char *suffix,
-                    const char *change_suffix)
+                    bool with_share)
 {
-        const char *unit = g_str_equal(suffix, change_suffix) ? "" : " %";
+        double share = with_share ? json_number(object, "change_percent", NAN) : NAN;
 
         table_cell(table, STYLE_PLAIN, title);
-        add_number(table, object, "first", suffix, "");
-        add_number(table, object, "second", suffix, "");
-        add_number(table, object, "change", change_suffix, unit);
-        add_number(table, object, "change_low", change_suffix, unit);
-        add_number(table, object, "change_high", change_suffix, unit);
+        add_number(table, object, "first", suffix);
+        add_number(table, object, "second", suffix);
+        add_number(table, object, "change", suffix);
+        add_number(table, object, "change_low", suffix);
+        add_number(table, object, "change_high", suffix);
+        if (isfinite(share))
+                table_cellf(table, STYLE_PLAIN, "%.1f %%", json_rounded(share, 1));
+        else
+                table_cell(table, STYLE_DIM, "");
 }
 
 static void show_table(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = {
-                "", "First", "Second", "Change", "from", "to (95 %)"
-        };
+        static const char *const titles[] = { "",     "First",     "Second",  "Change",
+                                              "from", "to (95 %)", "of First" };
         g_autoptr(Table) table = table_new();
         const char *unit = json_text(answer, "work_unit");
 
         for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
                 table_column(table, titles[i], i > 0);
-        add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", "watts");
+        add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", true);
         for (WorkUnit i = 0; i < WORK_UNITS; i++)
                 if (g_str_equal(work_unit_text(i), unit))
                         add_row(table, work_titles[i], json_get(answer, "energy_per_work"),
-                                "joules", "percent");
+                                "joules", true);
         for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
                 if (json_get(answer, rows[i].key))
                         add_row(table, rows[i].title, json_get(answer, rows[i].key), rows[i].suffix,
-                                rows[i].suffix);
+                                false);
         table_print(table, &ctl->screen);
 }
 
@@ -274,24 +289,6 @@ static void show_work(const Ctl *ctl, json_object *answer)
                             json_rounded(fabs(change), 1), change < 0 ? "less" : "more");
 }
 
-/* The interval excludes 0, which is no verdict yet. */
-static void show_odds(const Ctl *ctl, json_object *answer)
-{
-        double odds = json_number(answer, "odds", 1);
-        double seconds = json_number(answer, "verdict_after_seconds", NAN);
-        double step = seconds < 600 ? 10 : 60;
-        g_autofree char *text = g_strdup_printf("That may be chance: the odds against it are %.2g "
-                                                "to 1, expected at least %g to 1",
-                                                odds, ESTIMATE_ODDS);
-        g_autofree char *time = NULL, *more = NULL;
-
-        if (isfinite(seconds)) {
-                time = duration_format((uint64_t)(ceil(seconds / step) * step * G_USEC_PER_SEC));
-                more = g_strdup_printf("%s; measuring for %s may do", text, time);
-        }
-        screen_sentence(&ctl->screen, STYLE_WARN, more ?: text);
-}
-
 static double saved(json_object *answer, const char *end)
 {
         bool runs = json_get(answer, "saved_joules_per_run") != NULL;
@@ -318,12 +315,50 @@ static void show_saved(const Ctl *ctl, json_object *answer, Style style, const c
         screen_sentence(&ctl->screen, style, text);
 }
 
+/* In seconds, as text: rounded up, because noise is not known better. */
+static char *time_text(double seconds)
+{
+        double step = seconds < 600 ? 10 : seconds < 36000 ? 60 : 3600;
+
+        return duration_format((uint64_t)(ceil(seconds / step) * step * G_USEC_PER_SEC));
+}
+
+/* "No answer yet: between -0.900 and +0.200 W; at this noise +-0.1 W takes about 40min". */
+static void show_open(const Ctl *ctl, json_object *answer)
+{
+        double low = -saved(answer, "_high"), high = -saved(answer, "_low");
+        double later = json_number(answer, "verdict_after_seconds", NAN);
+        double time = json_number(answer, "next_precision_seconds", NAN);
+        double runs = json_number(answer, "next_precision_joules_per_run", NAN);
+        const char *unit = json_get(answer, "saved_joules_per_run") ? "J per run" : "W";
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *left = isfinite(later)  ? time_text(later)
+                                : isfinite(time) ? time_text(time)
+                                                 : NULL;
+
+        g_string_printf(text, "No answer yet: between %+.3f and %+.3f %s", json_rounded(low, 3),
+                        json_rounded(high, 3), unit);
+        if (low > 0 || high < 0)
+                g_string_append_printf(text,
+                                       "; that may be chance: the odds against it are %.2g to 1, "
+                                       "expected at least %g to 1",
+                                       json_number(answer, "odds", 1), ESTIMATE_ODDS);
+        if (isfinite(later))
+                g_string_append_printf(text, "; measuring for %s may do", left);
+        else if (isfinite(time))
+                g_string_append_printf(
+                        text, "; at this noise +-%g %s takes about %s",
+                        isfinite(runs) ? runs : json_number(answer, "next_precision_watts", NAN),
+                        unit, left);
+        screen_sentence(&ctl->screen, STYLE_WARN, text->str);
+}
+
 static void show_verdict(const Ctl *ctl, json_object *answer)
 {
         const char *word = json_text(answer, "verdict");
 
         if (json_int(json_get(answer, "blocks"), "used", 0) < 2 * PROVE_LEAST_PAIRS) {
-                screen_line(&ctl->screen, STYLE_WARN, "Not shown: there are too few blocks");
+                screen_line(&ctl->screen, STYLE_WARN, "No answer yet: there are too few blocks");
         } else if (is_idle(answer)) {
                 screen_line(&ctl->screen, STYLE_WARN,
                             "Not shown: %s and %s did the same in all blocks, so the change is "
@@ -334,9 +369,7 @@ static void show_verdict(const Ctl *ctl, json_object *answer)
         } else if (g_str_equal(word, "costs")) {
                 show_saved(ctl, answer, STYLE_BAD, "The opposite is shown");
         } else {
-                show_saved(ctl, answer, STYLE_WARN, "Not shown");
-                if (saved(answer, "_low") > 0 || saved(answer, "_high") < 0)
-                        show_odds(ctl, answer);
+                show_open(ctl, answer);
         }
 }
 
@@ -348,7 +381,8 @@ void prove_show(const Ctl *ctl, json_object *answer)
         screen_line(screen, STYLE_TITLE, "Second: %s", json_text(answer, "second"));
         show_table(ctl, answer);
         screen_line(screen, STYLE_DIM,
-                    "First and Second: means of blocks; Change: mean over pairs, without extremes");
+                    "First, Second and Change: means over pairs, without extremes%s",
+                    json_true(answer, "equal_work") ? ", at equal work" : "");
         if (g_str_equal(json_text(answer, "energy_source"), "battery"))
                 screen_line(screen, STYLE_PLAIN,
                             "Energy is what the battery lost, with display and all devices");
@@ -378,7 +412,10 @@ static char *progress_text(const Prove *prove)
         g_string_append_printf(text, ", saves %.1f %% +- %.1f %%",
                                json_rounded(found.watts.value / found.off_watts * 100, 1),
                                half / found.off_watts * 100);
-        needed = prove->asked->precision > 0 ? prove_seconds_needed(prove, &found) : -1;
+        needed = prove->asked->precision > 0
+                         ? prove_seconds_needed(prove, &found,
+                                                prove->asked->precision * found.off_watts)
+                         : -1;
         if (needed < 0)
                 return g_string_free(text, FALSE);
         left = text_duration(needed);

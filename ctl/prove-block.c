@@ -260,6 +260,7 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
                                  .work = 1 };
                 prove->run_seconds = reading->seconds;
                 add_quantity(prove, QUANTITY_RUN, slot, reading->seconds / measured->runs);
+                add_quantity(prove, QUANTITY_POWER, slot, reading->joules / reading->seconds);
         } else if (prove->unit == WORK_SWITCHES) {
                 block.work = reading->switches / WORK_SWITCHES_EACH;
         } else if (prove->unit == WORK_INSTRUCTIONS) {
@@ -269,7 +270,6 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
                 block.switches = reading->task_switches;
         }
         estimator_add(prove->energy, &block, slot->pair);
-        add_quantity(prove, QUANTITY_POWER, slot, reading->joules / reading->seconds);
         add_quantity(prove, QUANTITY_WAITING, slot, reading->waiting / reading->seconds * 100);
         add_quantity(prove, QUANTITY_DELAY_MEAN, slot, measured->delay_mean);
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);

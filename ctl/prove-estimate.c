@@ -87,10 +87,9 @@ double prove_verdict_seconds(const Prove *prove, const Estimate *found)
         return -1;
 }
 
-double prove_seconds_needed(const Prove *prove, const Estimate *found)
+double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)
 {
-        double pairs = estimate_pairs_needed(found, &found->watts,
-                                             prove->asked->precision * found->off_watts);
+        double pairs = estimate_pairs_needed(found, &found->watts, half_width);
 
         if (pairs < 0 || found->n_pairs == 0)
                 return -1;

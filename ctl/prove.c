@@ -172,7 +172,7 @@ static bool is_precise(const Prove *prove)
         if (asked.precision <= 0)
                 return false;
         found = prove_estimate(prove);
-        return prove_seconds_needed(prove, &found) == 0;
+        return prove_seconds_needed(prove, &found, asked.precision * found.off_watts) == 0;
 }
 
 /* Pairs of blocks until the time is over, or measuring ends for another reason. */

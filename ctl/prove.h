@@ -23,7 +23,7 @@
 /* What is compared in addition to energy, each by an estimator of its own. There a block is one
  * second long and draws the quantity in joules, so power is the quantity. */
 typedef enum Quantity {
-        QUANTITY_POWER,      /* W */
+        QUANTITY_POWER,      /* W, while a command runs that ends; otherwise it is the energy's */
         QUANTITY_WAITING,    /* % of the time that some task waited for a CPU */
         QUANTITY_DELAY_MEAN, /* us, of the probe */
         QUANTITY_DELAY_P99,
@@ -101,9 +101,9 @@ Verdict prove_verdict(const Prove *prove, const Estimate *found);
  * known. */
 double prove_verdict_seconds(const Prove *prove, const Estimate *found);
 
-/* How much longer it takes until the precision is reached, in seconds; 0: it is; negative: not
- * known. */
-double prove_seconds_needed(const Prove *prove, const Estimate *found);
+/* How much longer it takes until the interval is `half_width` to either side, in seconds; 0: it is;
+ * negative: not known. */
+double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width);
 
 /* How long a pair of blocks takes, in microseconds. */
 uint64_t prove_pair_usec(const Prove *prove);

@@ -15,6 +15,9 @@
  *     If one arm does less work, by more than chance and the measure of work explain, the interval
  *     is extended by the power of that work, as far as b does not account for it.
  *  4. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
+ * The means of the arms are half of the difference in power to either side of the trimmed mean of
+ *     the pairs. Power by work is joules per unit of work; if one arm does less work (step 3), the
+ *     logarithms are used.
  *  5. The verdict, by the odds that the differences in power are not around zero.
  */
 #include "evaluate/estimate.h"
@@ -304,7 +307,7 @@ static Mean saved_watts(const Series *watts, const Series *work, double power,
                         const double levels[2], double work_error, Estimate *found)
 {
         Mean mean = trimmed_mean(watts, 0);
-        double level = (levels[0] + levels[1]) / 2, slope = 0, more;
+        double level = (levels[0] + levels[1]) / 2, slope = 0, less, more;
 
         if (watts->n < LEAST_PAIRS || isinf(work_error))
                 return mean;
@@ -313,11 +316,12 @@ static Mean saved_watts(const Series *watts, const Series *work, double power,
         if (!found->equal_work)
                 slope = 0;
         /* If all power were due to work, the slope would be `power / level`. */
-        found->work_difference = shown_difference(work, levels, work_error);
-        more = MAX(power / level - slope, 0) * fabs(found->work_difference);
-        if (found->work_difference > 0)
+        less = shown_difference(work, levels, work_error);
+        found->work_change = less == 0 ? 0 : -less / levels[0];
+        more = MAX(power / level - slope, 0) * fabs(less);
+        if (less > 0)
                 mean.less = MAX(mean.less, more);
-        else if (found->work_difference < 0)
+        else if (less < 0)
                 mean.more = MAX(mean.more, more);
         return mean;
 }
@@ -427,10 +431,10 @@ static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
         return more ? -each : each;
 }
 
-/* Sums of all pairs, as means. */
-static void add_levels(Estimate *estimate, const BlockPair *pairs, unsigned n)
+/* What the pairs were like. */
+static void add_lengths(Estimate *estimate, const BlockPair *pairs, unsigned n)
 {
-        double seconds[2] = { 0 }, joules[2] = { 0 }, work[2] = { 0 }, logs = 0;
+        double seconds = 0, logs = 0;
         unsigned n_logs = 0;
 
         for (unsigned i = 0; i < n; i++) {
@@ -440,35 +444,60 @@ static void add_levels(Estimate *estimate, const BlockPair *pairs, unsigned n)
                         logs += log(of_pair);
                         n_logs++;
                 }
-                for (int arm = 0; arm < 2; arm++) {
-                        seconds[arm] += pairs[i].seconds[arm];
-                        joules[arm] += pairs[i].joules[arm];
-                        work[arm] += pairs[i].work[arm];
-                }
+                seconds += pairs[i].seconds[0] + pairs[i].seconds[1];
         }
         estimate->load = n_logs > 0 ? exp(logs / n_logs) : NAN;
-        estimate->off_watts = joules[0] / seconds[0];
-        estimate->on_watts = joules[1] / seconds[1];
-        estimate->off_joules_per_work = work[0] > 0 ? joules[0] / work[0] : NAN;
-        estimate->on_joules_per_work = work[1] > 0 ? joules[1] / work[1] : NAN;
-        estimate->pair_seconds = (seconds[0] + seconds[1]) / n;
+        estimate->pair_seconds = seconds / n;
 }
 
-/* The share of the joules per unit of work that is saved: 1 - exp(-x) of logarithms of ratios. */
-static Interval share_saved(const Series *logs)
+/* The trimmed mean, or the only number. */
+static double level_of(const Series *s)
 {
-        Mean mean = trimmed_mean(logs, 0);
-        Interval x = interval_of(&mean);
-
-        return (Interval){ -expm1(-x.value), -expm1(-x.low), -expm1(-x.high) };
+        return s->n < 2 ? s->x[0] : trimmed_mean(s, 0).value;
 }
 
-static void add_log(Series *logs, const BlockPair *pair)
+/* Step 4, where the arms do different work: the joules per unit of work are geometric means. */
+static void add_energy_by_logs(Estimate *found, const BlockPair *pairs, unsigned n)
 {
-        double off = pair->joules[0] * pair->work[1], on = pair->joules[1] * pair->work[0];
+        Series ratios = { .n = 0 }, products = { .n = 0 };
+        double middle;
+        Interval x;
+        Mean mean;
 
-        if (off > 0 && on > 0)
-                logs->x[logs->n++] = log(off / on);
+        for (unsigned i = 0; i < n; i++) {
+                const BlockPair *p = &pairs[i];
+
+                if (!(p->joules[0] * p->work[1] > 0 && p->joules[1] * p->work[0] > 0))
+                        continue;
+                ratios.x[ratios.n++] = log(p->joules[0] * p->work[1] / p->joules[1] / p->work[0]);
+                products.x[products.n++] = log(p->joules[0] / p->work[0] * p->joules[1] /
+                                               p->work[1]);
+        }
+        if (ratios.n == 0)
+                return;
+        mean = trimmed_mean(&ratios, 0);
+        x = interval_of(&mean);
+        middle = level_of(&products) / 2;
+        found->per_work = (Interval){ -expm1(-x.value), -expm1(-x.low), -expm1(-x.high) };
+        found->off_joules_per_work = exp(middle + x.value / 2);
+        found->on_joules_per_work = exp(middle - x.value / 2);
+}
+
+/* Step 4: the means of the arms, such that they differ by what is saved. `work`: mean, per second.
+ */
+static void add_means(Estimate *found, const Series *power, const Series *watts, double work)
+{
+        double half = (watts->n < 2 ? watts->x[0] : found->watts.value) / 2;
+        const Interval *saved = &found->watts;
+        double off = level_of(power) + half;
+
+        found->off_watts = off;
+        found->on_watts = off - 2 * half;
+        if (!(work > 0) || !(off > 0))
+                return;
+        found->per_work = (Interval){ saved->value / off, saved->low / off, saved->high / off };
+        found->off_joules_per_work = off / work;
+        found->on_joules_per_work = found->on_watts / work;
 }
 
 Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
@@ -476,10 +505,10 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         BlockPair pairs[ESTIMATE_PAIRS];
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
-        Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, logs = { .n = 0 };
+        Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, power = { .n = n };
         Estimate found = { n,   0,   none, false, 0,   0,   none, none,
                            NAN, NAN, NAN,  NAN,   NAN, NAN, 1,    VERDICT_UNKNOWN };
-        double power[2] = { 0 }, levels[2] = { 0 };
+        double levels[2] = { 0 };
         Mean mean;
 
         if (n == 0)
@@ -491,14 +520,15 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
                 watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
                 work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
                 delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
-                add_level(power, p, p->joules, n);
+                power.x[i] = (rate(p, p->joules, 0) + rate(p, p->joules, 1)) / 2;
                 add_level(levels, p, p->work, n);
-                add_log(&logs, p);
         }
-        add_levels(&found, pairs, n);
-        mean = saved_watts(&watts, &work, (power[0] + power[1]) / 2, levels, query->work_error,
-                           &found);
+        add_lengths(&found, pairs, n);
+        mean = saved_watts(&watts, &work, mean_of(&power), levels, query->work_error, &found);
         found.watts = interval_of(&mean);
+        add_means(&found, &power, &watts, (levels[0] + levels[1]) / 2);
+        if (found.work_change != 0)
+                add_energy_by_logs(&found, pairs, n);
         found.effective_pairs = mean.effective;
         if (n >= LEAST_PAIRS)
                 found.odds = odds_of(&mean);
@@ -506,7 +536,6 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
                 found.verdict = mean.value > 0 ? VERDICT_SAVES : VERDICT_COSTS;
         mean = trimmed_mean(&delay, 0);
         found.delay = interval_of(&mean);
-        found.per_work = share_saved(&logs);
         return found;
 }
 

@@ -102,15 +102,18 @@ typedef struct Estimate {
         double effective_pairs;     /* independent ones that carry as much information */
         Interval watts;             /* saved, at equal work or over equal time */
         bool equal_work;            /* which */
-        double work_difference;     /* per second, off minus on, that widens the interval; 0: none,
-                                       or chance, work_error and overhead explain it */
+        double work_change;         /* share of the work per second off by which that on differs,
+                                       which widens the interval; 0: it does not, or chance,
+                                       work_error and overhead explain it; inf: of none */
         double overhead;            /* seconds of CPU time that a switch takes longer off than on;
                                        0: that explains no difference in work */
-        Interval per_work;          /* saved share of the joules per unit of work, below 1 */
+        Interval per_work;          /* saved share of the joules per unit of work, below 1: that of
+                                       the watts, unless work_change says that the work differs */
         Interval delay;             /* share of the time that some task waited: on minus off */
-        double off_watts, on_watts; /* means */
-        double off_joules_per_work, on_joules_per_work; /* of all pairs together; NAN: no work */
-        double pair_seconds;                            /* mean length of a pair's two blocks */
+        double off_watts, on_watts; /* means; they differ by `watts`, so at equal work if it is */
+        double off_joules_per_work,
+                on_joules_per_work; /* they differ by `per_work`; NAN: no work */
+        double pair_seconds;        /* mean length of a pair's two blocks */
         double load; /* per second, geometric mean of the pairs with any; NAN: there are none */
         double odds; /* against there being no difference */
         Verdict verdict;

@@ -130,23 +130,27 @@ static const struct {
         const char *unseen;
 } cases[] = {
         { "nothing measured", 0, 0, 0, 1, VERDICT_UNKNOWN, false, "too few", "W (" },
-        { "three pairs", 3, 0, 1, 0.01, VERDICT_UNKNOWN, false, "Not shown|too few", "odds" },
+        { "three pairs", 3, 0, 1, 0.01, VERDICT_UNKNOWN, false, "No answer yet|too few", "odds" },
         { "clear", 10, 0, 1, 0.1, VERDICT_SAVES, false, "\nShown:|x active saves 0.9", "odds" },
         { "clearly costs", 10, 0, -1, 0.1, VERDICT_COSTS, false,
           "The opposite is shown|x active costs 1.", "odds" },
-        { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN, false, "Not shown: x active", "odds" },
+        { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN, false,
+          "No answer yet: between -|and +|W; at this noise +-0.2 W takes about ",
+          "x active saves" },
+        { "neither noise nor change", 10, 0, 0, 0, VERDICT_UNKNOWN, false,
+          "No answer yet: between +0.000 and +0.000 W", "noise" },
         { "an interval without 0, but poor odds", 6, 0, 1, 0.6, VERDICT_UNKNOWN, true,
-          "Not shown: x active saves|chance|to 1, expected at least 40 to 1|measuring for",
-          "opposite" },
+          "No answer yet: between -|chance|to 1, expected at least 40 to 1|measuring for",
+          "x active saves" },
         { "poor odds that it costs", 6, 0, -1, 0.6, VERDICT_UNKNOWN, true,
-          "Not shown: x active costs|chance|to 1, expected at least 40 to 1|measuring for",
-          "opposite" },
+          "No answer yet: between +|chance|to 1, expected at least 40 to 1|measuring for",
+          "x active costs" },
         { "without effect in all blocks", 10, 10, 1, 0.1, VERDICT_UNKNOWN, false,
           "no effect in 10 of 10 blocks|Not shown: x ignored and x active did the same", "odds" },
         { "in one of ten", 10, 1, 1, 0.1, VERDICT_SAVES, false,
           "no effect in 1 of 10 blocks|\nShown: x active saves 0.9", "odds" },
         { "in nine of ten", 10, 9, 1, 0.1, VERDICT_UNKNOWN, false,
-          "no effect in 9 of 10 blocks|Not shown: x active", "did the same" },
+          "no effect in 9 of 10 blocks|No answer yet: between", "did the same" },
 };
 
 static char *seen(const Prove *prove, json_object *answer)
@@ -207,6 +211,75 @@ START_TEST(credits_no_idle_policy)
 }
 END_TEST
 
+/* Pairs with unlike work: by how much it varies, and power with it. */
+static const struct {
+        const char *name;
+        WorkUnit unit;
+        double noise, slope, burst;
+} ones[] = {
+        { "an idle machine", WORK_BUSY, 1.9, 0, 1 },
+        { "work that explains power", WORK_BUSY, 1, 20, 1 },
+        { "instructions", WORK_INSTRUCTIONS, 1, 20, 1 },
+        { "a burst in one block", WORK_BUSY, 0.1, 0, 8 },
+        { "runs with a long one", WORK_RUNS, 0, 0, 8 },
+};
+
+static double unit_of(json_object *answer, const char *row, const char *key)
+{
+        return json_number(json_get(answer, row), key, NAN);
+}
+
+/* The table's columns, its percentage and that of the sentence are the same numbers. */
+START_TEST(has_one_number)
+{
+        typeof(ones[0]) *c = &ones[_i];
+        g_autofree Estimator *e = g_new0(Estimator, 1), *none = g_new0(Estimator, 1);
+        const ProveAsked asked = { .arms.kind = ARMS_POLICY };
+        Ctl ctl = { 0 };
+        const Prove prove = { .ctl = &ctl,
+                              .asked = &asked,
+                              .energy = e,
+                              .unit = c->unit,
+                              .schedule = { .block_usec = 3000000 },
+                              .quantities = { none, none, none, none, none } };
+        g_autoptr(json_object) answer = NULL;
+        g_autofree char *text = NULL, *share = NULL;
+        uint64_t state = 3;
+        double change, percent;
+
+        for (unsigned i = 0; i < 40; i++) {
+                double chance = (double)(random_next(&state) >> 11) * 0x1p-53 - 0.5;
+                double watts = (20 - (i % 2) + c->slope * chance) * (i == 6 ? c->burst : 1);
+
+                estimator_add(e, &(Block){ i % 2, 1, watts, 1 + c->noise * chance, 0 }, i / 2);
+        }
+        answer = prove_answer(&prove);
+        text = seen(&prove, answer);
+        percent = unit_of(answer, "energy_per_work", "change_percent");
+        if (c->unit != WORK_RUNS) {
+                change = unit_of(answer, "power", "change_watts");
+                ck_case(c->name,
+                        fabs(unit_of(answer, "power", "second_watts") -
+                             unit_of(answer, "power", "first_watts") - change) < 0.0016,
+                        "%s", text);
+                ck_case(c->name, fabs(change + json_number(answer, "saved_watts", NAN)) < 0.0006,
+                        "%s", text);
+                percent = unit_of(answer, "power", "change_percent");
+        }
+        ck_case(c->name,
+                fabs(unit_of(answer, "energy_per_work", "second_joules") -
+                     unit_of(answer, "energy_per_work", "first_joules") -
+                     unit_of(answer, "energy_per_work", "change_joules")) < 0.00016,
+                "%s", text);
+        ck_case(c->name,
+                percent == -json_number(answer, "saved_percent", NAN) &&
+                        percent == unit_of(answer, "energy_per_work", "change_percent"),
+                "%g %%: %s", percent, text);
+        share = g_strdup_printf("%.1f %%", json_rounded(percent, 1));
+        ck_case(c->name, says(text, share), "%s: %s", share, text);
+}
+END_TEST
+
 /* The verdict of so many pairs, of which those after the first are the first again. */
 static Verdict repeated(const Prove *prove, unsigned n_pairs)
 {
@@ -252,6 +325,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, notes_effect, 0, G_N_ELEMENTS(effects));
         tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, has_one_number, 0, G_N_ELEMENTS(ones));
         tcase_add_test(tcase, credits_no_idle_policy);
         tcase_add_test(tcase, takes_as_long_as_it_says);
         suite_add_tcase(suite, tcase);

@@ -167,6 +167,67 @@ START_TEST(minds_different_work)
 }
 END_TEST
 
+/* Pairs of which every tenth has an off block that draws `burst` times as much; power changes with
+ * work by `slope`, and work by so much between blocks, and from off to on. */
+static const struct {
+        const char *name;
+        double saved, burst, slope, noise, on_work, work_error;
+        bool equal_work;
+} ones[] = {
+        { "the same load", 2, 1, 0, 0, 1, 0.03, false },
+        { "bursts in one arm", 2, 10, 0, 0, 1, 0.03, false },
+        { "work that explains power", 2, 1, 20, 0.8, 1, 0.03, true },
+        { "counted exactly", 2, 1, 20, 0.8, 1, 0, true },
+        { "and bursts", 2, 10, 20, 0.8, 1, 0, false },
+        { "costs", -2, 1, 20, 0.8, 1, 0.03, true },
+        { "half of the work", 2, 1, 0, 0.05, 0.5, 0.03, false },
+        { "hardly any work", 0.1, 1, 0, 1.999, 1, 0.03, false },
+        { "runs", 2, 10, 0, 0, 1, INFINITY, false },
+};
+
+/* Means, difference and share are of one estimate: each follows from the others. */
+START_TEST(is_one_number)
+{
+        typeof(ones[0]) *c = &ones[_i];
+        unsigned numbers[] = { 1, 2, 5, 30 };
+
+        for (size_t k = 0; k < G_N_ELEMENTS(numbers); k++) {
+                g_autofree Estimator *e = g_new0(Estimator, 1);
+                uint64_t state = 7;
+                Estimate found;
+                double off, share;
+
+                for (unsigned i = 0; i < 2 * numbers[k]; i++) {
+                        bool on = i % 2;
+                        double chance = (double)(random_next(&state) >> 11) * 0x1p-53 - 0.5;
+                        double watts = 20 + c->slope * c->noise * chance - on * c->saved;
+                        double work = (1 + c->noise * chance) * (on ? c->on_work : 1);
+
+                        watts *= !on && i % 20 == 8 ? c->burst : 1;
+                        estimator_add(e, &(Block){ on, 10, 10 * watts, 10 * work, 0 }, i / 2);
+                }
+                found = estimate(e, &(EstimateQuery){ .work_error = c->work_error });
+                off = numbers[k] == 1 ? found.on_watts + c->saved : found.off_watts;
+                share = 1 - found.on_joules_per_work / found.off_joules_per_work;
+                ck_case(c->name, numbers[k] < 30 || found.equal_work == c->equal_work,
+                        "equal work");
+                if (numbers[k] == 1 && c->noise == 0)
+                        ck_case(c->name, fabs(off - found.off_watts) < 1e-9, "%g W", off);
+                if (numbers[k] == 1)
+                        continue;
+                ck_case(c->name, fabs(found.off_watts - found.on_watts - found.watts.value) < 1e-9,
+                        "%g and %g W, saved %g", found.off_watts, found.on_watts,
+                        found.watts.value);
+                ck_case(c->name, fabs(share - found.per_work.value) < 1e-9, "%g and %g J, %g",
+                        found.off_joules_per_work, found.on_joules_per_work, found.per_work.value);
+                ck_case(c->name,
+                        found.work_change != 0 ||
+                                fabs(share - found.watts.value / found.off_watts) < 1e-9,
+                        "share %g, %g W", share, found.watts.value);
+        }
+}
+END_TEST
+
 /* Arms with equal loads in which tasks run for different times. Off: `off_cpus` CPUs run tasks, and
  * change to one `off_switches` times a second. `wait`: share of the time that some task waits, on.
  * `clock`: of the CPUs, on, as a share of that off. 2 W less are drawn in all cases. */
@@ -418,6 +479,7 @@ int main(void)
         tcase_add_test(tcase, says_what_is_saved);
         tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(verdicts));
         tcase_add_test(tcase, equalises_work);
+        tcase_add_loop_test(tcase, is_one_number, 0, G_N_ELEMENTS(ones));
         tcase_add_loop_test(tcase, minds_different_work, 0, G_N_ELEMENTS(works));
         tcase_add_loop_test(tcase, knows_overhead, 0, G_N_ELEMENTS(overheads));
         tcase_add_test(tcase, drops_blocks);
