@@ -132,22 +132,63 @@ static void clear_rare(GArray *a, int rows, int columns)
         }
 }
 
-/* States whose figure was set to 0. */
-static void describe_negative(const Turbostat *samples, const LeastSquares *found, json_object *fit)
+/* How many times as many samples it takes until the error is small enough. Where the value is not
+ * known either, half the error is a step. */
+static double times_needed(double value, double error)
 {
-        json_object *states = json_object_new_array();
+        return value > 0 ? fmax(pow(3 * error / value, 2), 1) : 4;
+}
 
+/* A state without a figure, although there is a value. */
+static json_object *describe_rejected(const Turbostat *samples, const LeastSquares *found, int s,
+                                      FitState figure)
+{
+        static const char *const reasons[] = { [FIT_NEGATIVE] = "negative",
+                                               [FIT_VAGUE] = "error",
+                                               [FIT_HIGHER] = "above a shallower state" };
+        bool vague = figure == FIT_VAGUE;
+        double watts = figure == FIT_NEGATIVE ? found->negative[s] : found->value[s];
+        double times = times_needed(vague ? found->value[s] : 0, found->error[s]);
+        json_object *state = json_object_new_object();
+
+        json_put_text(state, "state", samples->states[s]);
+        json_put_real(state, "watts", watts, 3);
+        json_put_real(state, "error_watts", found->error[s], 3);
+        json_put_text(state, "reason", reasons[figure]);
+        json_put_real(state, "times_needed", times, 2);
+        return state;
+}
+
+/* Fills the table with the states that have a figure, and says why the others have none. */
+static void add_figures(PowerTable *table, const Turbostat *samples, const LeastSquares *found,
+                        json_object *fit)
+{
+        json_object *undetermined = json_object_new_array(), *rejected = json_object_new_array();
+        json_object *negative = json_object_new_array(), *why;
+        FitState figures[LEAST_SQUARES_MAX];
+
+        least_squares_judge(found, figures);
         for (int s = 0; s < samples->n_states; s++) {
-                json_object *state;
-
-                if (found->negative[s] >= 0)
+                if (found->value[s] > POWER_TABLE_WATTS_MAX)
+                        figures[s] = FIT_NONE;
+                if (figures[s] == FIT_FINE) {
+                        power_table_add(table, samples->states[s], found->value[s],
+                                        found->error[s]);
                         continue;
-                state = json_object_new_object();
-                json_put_text(state, "state", samples->states[s]);
-                json_put_real(state, "watts", found->negative[s], 3);
-                json_object_array_add(states, state);
+                }
+                json_object_array_add(undetermined, json_object_new_string(samples->states[s]));
+                if (figures[s] <= FIT_NONE)
+                        continue;
+                why = describe_rejected(samples, found, s, figures[s]);
+                json_object_array_add(rejected, why);
+                if (figures[s] == FIT_NEGATIVE)
+                        json_object_array_add(negative, json_object_get(why));
         }
-        json_put(fit, "negative", states);
+        json_put(fit, "undetermined", undetermined);
+        json_put(fit, "rejected", rejected);
+        json_put(fit, "negative", negative);
+        json_put_bool(fit, "complete",
+                      figures[0] == FIT_FINE && figures[samples->n_states - 1] == FIT_FINE);
 }
 
 static void complain_fit(const char *where, int rows, int error)
@@ -167,13 +208,12 @@ PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_objec
         g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(double));
         g_autoptr(GArray) b = g_array_new(FALSE, FALSE, sizeof(double));
         int rows = make_rows(samples, a, b);
-        json_object *undetermined = json_object_new_array(), *fit = json_object_new_object();
+        json_object *fit = json_object_new_object();
         PowerTable *table = power_table_new("fit");
         LeastSquares found;
         int r;
 
         json_put(answer, "fit", fit);
-        json_put(fit, "undetermined", undetermined);
         clear_rare(a, rows, samples->n_states);
         r = rows == 0 ? -ENODATA
                       : least_squares_positive((double *)(void *)a->data, (double *)(void *)b->data,
@@ -183,13 +223,7 @@ PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_objec
                 power_table_free(table);
                 return NULL;
         }
-        for (int s = 0; s < samples->n_states; s++)
-                if (isnan(found.value[s]) || found.value[s] > POWER_TABLE_WATTS_MAX)
-                        json_object_array_add(undetermined,
-                                              json_object_new_string(samples->states[s]));
-                else
-                        power_table_add(table, samples->states[s], found.value[s], found.error[s]);
-        describe_negative(samples, &found, fit);
+        add_figures(table, samples, &found, fit);
         json_put_int(fit, "samples", rows);
         json_put_real(fit, "residual_watts", found.residual, 3);
         json_put_real(fit, "explained", found.explained, 4);

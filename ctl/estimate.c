@@ -355,6 +355,7 @@ static json_object *fit(Ctl *ctl, int *ret_status)
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
         json_object *answer;
+        bool complete;
         int samples;
 
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
@@ -375,8 +376,14 @@ static json_object *fit(Ctl *ctl, int *ret_status)
                                              asked.turbostat ? asked.turbostat : g_get_host_name());
         json_put(answer, "table", describe_table(table));
         describe_power(seen, table, answer);
-        json_put_text(answer, "saved", asked.save);
-        if (asked.save && !save_table(table, asked.save))
+        complete = json_true(json_get(answer, "fit"), "complete");
+        if (!complete)
+                complain("--fit: found no figure for C0 or %s, expected one for both ends; no "
+                         "table is written",
+                         seen->states[seen->n_states - 1]);
+        complete = complete && (!asked.save || save_table(table, asked.save));
+        json_put_text(answer, "saved", complete ? asked.save : NULL);
+        if (!complete)
                 *ret_status = EXIT_FAILED;
         return answer;
 }
@@ -442,15 +449,29 @@ static void show_states(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
-static void show_negative(const Ctl *ctl, json_object *fit_info)
+/* States that were measured and have no figure: why, and how long to measure. */
+static void show_rejected(const Ctl *ctl, json_object *fit_info)
 {
+        double seconds = (double)(asked.for_usec ?: FIT_USEC) / G_USEC_PER_SEC;
+        int samples = (int)json_int(fit_info, "samples", 0);
         json_object *state;
 
-        JSON_FOREACH(state, json_get(fit_info, "negative")) {
+        JSON_FOREACH(state, json_get(fit_info, "rejected")) {
+                const char *reason = json_text(state, "reason");
+                double times = json_number(state, "times_needed", 1);
+                double most = ceil(seconds * times / 10) * 10; /* rounded up */
+                g_autofree char *time = duration_format((uint64_t)(most * G_USEC_PER_SEC));
+                g_autofree char *more = g_strdup_printf("%.0f samples", ceil(samples * times));
+                g_autofree char *error = g_strdup_printf(" +-%.2f",
+                                                         json_number(state, "error_watts", 0));
                 g_autofree char *text = g_strdup_printf(
-                        "State %s: the samples fit best with %.2f W, which no state draws; it is "
-                        "set to 0 W, and the other states are fitted without it",
-                        json_text(state, "state"), json_number(state, "watts", 0));
+                        "State %s has no figure: %.2f%s W %s; measure for about %s",
+                        json_text(state, "state"), json_number(state, "watts", 0),
+                        json_get(state, "error_watts") ? error : "",
+                        g_str_equal(reason, "error")      ? "is too uncertain"
+                        : g_str_equal(reason, "negative") ? "is below 0"
+                                                          : "is above a shallower state",
+                        asked.turbostat ? more : time);
 
                 screen_sentence(&ctl->screen, STYLE_WARN, text);
         }
@@ -482,7 +503,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
                     json_int(fit_info, "samples", 0) == 1 ? "" : "s",
                     json_number(fit_info, "residual_watts", 0),
                     json_number(fit_info, "explained", NAN));
-        show_negative(ctl, fit_info);
+        show_rejected(ctl, fit_info);
         if (json_get(answer, "saved"))
                 screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
 }

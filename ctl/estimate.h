@@ -25,7 +25,7 @@ double estimate_package_watts(const PowerTable *table, const Watch *watch, int p
 double estimate_watts(const PowerTable *table, const Watch *watch);
 
 /* Finds a table by least squares from samples with watts. NULL after a message; else the answer has
- * how good it is. */
+ * how good it is. Unless it is "complete" there, C0 or the deepest state has no figure. */
 PowerTable *estimate_fit(const Turbostat *samples, const char *where, json_object *answer);
 
 /* The same from this machine's counters, under load of its own, for so long. */

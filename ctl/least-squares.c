@@ -183,3 +183,25 @@ int least_squares_positive(double *a, const double *b, int rows, int columns,
         *ret_result = result;
         return 0;
 }
+
+static FitState judge(const LeastSquares *found, int k, const FitState *shallower)
+{
+        const double *value = found->value, *error = found->error;
+
+        if (isnan(value[k]))
+                return FIT_NONE;
+        if (found->negative[k] < 0)
+                return FIT_NEGATIVE;
+        if (!(error[k] <= value[k] / 3))
+                return FIT_VAGUE;
+        for (int i = 0; i < k; i++)
+                if (shallower[i] == FIT_FINE && value[k] - value[i] > error[k] + error[i])
+                        return FIT_HIGHER;
+        return FIT_FINE;
+}
+
+void least_squares_judge(const LeastSquares *found, FitState *ret_figures)
+{
+        for (int k = 0; k < found->columns; k++)
+                ret_figures[k] = judge(found, k, ret_figures);
+}

@@ -32,4 +32,16 @@ int least_squares(const double *a, const double *b, int rows, int columns,
 int least_squares_positive(double *a, const double *b, int rows, int columns,
                            LeastSquares *ret_result);
 
+/* Whether the watts of a state are good enough for a table, and if not, why. */
+typedef enum FitState {
+        FIT_FINE,
+        FIT_NONE,     /* there is no value */
+        FIT_NEGATIVE, /* the value was below 0 */
+        FIT_VAGUE,    /* its error is above a third of it */
+        FIT_HIGHER,   /* it is above that of a shallower state, by more than both errors */
+} FitState;
+
+/* Judges the values as watts of states, the shallowest first; room for one of each column. */
+void least_squares_judge(const LeastSquares *found, FitState *ret_figures);
+
 #endif

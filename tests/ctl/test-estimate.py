@@ -249,15 +249,52 @@ class Fit(EstimateCase):
         table = self.directory + "/t.conf"
         answer = self.answer("--fit", "--turbostat", path, "--output", table)
         found = {s["state"]: s for s in answer["table"]["states"]}
-        self.assertEqual((found["C3"]["watts"], found["C3"]["error_watts"]), (0, None))
+        self.assertNotIn("C3", found)
+        self.assertEqual(answer["fit"]["undetermined"], ["C3", "C6"])
         self.assertTrue(all(state["watts"] >= 0 for state in found.values()))
         self.assertEqual([s["state"] for s in answer["fit"]["negative"]], ["C3"])
         self.assertAlmostEqual(answer["fit"]["negative"][0]["watts"], -5, delta=1)
-        self.assertEqual(self.answer("--turbostat", path, "--power", table)["table"]["states"][2],
-                         found["C3"])
+        self.assertIn("C7=", Path(table).read_text())
+        self.assertNotIn("C3=", Path(table).read_text())
         text = self.estimate("--fit", "--turbostat", path).stdout
-        self.assertRegex(text, r"(?m)^C3 +0\.00 +-$")
+        self.assertRegex(text, r"(?m)^C3 +- +-$")
         self.assertIn("C3", text.split("R^2")[1])
+
+    def test_ends_without_figures(self):
+        """A table without C0 or the deepest state prices nothing: none is written, and what was there stays."""
+        table = self.directory + "/t.conf"
+        deep = self.TRUTH | {"C3": 10, "C7": 30}
+        for name, count, noise, states, truth, missing in (
+                ("too much noise", 10, 8, ("C0", "C1", "C3", "C7"), None, {"C7": "error"}),
+                ("the deepest was not entered", 25, 0.1, ("C0", "C1", "C3"), None, {}),
+                ("CPUs did not run", 25, 0.1, ("C1", "C3", "C7"), None, {}),
+                ("the deepest draws more", 25, 0.1, ("C0", "C1", "C3", "C7"), deep,
+                 {"C7": "above a shallower state"})):
+            with self.subTest(name):
+                Path(table).write_text("[States]\nC0=1\n")
+                path = self.samples(count, noise, states, truth)
+                result = self.estimate("--json", "--fit", "--turbostat", path, "--output", table)
+                answer = json.loads(result.stdout)
+                self.assertEqual((result.returncode, answer["saved"], answer["fit"]["complete"]), (1, None, False))
+                self.assertEqual({s["state"]: s["reason"] for s in answer["fit"]["rejected"]}, missing)
+                self.assertIn("no table is written", " ".join(result.stderr.split()))
+                self.assertEqual(Path(table).read_text(), "[States]\nC0=1\n")
+                text = self.estimate("--fit", "--turbostat", path, "--output", table).stdout
+                self.assertNotIn("Written", text)
+                for state in missing:
+                    self.assertRegex(" ".join(text.split()), rf"State {state} .* measure for about \d+ samples")
+
+    def test_how_long(self):
+        """With as many samples as it says, each state that was too uncertain has a figure."""
+        table = self.directory + "/t.conf"
+        result = self.estimate("--json", "--fit", "--turbostat", self.samples(10, 8), "--output", table)
+        self.assertFalse(os.path.exists(table), "no table that could be recommended")
+        answer = json.loads(result.stdout)
+        times = max(s["times_needed"] for s in answer["fit"]["rejected"])
+        self.assertGreater(times, 1)
+        answer = self.answer("--fit", "--turbostat", self.samples(int(10 * times * 1.5), 8))
+        self.assertTrue(answer["fit"]["complete"])
+        self.assertEqual(answer["fit"]["undetermined"], ["C6"])
 
     def test_one_count(self):
         """Each package of a file's sample is a sample of the fit, and counted as such."""

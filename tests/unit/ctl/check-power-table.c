@@ -237,6 +237,58 @@ START_TEST(fit_positive)
 }
 END_TEST
 
+/* Watts and errors of states, the shallowest first; NaN: no value; below 0: negative. */
+static const struct {
+        const char *name;
+        int n;
+        double value[5], error[5];
+        FitState figures[5];
+} judged[] = {
+        { "a good fit", 3, { 20, 8, 2 }, { 1, 1, .5 }, { 0 } },
+        { "25 s on a laptop",
+          5,
+          { 24, NAN, 1077, -3, 2 },
+          { 2, NAN, 481, NAN, .4 },
+          { FIT_FINE, FIT_NONE, FIT_VAGUE, FIT_NEGATIVE, FIT_FINE } },
+        { "an error of a third", 2, { 9, 3 }, { 3, 1 }, { 0 } },
+        { "slightly more", 2, { 9, 3 }, { 3.01, 1.01 }, { FIT_VAGUE, FIT_VAGUE } },
+        { "exact", 3, { 20, 8, 0 }, { 0, 0, 0 }, { 0 } },
+        { "none at all", 2, { NAN, NAN }, { NAN, NAN }, { FIT_NONE, FIT_NONE } },
+        { "a deeper state that draws more",
+          3,
+          { 20, 5, 8 },
+          { 1, 1, 1 },
+          { FIT_FINE, FIT_FINE, FIT_HIGHER } },
+        { "within both errors", 3, { 20, 5, 7 }, { 1, 1, 1 }, { 0 } },
+        { "more than one that has no figure",
+          3,
+          { 20, 5, 8 },
+          { 1, 2, 1 },
+          { FIT_FINE, FIT_VAGUE, FIT_FINE } },
+        { "more than one that draws more",
+          4,
+          { 20, 30, 25, 5 },
+          { 1, 1, 1, 1 },
+          { FIT_FINE, FIT_HIGHER, FIT_HIGHER, FIT_FINE } },
+};
+
+START_TEST(judge)
+{
+        LeastSquares found = { .columns = judged[_i].n };
+        FitState figures[LEAST_SQUARES_MAX];
+
+        for (int k = 0; k < found.columns; k++) {
+                found.value[k] = judged[_i].value[k] < 0 ? 0 : judged[_i].value[k];
+                found.negative[k] = judged[_i].value[k] < 0 ? judged[_i].value[k] : 0;
+                found.error[k] = judged[_i].error[k];
+        }
+        least_squares_judge(&found, figures);
+        for (int k = 0; k < found.columns; k++)
+                ck_case(judged[_i].name, figures[k] == judged[_i].figures[k], "state %d: %d", k,
+                        figures[k]);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("power-table");
@@ -250,6 +302,7 @@ int main(void)
         tcase_add_loop_test(tcase, fit, 0, 3);
         tcase_add_test(tcase, fit_undetermined);
         tcase_add_test(tcase, fit_positive);
+        tcase_add_loop_test(tcase, judge, 0, G_N_ELEMENTS(judged));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
