@@ -667,8 +667,7 @@ static json_object *describe_effect(Ctl *ctl)
                         json_object *one;
 
                         if (!g_str_equal(json_text(row, "section"), SECTION) ||
-                            !g_str_equal(json_text(row, "key"), advised[i]) ||
-                            (g_str_equal(advised[i], ADVISED) && !*json_text(row, "value")))
+                            !g_str_equal(json_text(row, "key"), advised[i]))
                                 continue;
                         one = json_object_new_object();
                         json_put_text(one, "key", advised[i]);
@@ -739,7 +738,7 @@ static int carry_out(Ctl *ctl, json_object *answer)
                 values[i] = (SavedValue){ advised[i], value ? json_object_get_string(value) : "" };
         }
         if (save)
-                status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values), &path);
+                status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values) - 1, &path);
         else
                 status = apply_values(ctl, answer, values, G_N_ELEMENTS(values));
         if (status != EXIT_FINE)

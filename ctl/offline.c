@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/setting-value.h"
 #include "config/config-files.h"
+#include "config/config-section.h"
 #include "config/config.h"
 #include "config/profile-load.h"
 #include "sense/frequency-read.h"
@@ -57,7 +58,8 @@ static json_object *describe_settings(const Config *config)
                 const Section *section = g_ptr_array_index(config->sections, i);
 
                 for (const Setting *row = section->rows; row->key; row++)
-                        json_object_array_add(array, describe_setting(section, row));
+                        if (section_row(section, row->key))
+                                json_object_array_add(array, describe_setting(section, row));
         }
         return array;
 }

@@ -62,6 +62,8 @@ static void print_settings(const char *file, const Setting *rows, const char *su
                 g_autofree char *help = escape(row->help), *fallback = escape(row->fallback);
                 g_autofree char *expected = expectation(row);
 
+                if (g_str_equal(row->section, "State"))
+                        continue;
                 if (row == rows || !g_str_equal(row->section, row[-1].section))
                         printf("## %s, section [%s]\n\n", file, row->section);
                 if (row == rows && clean)

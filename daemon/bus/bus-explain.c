@@ -8,6 +8,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/setting-value.h"
+#include "config/config-section.h"
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"
 
@@ -166,7 +167,8 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
                 const Section *section = sections->pdata[i];
 
                 for (const Setting *row = section->rows; r >= 0 && row->key; row++)
-                        r = append_setting(reply, section, row);
+                        if (section_row(section, row->key))
+                                r = append_setting(reply, section, row);
         }
         return finish(reply, r);
 }

@@ -22,6 +22,9 @@ const char *section_heading(const Section *section);
 /* The row with this key, NULL if there is none. */
 const Setting *section_row(const Section *section, const char *key);
 
+/* The row of this value that idled keeps for the policy, NULL if there is none. */
+const Setting *section_state_row(const Section *section, const char *key);
+
 /* ": KEY, KEY, KEY", all of [heading], for messages; a new string. */
 char *settings_keys(const Setting *rows, const char *heading);
 

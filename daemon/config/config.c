@@ -105,6 +105,11 @@ const Setting *section_row(const Section *section, const char *key)
         return setting_find(section->rows, section_heading(section), key);
 }
 
+const Setting *section_state_row(const Section *section, const char *key)
+{
+        return section->policy ? setting_find(section->rows, "State", key) : NULL;
+}
+
 char *settings_keys(const Setting *rows, const char *heading)
 {
         GString *text = g_string_new(NULL);
@@ -131,7 +136,9 @@ int section_check(const Section *section, const void *options, const char **ret_
         const char *(*check)(const void *, const char **) = section->policy ? section->policy->check
                                                                             : section->check;
         const char *key = NULL, *wrong = check ? check(options, &key) : NULL;
-        const Setting *row = wrong && key ? section_row(section, key) : NULL;
+        const Setting *row = wrong && key
+                                     ? section_row(section, key) ?: section_state_row(section, key)
+                                     : NULL;
         g_autofree char *text = NULL, *clean = NULL;
 
         if (!wrong)
@@ -236,6 +243,8 @@ int config_set(Config *config, const char *section_name, const char *key, const 
         g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
         int r;
 
+        if (section && !row)
+                row = section_state_row(section, key);
         if (!section) {
                 clean = log_clean(section_name);
                 hint = text_suggest(config_section_nearest(config, section_name));

@@ -172,7 +172,7 @@ static const char *row_problem(const Setting *rows, const Setting *row, size_t o
 
         if (!is_key(row->key))
                 return "has a key that is not letters and digits";
-        if (setting_find(rows, "Policy", row->key) != row)
+        if (setting_find(rows, row->section, row->key) != row)
                 return "is in the table twice";
         if (!type_layout(row->type, &size, &align))
                 return "has an unknown type";
@@ -200,9 +200,10 @@ static int check_rows(const IdledPolicy *policy, char **ret_error)
                 return -EPROTO;
         }
         for (const Setting *row = policy->settings; row->key; row++)
-                if (!row->section || !g_str_equal(row->section, "Policy")) {
-                        *ret_error = g_strdup("found an option outside of section Policy, expected "
-                                              "all in it");
+                if (g_strcmp0(row->section, "Policy") != 0 &&
+                    g_strcmp0(row->section, "State") != 0) {
+                        *ret_error = g_strdup("found an option outside of sections Policy and "
+                                              "State, expected all in them");
                         return -EPROTO;
                 }
         for (const Setting *row = policy->settings; row->key; row++) {

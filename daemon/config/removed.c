@@ -11,6 +11,8 @@
         "[Daemon]"
 #define BUILT_IN "it is built in; remove this line"
 
+#define ADVISE "run idlectl advise --apply, whose choice idled keeps; remove this line"
+
 #define TIMER_SLACK "set TimerSlackNSec= in the units"
 
 static const struct {
@@ -33,6 +35,7 @@ static const struct {
         { "cstates", "HistoryForget", BUILT_IN },
         { "cstates", "HistoryDraw", BUILT_IN },
         { "cstates", "HistorySeed", BUILT_IN },
+        { "cstates", "IdleGovernorAdvised", ADVISE },
 };
 
 const char *removed_find(const char *section, const char *key)

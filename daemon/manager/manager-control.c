@@ -2,6 +2,7 @@
 /*
  * What clients and the rest of the daemon have the manager do, each followed by a tick.
  */
+#include "config/kept.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
@@ -26,6 +27,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         manager_trial_end(manager, true);
         manager_adopt_profile(manager, config);
         config_adopt_runtime(config, manager->config);
+        kept_read(config, manager->setup.state);
         manager_interrupt_evaluation(manager, DROP_CONFIG);
         manager_keep_evaluations(manager);
         forget_foreign(manager);
@@ -48,6 +50,9 @@ int manager_set_options(Manager *manager, const OptionValue *options, size_t n, 
                                 ret_error);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < n && !manager->setup.dry_run; i++)
+                kept_write(manager->config, manager->setup.state, options[i].section,
+                           options[i].key, options[i].value);
         manager_use_log_level(manager, log_level);
         manager_use_options(manager, changes);
         manager_tick(manager);

@@ -9,6 +9,7 @@
 #include "act/park/park-affinities.h"
 #include "apps/apps.h"
 #include "base/log.h"
+#include "config/kept.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 
@@ -104,6 +105,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->stale = true;
         manager_recall_profile(manager);
         manager_adopt_profile(manager, config);
+        kept_read(config, setup->state);
         manager_use_config(manager, config);
         *ret_manager = g_steal_pointer(&manager);
         return 0;

@@ -142,7 +142,7 @@ static Reason explain_governor(const CstatesOptions *options)
         while (why && (*why == ':' || *why == ' '))
                 why++;
         return (Reason){ .because = why && *why ? why : "auto uses the advised idle governor",
-                         .option = "IdleGovernorAdvised" };
+                         .option = "IdleGovernor" };
 }
 
 int cstates_explain(const void *state, const PolicyInput *input, int cpu, Reason *ret_reasons)

@@ -35,10 +35,8 @@ const Setting cstates_settings[] = {
             .help = "The kernel's idle governor; keep: leave it unchanged; auto: what idlectl "
                     "advise "
                     "chose"),
-        ROW("IdleGovernorAdvised", SETTING_STRING, advised, "",
-            .help = "What IdleGovernor=auto uses: a governor, a colon and the reason; idlectl "
-                    "advise "
-                    "sets it"),
+        { "State", "IdleGovernorAdvised", SETTING_STRING, offsetof(CstatesOptions, advised), "",
+          .help = "What IdleGovernor=auto uses: a governor, a colon and the reason" },
         { 0 },
 };
 

@@ -62,6 +62,12 @@ class Advise(TestCase):
     def reasons(self):
         return [(str(r['because']), str(r['option'])) for r in self.call('Explain')[0]['reasons']]
 
+    def choice(self):
+        """Why auto uses the governor that it uses."""
+        (why,) = [because for because, option in self.reasons()
+                  if option == 'IdleGovernor' and 'by the advice of' in because]
+        return why
+
     def test_auto_waits(self):
         """Without advice auto leaves the kernel's governor alone, and says what to do."""
         self.start()
@@ -78,16 +84,15 @@ class Advise(TestCase):
         options = self.options()
         self.assertEqual(options['IdleGovernor'][0], 'auto')
         self.assertTrue(options['IdleGovernor'][1].endswith('10-auto.conf:2'))
-        chosen, why = options['IdleGovernorAdvised'][0].split(': ', 1)
-        self.assertEqual(chosen, governor)
+        why = self.choice()
         self.assertEqual(options['DeepestState'][0], '33us')
         self.assertEqual({row['key']: (row['value'], row['source']) for row in answer['in_effect']},
                          {key: options[key] for key in ('IdleGovernor', 'DeepestState', 'UtilizationAware',
-                                                        'History', 'IdleGovernorAdvised')})
-        self.assertIn((why, 'IdleGovernorAdvised'), self.reasons())
+                                                        'History')})
+        self.assertNotIn('IdleGovernorAdvised', options)
         for part in governor, time.strftime('%Y-%m-'), '33 us':
             self.assertIn(part, why)
-        self.assertIn(options['IdleGovernorAdvised'][1], self.idlectl('why').stdout)
+        self.assertIn(why, ' '.join(self.idlectl('why').stdout.split()))
         # Without a bound there is no limit, and the earlier one is taken back.
         self.advise('--apply')
         self.assertEqual(self.options()['DeepestState'][0], '')
@@ -102,7 +107,7 @@ class Advise(TestCase):
         saved = answer['saved_percent']
         self.assertGreaterEqual(saved, 5)
         wait_until(lambda: self.current() == answer['best']['governor'], 'the governor')
-        (why,) = [because for because, option in self.reasons() if option == 'IdleGovernorAdvised']
+        why = self.choice()
         for part in answer['best']['governor'], f'{saved:.1f} %', time.strftime('%Y-%m-'):
             self.assertIn(part, why)
             self.assertIn(part, ' '.join(self.idlectl('why').stdout.split()))
@@ -112,11 +117,47 @@ class Advise(TestCase):
         self.assertFalse(answer['change'])
         self.assertIn('5 %', answer['obstacle'])
         self.assertEqual(self.options(), before)
-        # It outlives a reload of the configuration, but not the daemon.
+        # It outlives a reload of the configuration and the daemon.
         self.call('Reload')
         self.assertEqual(self.current(), answer['best']['governor'])
         self.daemon.stop()
         self.assertEqual(self.current(), 'ladder')
+        self.start()
+        wait_until(lambda: self.current() == answer['best']['governor'], 'the governor that was advised before')
+        self.assertEqual(self.choice(), why)
+        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', '')
+        wait_until(lambda: self.current() == 'ladder', 'auto without advice')
+        self.daemon.stop()
+        self.start()
+        self.assertEqual(self.current(), 'ladder')
+
+    def test_kept_file(self):
+        """Whatever is in the file of advice, idled starts, and says what it ignored."""
+        path = os.path.join(self.root, 'var/lib/idled/cstates-IdleGovernorAdvised')
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        for text, current, said in (('teo: it\n', 'teo', None), ('menu', 'menu', None),
+                                    ('warp: it\n', 'ladder', 'IdleGovernorAdvised: '),
+                                    ('x' * 100000, 'ladder', path), ('garbage\0\xff', 'ladder', path),
+                                    ('', 'ladder', None), (None, 'ladder', path)):
+            with self.subTest(text and text[:20]):
+                if text is None:
+                    os.unlink(path)
+                    os.mkfifo(path)
+                else:
+                    with open(path, 'w', encoding='latin-1') as file:
+                        file.write(text)
+                self.start()
+                self.assertEqual(self.current(), current)
+                if said:
+                    self.daemon.wait_log(said)
+                self.daemon.stop()
+        os.unlink(path)
+        os.mkdir(path)
+        self.start()
+        self.daemon.wait_log('Failed to read ' + path)
+        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', 'teo: it')
+        self.daemon.wait_log('Failed to write ' + path)
+        wait_until(lambda: self.current() == 'teo', 'the governor that cannot be kept')
 
     def test_auto_keeps_the_limit(self):
         """States that the configuration forbids are no candidates of a service."""

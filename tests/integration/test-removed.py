@@ -17,7 +17,7 @@ REMOVED = {
                 'MinFrequencyBattery': 'min', 'MaxFrequencyBattery': '50%', 'BoostBattery': 'off'},
     'quiet': {'TimerSlackUnits': 'cron.service', 'TimerSlack': '50ms'},
     'cstates': {'DeepestStateBattery': '50us', 'HistoryLearn': '40%', 'HistoryForget': '1%', 'HistoryDraw': 'fourth',
-                'HistorySeed': '7'},
+                'HistorySeed': '7', 'IdleGovernorAdvised': 'teo: x'},
 }
 
 

@@ -90,7 +90,8 @@ void world_free(World *world)
 
 void world_set(World *world, const char *key, const char *text)
 {
-        const Setting *row = setting_find(world->policy->settings, "Policy", key);
+        const Setting *row = setting_find(world->policy->settings, "Policy", key)
+                                     ?: setting_find(world->policy->settings, "State", key);
         g_autofree char *error = NULL;
 
         ck_assert_msg(row != NULL, "no option %s", key);

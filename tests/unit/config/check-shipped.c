@@ -217,8 +217,12 @@ static void check_table(const char *file, const Setting *rows, const char *secti
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         int n_rows = 0, n_lines = 0;
 
-        for (const Setting *row = rows; row->key; row++, n_rows++)
+        for (const Setting *row = rows; row->key; row++) {
+                if (g_str_equal(row->section, "State"))
+                        continue;
                 check_row(text, row);
+                n_rows++;
+        }
         for (char **line = lines; *line; line++)
                 n_lines += is_default(*line);
         ck_assert_msg(n_rows == n_lines, "%s [%s]: %d options, expected %d", file, section, n_lines,

@@ -232,7 +232,7 @@ START_TEST(governor_advised)
         ck_assert_str_eq(m.world->wish.idle_governor, "teo");
         ck_assert_uint_eq(m.world->wish.period_usec, 0);
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
-        ck_assert_str_eq(reasons[0].option, "IdleGovernorAdvised");
+        ck_assert_str_eq(reasons[0].option, "IdleGovernor");
         ck_assert_str_eq(reasons[0].because, "it");
         machine_stop(&m);
         m = machine_start(CLIENT, SERVER, "IdleGovernorAdvised=teo:it");
