@@ -132,30 +132,20 @@ static void clear_rare(GArray *a, int rows, int columns)
         }
 }
 
-/* How many times as many samples it takes until the error is small enough. Where the value is not
- * known either, half the error is a step. */
-static double times_needed(double value, double error)
+/* A state without a figure, and how many times as many samples make its error small enough. Where
+ * the value is not known either, half the error is a step. */
+static json_object *describe_rejected(const char *name, const LeastSquares *found, int s,
+                                      const char *fault)
 {
-        return value > 0 ? fmax(pow(3 * error / value, 2), 1) : 4;
-}
-
-/* A state without a figure, although there is a value. */
-static json_object *describe_rejected(const Turbostat *samples, const LeastSquares *found, int s,
-                                      FitState figure)
-{
-        static const char *const reasons[] = { [FIT_NEGATIVE] = "negative",
-                                               [FIT_VAGUE] = "error",
-                                               [FIT_HIGHER] = "above a shallower state" };
-        bool vague = figure == FIT_VAGUE;
-        double watts = figure == FIT_NEGATIVE ? found->negative[s] : found->value[s];
-        double times = times_needed(vague ? found->value[s] : 0, found->error[s]);
+        double times = pow(3 * found->error[s] / found->value[s], 2);
         json_object *state = json_object_new_object();
 
-        json_put_text(state, "state", samples->states[s]);
-        json_put_real(state, "watts", watts, 3);
+        json_put_text(state, "state", name);
+        json_put_real(state, "watts", found->negative[s] < 0 ? found->negative[s] : found->value[s],
+                      3);
         json_put_real(state, "error_watts", found->error[s], 3);
-        json_put_text(state, "reason", reasons[figure]);
-        json_put_real(state, "times_needed", times, 2);
+        json_put_text(state, "reason", fault);
+        json_put_real(state, "times_needed", times > 1 && isfinite(times) ? times : 4, 2);
         return state;
 }
 
@@ -165,30 +155,30 @@ static void add_figures(PowerTable *table, const Turbostat *samples, const Least
 {
         json_object *undetermined = json_object_new_array(), *rejected = json_object_new_array();
         json_object *negative = json_object_new_array(), *why;
-        FitState figures[LEAST_SQUARES_MAX];
+        const char *faults[LEAST_SQUARES_MAX];
 
-        least_squares_judge(found, figures);
+        least_squares_judge(found, faults);
         for (int s = 0; s < samples->n_states; s++) {
+                const char *name = samples->states[s];
+
                 if (found->value[s] > POWER_TABLE_WATTS_MAX)
-                        figures[s] = FIT_NONE;
-                if (figures[s] == FIT_FINE) {
-                        power_table_add(table, samples->states[s], found->value[s],
-                                        found->error[s]);
+                        faults[s] = "too large";
+                if (!faults[s]) {
+                        power_table_add(table, name, found->value[s], found->error[s]);
                         continue;
                 }
-                json_object_array_add(undetermined, json_object_new_string(samples->states[s]));
-                if (figures[s] <= FIT_NONE)
+                json_object_array_add(undetermined, json_object_new_string(name));
+                if (isnan(found->value[s]))
                         continue;
-                why = describe_rejected(samples, found, s, figures[s]);
+                why = describe_rejected(name, found, s, faults[s]);
                 json_object_array_add(rejected, why);
-                if (figures[s] == FIT_NEGATIVE)
+                if (found->negative[s] < 0)
                         json_object_array_add(negative, json_object_get(why));
         }
         json_put(fit, "undetermined", undetermined);
         json_put(fit, "rejected", rejected);
         json_put(fit, "negative", negative);
-        json_put_bool(fit, "complete",
-                      figures[0] == FIT_FINE && figures[samples->n_states - 1] == FIT_FINE);
+        json_put_bool(fit, "complete", !faults[0] && !faults[samples->n_states - 1]);
 }
 
 static void complain_fit(const char *where, int rows, int error)

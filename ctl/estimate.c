@@ -452,26 +452,19 @@ static void show_states(const Ctl *ctl, json_object *answer)
 /* States that were measured and have no figure: why, and how long to measure. */
 static void show_rejected(const Ctl *ctl, json_object *fit_info)
 {
-        double seconds = (double)(asked.for_usec ?: FIT_USEC) / G_USEC_PER_SEC;
-        int samples = (int)json_int(fit_info, "samples", 0);
+        double usec = (double)(asked.for_usec ?: FIT_USEC), step = 10 * G_USEC_PER_SEC;
+        double samples = json_number(fit_info, "samples", 0);
         json_object *state;
 
         JSON_FOREACH(state, json_get(fit_info, "rejected")) {
-                const char *reason = json_text(state, "reason");
                 double times = json_number(state, "times_needed", 1);
-                double most = ceil(seconds * times / 10) * 10; /* rounded up */
-                g_autofree char *time = duration_format((uint64_t)(most * G_USEC_PER_SEC));
+                g_autofree char *time = duration_format(
+                        (uint64_t)(ceil(usec * times / step) * step));
                 g_autofree char *more = g_strdup_printf("%.0f samples", ceil(samples * times));
-                g_autofree char *error = g_strdup_printf(" +-%.2f",
-                                                         json_number(state, "error_watts", 0));
                 g_autofree char *text = g_strdup_printf(
-                        "State %s has no figure: %.2f%s W %s; measure for about %s",
+                        "State %s has no figure: %.2f W is %s; measure for about %s",
                         json_text(state, "state"), json_number(state, "watts", 0),
-                        json_get(state, "error_watts") ? error : "",
-                        g_str_equal(reason, "error")      ? "is too uncertain"
-                        : g_str_equal(reason, "negative") ? "is below 0"
-                                                          : "is above a shallower state",
-                        asked.turbostat ? more : time);
+                        json_text(state, "reason"), asked.turbostat ? more : time);
 
                 screen_sentence(&ctl->screen, STYLE_WARN, text);
         }

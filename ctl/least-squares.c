@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Shares are known to five digits at best: what is left of a column below the square of that is
  * noise. */
@@ -184,24 +185,17 @@ int least_squares_positive(double *a, const double *b, int rows, int columns,
         return 0;
 }
 
-static FitState judge(const LeastSquares *found, int k, const FitState *shallower)
+void least_squares_judge(const LeastSquares *found, const char **ret_faults)
 {
         const double *value = found->value, *error = found->error;
 
-        if (isnan(value[k]))
-                return FIT_NONE;
-        if (found->negative[k] < 0)
-                return FIT_NEGATIVE;
-        if (!(error[k] <= value[k] / 3))
-                return FIT_VAGUE;
-        for (int i = 0; i < k; i++)
-                if (shallower[i] == FIT_FINE && value[k] - value[i] > error[k] + error[i])
-                        return FIT_HIGHER;
-        return FIT_FINE;
-}
-
-void least_squares_judge(const LeastSquares *found, FitState *ret_figures)
-{
-        for (int k = 0; k < found->columns; k++)
-                ret_figures[k] = judge(found, k, ret_figures);
+        for (int k = 0; k < found->columns; k++) {
+                ret_faults[k] = isnan(value[k])               ? "not determined"
+                                : found->negative[k] < 0      ? "below 0"
+                                : !(error[k] <= value[k] / 3) ? "too uncertain"
+                                                              : NULL;
+                for (int i = 0; i < k && !ret_faults[k]; i++)
+                        if (!ret_faults[i] && value[k] - value[i] > error[k] + error[i])
+                                ret_faults[k] = "above a shallower state";
+        }
 }

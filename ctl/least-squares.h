@@ -32,16 +32,9 @@ int least_squares(const double *a, const double *b, int rows, int columns,
 int least_squares_positive(double *a, const double *b, int rows, int columns,
                            LeastSquares *ret_result);
 
-/* Whether the watts of a state are good enough for a table, and if not, why. */
-typedef enum FitState {
-        FIT_FINE,
-        FIT_NONE,     /* there is no value */
-        FIT_NEGATIVE, /* the value was below 0 */
-        FIT_VAGUE,    /* its error is above a third of it */
-        FIT_HIGHER,   /* it is above that of a shallower state, by more than both errors */
-} FitState;
-
-/* Judges the values as watts of states, the shallowest first; room for one of each column. */
-void least_squares_judge(const LeastSquares *found, FitState *ret_figures);
+/* Why the values, as watts of states with the shallowest first, are not good enough for a table: a
+ * static text for each column; NULL: they are. An error is above a third of its value, or a value
+ * above that of a good shallower state by more than both errors. */
+void least_squares_judge(const LeastSquares *found, const char **ret_faults);
 
 #endif

@@ -184,12 +184,18 @@ json_object *prove_answer(const Prove *prove)
         return answer;
 }
 
-/* "12.3", with as many digits as are significant; "-" for null. */
+/* As many as are significant. */
+static int decimals_of(double value)
+{
+        return fabs(value) < 0.9995 ? 3 : fabs(value) < 99.995 ? 2 : 1;
+}
+
+/* "12.3"; "-" for null. */
 static void add_number(Table *table, json_object *object, const char *key, const char *suffix)
 {
         g_autofree char *name = g_strdup_printf("%s_%s", key, suffix);
-        double value = json_number(object, name, NAN), size = fabs(value);
-        int decimals = size < 1 ? 3 : size < 100 ? 2 : 1;
+        double value = json_number(object, name, NAN);
+        int decimals = decimals_of(value);
 
         if (isfinite(value))
                 table_cellf(table, STYLE_PLAIN, "%.*f", decimals, json_rounded(value, decimals));
@@ -289,28 +295,34 @@ static void show_work(const Ctl *ctl, json_object *answer)
                             json_rounded(fabs(change), 1), change < 0 ? "less" : "more");
 }
 
-static double saved(json_object *answer, const char *end)
+static bool is_runs(json_object *answer)
 {
-        bool runs = json_get(answer, "saved_joules_per_run") != NULL;
-        g_autofree char *key = g_strdup_printf("saved%s_%s", end,
-                                               runs ? "joules_per_run" : "watts");
+        return g_str_equal(json_text(answer, "work_unit"), work_unit_text(WORK_RUNS));
+}
 
-        return json_number(answer, key, NAN);
+/* A number of the row that the answer is about, for people: "change", "_low" as in the table. */
+static double change(json_object *answer, const char *end)
+{
+        bool runs = is_runs(answer);
+        g_autofree char *key = g_strdup_printf("change%s_%s", end, runs ? "joules" : "watts");
+        double value = json_number(json_get(answer, runs ? "energy_per_work" : "power"), key, NAN);
+
+        return json_rounded(value, decimals_of(value));
 }
 
 /* "Shown: ondemand active saves 0.820 W (6.9 %), 95 % interval 0.670 to 0.970". */
 static void show_saved(const Ctl *ctl, json_object *answer, Style style, const char *verdict)
 {
-        bool runs = json_get(answer, "saved_joules_per_run") != NULL;
-        double value = saved(answer, ""), sign = value < 0 ? -1 : 1;
+        double value = change(answer, ""), sign = value < 0 ? -1 : 1;
+        double from = json_rounded(sign * change(answer, sign < 0 ? "_high" : "_low"), 3);
+        double to = json_rounded(sign * change(answer, sign < 0 ? "_low" : "_high"), 3);
         g_autofree char *text = NULL;
 
-        text = g_strdup_printf("%s: %s %s %.3f %s (%.1f %%), 95 %% interval %.3f to %.3f%s",
-                               verdict, json_text(answer, "second"), sign < 0 ? "costs" : "saves",
-                               json_rounded(sign * value, 3), runs ? "J per run" : "W",
-                               json_rounded(sign * json_number(answer, "saved_percent", 0), 1),
-                               json_rounded(sign * saved(answer, sign < 0 ? "_high" : "_low"), 3),
-                               json_rounded(sign * saved(answer, sign < 0 ? "_low" : "_high"), 3),
+        text = g_strdup_printf("%s: %s %s %.*f %s (%.1f %%), 95 %% interval %.*f to %.*f%s",
+                               verdict, json_text(answer, "second"), sign < 0 ? "saves" : "costs",
+                               decimals_of(value), fabs(value), is_runs(answer) ? "J per run" : "W",
+                               json_rounded(fabs(json_number(answer, "saved_percent", 0)), 1),
+                               decimals_of(from), from, decimals_of(to), to,
                                json_true(answer, "equal_work") ? ", at equal work" : "");
         screen_sentence(&ctl->screen, style, text);
 }
@@ -326,18 +338,18 @@ static char *time_text(double seconds)
 /* "No answer yet: between -0.900 and +0.200 W; at this noise +-0.1 W takes about 40min". */
 static void show_open(const Ctl *ctl, json_object *answer)
 {
-        double low = -saved(answer, "_high"), high = -saved(answer, "_low");
+        double low = change(answer, "_low"), high = change(answer, "_high");
         double later = json_number(answer, "verdict_after_seconds", NAN);
         double time = json_number(answer, "next_precision_seconds", NAN);
-        double runs = json_number(answer, "next_precision_joules_per_run", NAN);
-        const char *unit = json_get(answer, "saved_joules_per_run") ? "J per run" : "W";
+        double precision = json_number(answer, "next_precision_watts", NAN);
+        const char *unit = is_runs(answer) ? "J per run" : "W";
         g_autoptr(GString) text = g_string_new(NULL);
         g_autofree char *left = isfinite(later)  ? time_text(later)
                                 : isfinite(time) ? time_text(time)
                                                  : NULL;
 
-        g_string_printf(text, "No answer yet: between %+.3f and %+.3f %s", json_rounded(low, 3),
-                        json_rounded(high, 3), unit);
+        g_string_printf(text, "No answer yet: between %+.*f and %+.*f %s", decimals_of(low), low,
+                        decimals_of(high), high, unit);
         if (low > 0 || high < 0)
                 g_string_append_printf(text,
                                        "; that may be chance: the odds against it are %.2g to 1, "
@@ -348,8 +360,8 @@ static void show_open(const Ctl *ctl, json_object *answer)
         else if (isfinite(time))
                 g_string_append_printf(
                         text, "; at this noise +-%g %s takes about %s",
-                        isfinite(runs) ? runs : json_number(answer, "next_precision_watts", NAN),
-                        unit, left);
+                        json_number(answer, "next_precision_joules_per_run", precision), unit,
+                        left);
         screen_sentence(&ctl->screen, STYLE_WARN, text->str);
 }
 

@@ -265,7 +265,7 @@ class Fit(EstimateCase):
         table = self.directory + "/t.conf"
         deep = self.TRUTH | {"C3": 10, "C7": 30}
         for name, count, noise, states, truth, missing in (
-                ("too much noise", 10, 8, ("C0", "C1", "C3", "C7"), None, {"C7": "error"}),
+                ("too much noise", 10, 8, ("C0", "C1", "C3", "C7"), None, {"C7": "too uncertain"}),
                 ("the deepest was not entered", 25, 0.1, ("C0", "C1", "C3"), None, {}),
                 ("CPUs did not run", 25, 0.1, ("C1", "C3", "C7"), None, {}),
                 ("the deepest draws more", 25, 0.1, ("C0", "C1", "C3", "C7"), deep,

@@ -237,55 +237,53 @@ START_TEST(fit_positive)
 }
 END_TEST
 
+#define FINE     NULL
+#define NONE     "not determined"
+#define NEGATIVE "below 0"
+#define VAGUE    "too uncertain"
+#define HIGHER   "above a shallower state"
+
 /* Watts and errors of states, the shallowest first; NaN: no value; below 0: negative. */
 static const struct {
         const char *name;
         int n;
         double value[5], error[5];
-        FitState figures[5];
+        const char *faults[5];
 } judged[] = {
         { "a good fit", 3, { 20, 8, 2 }, { 1, 1, .5 }, { 0 } },
         { "25 s on a laptop",
           5,
           { 24, NAN, 1077, -3, 2 },
           { 2, NAN, 481, NAN, .4 },
-          { FIT_FINE, FIT_NONE, FIT_VAGUE, FIT_NEGATIVE, FIT_FINE } },
+          { FINE, NONE, VAGUE, NEGATIVE, FINE } },
         { "an error of a third", 2, { 9, 3 }, { 3, 1 }, { 0 } },
-        { "slightly more", 2, { 9, 3 }, { 3.01, 1.01 }, { FIT_VAGUE, FIT_VAGUE } },
+        { "slightly more", 2, { 9, 3 }, { 3.01, 1.01 }, { VAGUE, VAGUE } },
         { "exact", 3, { 20, 8, 0 }, { 0, 0, 0 }, { 0 } },
-        { "none at all", 2, { NAN, NAN }, { NAN, NAN }, { FIT_NONE, FIT_NONE } },
-        { "a deeper state that draws more",
-          3,
-          { 20, 5, 8 },
-          { 1, 1, 1 },
-          { FIT_FINE, FIT_FINE, FIT_HIGHER } },
+        { "none at all", 2, { NAN, NAN }, { NAN, NAN }, { NONE, NONE } },
+        { "a deeper state that draws more", 3, { 20, 5, 8 }, { 1, 1, 1 }, { FINE, FINE, HIGHER } },
         { "within both errors", 3, { 20, 5, 7 }, { 1, 1, 1 }, { 0 } },
-        { "more than one that has no figure",
-          3,
-          { 20, 5, 8 },
-          { 1, 2, 1 },
-          { FIT_FINE, FIT_VAGUE, FIT_FINE } },
+        { "more than one that has no figure", 3, { 20, 5, 8 }, { 1, 2, 1 }, { FINE, VAGUE, FINE } },
         { "more than one that draws more",
           4,
           { 20, 30, 25, 5 },
           { 1, 1, 1, 1 },
-          { FIT_FINE, FIT_HIGHER, FIT_HIGHER, FIT_FINE } },
+          { FINE, HIGHER, HIGHER, FINE } },
 };
 
 START_TEST(judge)
 {
         LeastSquares found = { .columns = judged[_i].n };
-        FitState figures[LEAST_SQUARES_MAX];
+        const char *faults[LEAST_SQUARES_MAX];
 
         for (int k = 0; k < found.columns; k++) {
                 found.value[k] = judged[_i].value[k] < 0 ? 0 : judged[_i].value[k];
                 found.negative[k] = judged[_i].value[k] < 0 ? judged[_i].value[k] : 0;
                 found.error[k] = judged[_i].error[k];
         }
-        least_squares_judge(&found, figures);
+        least_squares_judge(&found, faults);
         for (int k = 0; k < found.columns; k++)
-                ck_case(judged[_i].name, figures[k] == judged[_i].figures[k], "state %d: %d", k,
-                        figures[k]);
+                ck_case(judged[_i].name, g_strcmp0(faults[k], judged[_i].faults[k]) == 0,
+                        "state %d: %s", k, faults[k]);
 }
 END_TEST
 
