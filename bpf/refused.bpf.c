@@ -87,8 +87,8 @@ static void take_path(struct refused_call *call)
                         break;
                 n = bpf_probe_read_kernel_str(&call->path[size], REFUSED_NAME,
                                               BPF_CORE_READ(node, name));
-                if (n <= 0 || n > REFUSED_NAME)
-                        break;
+                if (n <= 0 || n >= REFUSED_NAME)
+                        break; /* or it may be cut */
                 size += (__u32)n;
                 node = parent_of(node);
         }
@@ -100,19 +100,22 @@ SEC("fexit/sched_setaffinity")
 int BPF_PROG(on_sched_setaffinity, int pid, const void *mask, long result)
 {
         __u32 uid = (__u32)bpf_get_current_uid_gid();
+        __u32 limited = uid < REFUSED_SHARED_UID ? uid : REFUSED_SHARED_UID;
         struct refused_call *call;
 
         if (result != -EINVAL)
                 return 0;
-        call = too_many(uid) ? NULL
-                             : bpf_ringbuf_reserve(
-                                       &calls, offsetof(struct refused_call, cpus) + mask_size, 0);
+        call = too_many(limited)
+                       ? NULL
+                       : bpf_ringbuf_reserve(&calls,
+                                             offsetof(struct refused_call, cpus) + mask_size, 0);
         if (!call) {
                 __sync_fetch_and_add(&lost, 1);
                 return 0;
         }
         call->pid = bpf_get_current_pid_tgid() >> 32;
         call->uid = uid;
+        call->target = pid;
         bpf_get_current_comm(call->program, sizeof(call->program));
         bpf_probe_read_kernel(call->cpus, mask_size, mask);
         take_path(call);

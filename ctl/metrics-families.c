@@ -124,7 +124,7 @@ static void write_refused(const MetricsFacts *facts, MetricsText *text)
                 "Calls of sched_setaffinity that failed because idled had parked the CPUs.",
                 member(facts->sample, "RefusedAffinities"));
         family(text, "idled_refused_affinity", METRIC_GAUGE, NULL,
-               "Such calls of a service for which these CPUs stay active.");
+               "Such calls of a service, whose CPUs stay active while it is loaded.");
         JSON_FOREACH(row, json_get(facts->manager, "RefusedAffinities")) {
                 const char *unit = json_text(row, "unit");
                 g_autofree char *labels = metrics_labels("unit", unit, "cpus",

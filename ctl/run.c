@@ -50,8 +50,7 @@ static int take_try(Ctl *ctl, const char *text)
 }
 
 const VerbOption run_options[] = {
-        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND all the same",
-          take_try },
+        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND anyway", take_try },
         { 0 },
 };
 

@@ -299,9 +299,10 @@ static int check_effect(Ctl *ctl, const char *section, const SavedValue *values,
                             g_str_equal(json_text(row, "key"), values[i].key) &&
                             !g_str_equal(json_text(row, "value"), values[i].value) &&
                             !g_str_has_prefix(json_text(row, "source"), prefix))
-                                status = complain("%s stays %s (%s), which is stronger than %s",
-                                                  values[i].key, json_text(row, "value"),
-                                                  json_text(row, "source"), path);
+                                status = complain("Saved in %s, but %s remains %s: %s is read "
+                                                  "later and overrides it",
+                                                  path, values[i].key, json_text(row, "value"),
+                                                  json_text(row, "source"));
         return status;
 }
 

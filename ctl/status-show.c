@@ -261,7 +261,8 @@ void status_show(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(row, json_get(answer, "refused")) {
                 g_autofree char *text = refused_text(row);
 
-                line(screen, STYLE_WARN, "Refused", "%s: active now", text);
+                line(screen, STYLE_WARN, "Refused", "%s: active while the %s", text,
+                     *json_text(row, "unit") ? "unit is loaded" : "process runs");
         }
         JSON_FOREACH(row, degraded)
                 line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),

@@ -210,12 +210,16 @@ void recording_put(RecordingTable *table, int column, double value)
         column_at(table, (guint)column)->number = value;
 }
 
-/* Valid UTF-8 of at most RECORDING_TEXT_MAX bytes. */
+/* Valid UTF-8 of at most RECORDING_TEXT_MAX bytes, without what a terminal obeys: zstdcat(1) may
+ * show it on one. */
 static char *make_valid(const char *text)
 {
         char *valid = g_utf8_make_valid(text, (gssize)strnlen(text, RECORDING_TEXT_MAX));
         const char *end;
 
+        for (char *c = valid; *c; c = g_utf8_next_char(c))
+                if (g_unichar_iscntrl(g_utf8_get_char(c)) && *c != '\n' && *c != '\t')
+                        memset(c, '?', (size_t)(g_utf8_next_char(c) - c));
         if (strlen(valid) <= RECORDING_TEXT_MAX)
                 return valid;
         end = g_utf8_find_prev_char(valid, valid + RECORDING_TEXT_MAX + 1);

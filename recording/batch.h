@@ -54,7 +54,8 @@ int recording_key(RecordingTable *table, const char *name, const char *unit);
 void recording_row(RecordingTable *table);
 
 /* Sets a value of the row. NaN, infinity, NULL, and numbers that exceed 2^53 at the column's
- * decimals are no value. Text that is not UTF-8 is made so, with U+FFFD for what is not. */
+ * decimals are no value. Text that is not UTF-8 is made so, with U+FFFD for what is not; control
+ * characters but tabs and line ends become '?'. */
 void recording_put(RecordingTable *table, int column, double value);
 void recording_put_text(RecordingTable *table, int column, const char *text);
 

@@ -40,6 +40,8 @@ int frame_pack(const GString *text, uint64_t last_usec, GByteArray *out)
         bound = ZSTD_compressBound(text->len);
         g_byte_array_set_size(out, start + FRAME_HEAD_SIZE + (guint)bound);
         context = ZSTD_createCCtx();
+        if (!context)
+                g_error("Out of memory");
         ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
         ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
         stored = ZSTD_compress2(context, out->data + start + FRAME_HEAD_SIZE, bound, text->str,

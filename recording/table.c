@@ -57,8 +57,9 @@ void tables_free(Tables *tables)
         g_free(tables);
 }
 
-/* The field that begins at `*at`, which moves behind it. NULL: an empty field without quotes, or a
- * quote without end. `ret_end`: what stood behind it, 0 at the end of the text. */
+/* The field that begins at `*at`, which moves behind it. NULL: an empty field without quotes.
+ * `ret_end`: what stood behind it, 0 at the end of the text; it is neither a comma nor the end of
+ * the line if quotes are wrong. */
 static const char *take_field(char **at, char *ret_end)
 {
         char *field = *at, *to = field;
@@ -74,24 +75,23 @@ static const char *take_field(char **at, char *ret_end)
                 *to++ = **at;
                 *at += **at == '"';
         }
-        *at += **at == '"';
-        *ret_end = **at;
-        *at += *ret_end != '\0';
+        *ret_end = **at == '"' ? *++*at : '"'; /* a quote without end */
+        *at += *ret_end == ',' || *ret_end == '\n';
         *to = '\0';
         return field;
 }
 
-/* Separates a line; false at the end of the text. */
-static bool take_line(Tables *tables, char **at)
+/* Separates a line. 1: there is one; 0: the end of the text; -EBADMSG. */
+static int take_line(Tables *tables, char **at)
 {
         char end = ',';
 
         g_ptr_array_set_size(tables->fields, 0);
         if (!**at)
-                return false;
+                return 0;
         while (end == ',')
                 g_ptr_array_add(tables->fields, (gpointer)take_field(at, &end));
-        return true;
+        return end == '\n' || end == '\0' ? 1 : -EBADMSG;
 }
 
 static const char *field(const Tables *tables, guint i)
@@ -241,15 +241,16 @@ static RecordedTable finish_table(Table *table)
 int tables_parse(Tables *tables, GString *text, RecordedFrame *ret_frame)
 {
         char *at = text->str;
-        int r = 0;
+        int r;
 
         g_ptr_array_set_size(tables->tables, 0);
         g_array_set_size(tables->recorded, 0);
         tables->cells = 0;
         if (!g_utf8_validate(text->str, (gssize)text->len, NULL))
                 return -EBADMSG; /* also with a NUL in it */
-        while (r == 0 && take_line(tables, &at))
-                r = parse_line(tables);
+        while ((r = take_line(tables, &at)) > 0)
+                if ((r = parse_line(tables)) < 0)
+                        break;
         if (r < 0)
                 return r;
         for (guint i = 0; i < tables->tables->len; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What parking must not be noticed by: programs that start or pin themselves, people at terminals,
- * and cgroups with cpusets of their own.
+ * Who must not notice parking: programs that start or pin themselves, people at terminals, and
+ * cgroups with cpusets of their own.
  *
- * A cpuset is a wall, and programs look at the wall when they start: nproc and a Go runtime count
- * the active CPUs, sched_setaffinity(2) to a parked CPU fails. So
+ * Programs read their cpuset when they start: nproc and a Go runtime count the active CPUs, and
+ * sched_setaffinity(2) to a parked CPU fails. So
  *
  * 1. while systemd starts a unit, and StartWindow= after, all CPUs are active. The signal of the
  *    job comes before systemd makes the unit's cgroup, so CPUs are unparked at once, before
@@ -15,9 +15,8 @@
  *    before CPUs are parked, access times say whether there was input. What was typed before idled
  *    started does not count: often it is the command that started it;
  * 3. of the CPUs that a loaded unit or a cgroup names one is never parked (plan_sanitize()). A unit
- *    that was loaded before its start needs no race to be won.
- *
- * 4. CPUs that were refused to a process all the same become active at once, and stay so while it
+ *    that was loaded before its start finds it active;
+ * 4. CPUs that were refused to a process nevertheless become active at once, and stay so while it
  *    runs, or its service is loaded (manager/refusals.c).
  *
  * A one-shot service runs for a moment and opens no window; its CPUs count by 3. What a window
@@ -25,17 +24,20 @@
  * the window closes. The tick that follows then looks at all tasks again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include "base/cpuset-text.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "manager/manager-parts.h"
 #include "manager/refusals.h"
 #include "manager/windows.h"
 #include "model/measured.h"
-#include "sense/cpusets.h"
 #include "sense/affinities.h"
+#include "sense/cpusets.h"
+#include "sense/process-facts.h"
 #include "sense/terminals.h"
 
 /* Cgroups seldom change alone. */
@@ -586,12 +588,26 @@ unsigned manager_forget_refused(Manager *manager, const char *unit)
         return refusals_forget(manager->watching->refusals, unit);
 }
 
-static bool permits(const char *path, const CpuSet *cpus, void *userdata)
+static bool is_kernel_thread(const Manager *manager, pid_t pid)
+{
+        _fd_ int proc = openat(manager->setup.root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ProcessFacts facts;
+        int r;
+
+        process_facts_init(&facts, pid);
+        r = proc < 0 ? 0 : process_facts_read(proc, PROCESS_FACT_EXECUTABLE, &facts);
+        return r == -ENOENT || r == -ESRCH;
+}
+
+static bool permits(const char *path, pid_t target, const CpuSet *cpus, void *userdata)
 {
         const Watching *w = userdata;
         g_autoptr(GPtrArray) ours = our_groups(w->manager);
 
-        return cpusets_permit(w->manager->setup.root, (const char *const *)ours->pdata, path, cpus);
+        if (target != 0 && is_kernel_thread(w->manager, target))
+                return false;
+        return !path ||
+               cpusets_permit(w->manager->setup.root, (const char *const *)ours->pdata, path, cpus);
 }
 
 /* While systemd does not report units, all may be. */

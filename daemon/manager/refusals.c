@@ -62,10 +62,14 @@ static void recall(Refusals *refusals)
         struct stat st;
         int r;
 
-        if (!path || (stat(path, &st) < 0 && errno == ENOENT))
+        if (!path)
+                return;
+        r = stat(path, &st) < 0 ? -errno : 0;
+        if (r == -ENOENT)
                 return;
         /* Opening a FIFO would wait for its other end. */
-        r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
+        if (r == 0)
+                r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
         if (r < 0) {
                 log_error_errno(r,
                                 "Failed to read %s: %m; services that were refused CPUs before "
@@ -178,7 +182,7 @@ static char *path_from(const struct refused_call *call)
         return g_string_free(path, FALSE);
 }
 
-/* What of the call idled is to blame for; false: nothing. */
+/* The CPUs of the call that idled had parked; false: it would fail without idled, too. */
 static bool is_ours(const Refusals *refusals, const struct refused_call *call, CpuSet *ret_cpus)
 {
         g_autofree char *path = path_from(call);
@@ -186,7 +190,8 @@ static bool is_ours(const Refusals *refusals, const struct refused_call *call, C
         memcpy(ret_cpus->bits, call->cpus, sizeof(ret_cpus->bits));
         cpuset_and(ret_cpus, &refusals->online);
         return !cpuset_is_empty(ret_cpus) && cpuset_is_subset(ret_cpus, &refusals->parked) &&
-               (!call->whole || refusals->calls.permits(path, ret_cpus, refusals->userdata));
+               refusals->calls.permits(call->whole ? path : NULL, (pid_t)call->target, ret_cpus,
+                                       refusals->userdata);
 }
 
 static void report(Refusals *refusals, const Refused *refused, const CpuSet *cpus)
@@ -196,10 +201,11 @@ static void report(Refusals *refusals, const Refused *refused, const CpuSet *cpu
                                                : g_strdup_printf("user %u", (unsigned)refused->uid);
 
         log_limited(&refusals->limit,
-                    "Affinity to CPU%s %s was refused to %s (PID %d) of %s, because idled had "
-                    "parked %s: active from now on, while the %s",
-                    cpuset_count(cpus) > 1 ? "s" : "", text, refused->program, (int)refused->pid,
-                    where, cpuset_count(cpus) > 1 ? "them" : "it",
+                    "sched_setaffinity() of %s (PID %d, %s) to CPU%s %s failed, because idled had "
+                    "parked %s; idled keeps %s active while the %s",
+                    refused->program, (int)refused->pid, where, cpuset_count(cpus) > 1 ? "s" : "",
+                    text, cpuset_count(cpus) > 1 ? "them" : "it",
+                    cpuset_count(cpus) > 1 ? "them" : "it",
                     refused->unit ? "unit is loaded" : "process runs");
 }
 
@@ -218,7 +224,7 @@ static bool take(Refusals *refusals, const struct refused_call *call)
                 return false;
         refusal.alive = follow_process(refusals, refusal.pid);
         noted = refused_note(refusals->table, &refusal, now_usec(), &is_new);
-        if (!noted || noted->unit)
+        if (!refused_has_process(refusals->table, refusal.pid))
                 g_hash_table_remove(refusals->exits, GINT_TO_POINTER(refusal.pid));
         if (!noted) {
                 log_debug("Ignoring refused affinities of user %u for a while",

@@ -13,9 +13,10 @@
 typedef struct Refusals Refusals;
 
 typedef struct RefusalsCalls {
-        /* Whether the cgroup `path`, such as "/a.slice/b.service", could have one of the CPUs if
-         * idled had parked none. */
-        bool (*permits)(const char *path, const CpuSet *cpus, void *userdata);
+        /* Whether thread `target` (0: the caller) could have one of the CPUs if idled had parked
+         * none: kernel threads refuse any. `path`: the caller's cgroup, such as
+         * "/a.slice/b.service"; NULL: not known. */
+        bool (*permits)(const char *path, pid_t target, const CpuSet *cpus, void *userdata);
         bool (*loaded)(const char *unit, const void *userdata);
         void (*act)(void *userdata);    /* other CPUs must be active, now */
         void (*decide)(void *userdata); /* or no longer, soon */

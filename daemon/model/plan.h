@@ -122,7 +122,6 @@ typedef struct SafetyNotes {
  * parks them;
  * - it holds at least one usable CPU (topology_usable());
  * - while a window is open, all online CPUs of `widest`;
- * - all online CPUs, if tasks or units have affinities that this kernel would reset;
  * - the online CPUs of `kept` are, and as many cores as `min_cores` says if there are so many;
  * - of every set of `who` at least one online CPU;
  * - of every node at least one usable CPU.

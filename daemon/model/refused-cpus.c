@@ -82,8 +82,9 @@ char *refused_unit(const char *path, size_t size)
                         return NULL; /* it is cut */
                 if (g_str_has_suffix(name, ".service"))
                         service = name; /* the outermost is the last */
-                else if (g_str_equal(name, "user.slice") || g_str_equal(name, "machine.slice"))
-                        return NULL;
+                else if (g_str_equal(name, "user.slice") || g_str_equal(name, "machine.slice") ||
+                         (service && length > 0 && !g_str_has_suffix(name, ".slice")))
+                        return NULL; /* whatever a container calls its cgroups */
                 at += length + 1;
         }
         return service && is_unit_name(service) ? g_strdup(service) : NULL;
@@ -200,6 +201,11 @@ const Refused *refused_note(RefusedTable *table, const Refused *refusal, uint64_
         g_ptr_array_find(table->entries, entry, &i);
         g_ptr_array_add(table->entries, g_ptr_array_steal_index(table->entries, i));
         return entry;
+}
+
+bool refused_has_process(const RefusedTable *table, pid_t pid)
+{
+        return find(table, NULL, pid) != NULL;
 }
 
 void refused_exited(RefusedTable *table, pid_t pid)

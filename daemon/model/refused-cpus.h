@@ -13,7 +13,7 @@
  * REFUSED_KEEP_USEC. It is limited to REFUSED_SAVED_USEC, and in the long run to one part in
  * REFUSED_SHARE. Refusals beyond are only counted, as are those of more processes than
  * REFUSED_OF_USER_MAX. A login user's process in a service, such as a job of cron, counts as the
- * user's: otherwise users could keep CPUs active for good.
+ * user's, because users could otherwise keep CPUs active for good. The next job is refused, too.
  */
 #ifndef IDLED_REFUSED_CPUS_H
 #define IDLED_REFUSED_CPUS_H
@@ -49,7 +49,7 @@ void refused_table_free(RefusedTable *table);
 
 /* The service that the cgroup belongs to, if the system manager runs it: `path` has the names of
  * the cgroup and those above, the innermost first, each ended by a NUL. NULL: there is none, as for
- * processes of logins and containers. As a new string. */
+ * processes of logins and of scopes, in which containers are. As a new string. */
 char *refused_unit(const char *path, size_t size);
 
 /* Notes a refusal at `now`. Strings are copied. The returned entry is valid until the next call,
@@ -57,6 +57,9 @@ char *refused_unit(const char *path, size_t size);
  * `*ret_new` says whether its CPUs are others than before; NULL: it is only counted. */
 const Refused *refused_note(RefusedTable *table, const Refused *refusal, uint64_t now,
                             bool *ret_new);
+
+/* True if CPUs stay active for the process, though a later refusal was only counted. */
+bool refused_has_process(const RefusedTable *table, pid_t pid);
 
 /* The process exited. */
 void refused_exited(RefusedTable *table, pid_t pid);

@@ -157,7 +157,7 @@ class Contents(Recording):
         self.assertTrue(any('?[2J",<script>\\?=cmd|' in r["value"] for r in rows), rows)
         self.record(self.file, "--append", "--", name)
         event = [e for e in self.trace() if e["ph"] == "i" and e["name"] == "start"][-1]
-        self.assertEqual(event["args"]["text"], name)
+        self.assertEqual(event["args"]["text"], name.replace("\033", "?"))
         texts = [r["value"] for r in self.values() if r["column"] == "text"]
         self.assertEqual(texts[-1], name.replace("\033", "?").replace("\n", "?").replace("\u202e", "?"))
 

@@ -19,6 +19,8 @@ static const struct {
         { "a login", "session-1.scope user-1000.slice user.slice ", NULL },
         { "a container's service", "a.service system.slice c.scope machine.slice ", NULL },
         { "a scope", "docker-1.scope system.slice ", NULL },
+        { "a container in a scope", "a.service system.slice docker-1.scope system.slice ", NULL },
+        { "a container without systemd", "a.service system.slice lxc.payload.c ", NULL },
         { "without systemd", "job_1 slurm ", NULL },
         { "the root", "", NULL },
         { "a name that no unit has", "a\nb.service system.slice ", NULL },
@@ -141,6 +143,23 @@ START_TEST(user_in_a_service)
         refused_forget(table, "b.service");
         text = refused_format(table);
         ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* A process that repeats its call until its user's limit is reached still frees its CPUs when it
+ * exits. */
+START_TEST(process_beyond_the_limit)
+{
+        g_autoptr(RefusedTable) table = refused_table_new();
+        uint64_t now = 1000 * SEC;
+
+        while (refuse(table, NULL, 1000, 7, "3", true, now))
+                now += SEC;
+        ck_assert(refused_has_process(table, 7));
+        refused_exited(table, 7);
+        refused_expire(table, now + REFUSED_KEEP_USEC);
+        ck_assert(!refused_has_process(table, 7));
+        ck_assert_ptr_null(refused_nth(table, 0));
 }
 END_TEST
 
@@ -273,6 +292,7 @@ int main(void)
         tcase_add_test(tcase, process_until_it_exits);
         tcase_add_test(tcase, process_that_has_exited);
         tcase_add_test(tcase, user_in_a_service);
+        tcase_add_test(tcase, process_beyond_the_limit);
         tcase_add_loop_test(tcase, loop, 0, G_N_ELEMENTS(loops));
         tcase_add_test(tcase, many_at_once);
         tcase_add_test(tcase, list_of_services_is_bounded);

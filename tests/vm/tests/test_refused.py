@@ -72,7 +72,7 @@ class Refused(OndemandTest):
         (row,) = self.rows()
         self.assertEqual((row["unit"], row["program"], row["cpus"], row["user"]),
                          (f"{UNIT}.service", "taskset", "2-3", 0))
-        self.assertRegex(self.guest.read("journalctl -u idled"), rf"CPUs 2-3 .*taskset .*{UNIT}\.service")
+        self.assertRegex(self.guest.read("journalctl -u idled"), rf"taskset .*{UNIT}\.service.* to CPUs 2-3 ")
         self.assertRegex(self.guest.read("idlectl doctor || true"), rf"2-3[^.]*{UNIT}\.service")
         self.assertRegex(self.guest.read("idlectl status"), rf"2-3[^.]*{UNIT}\.service[^.]*taskset")
         self.assertRegex(self.guest.read("idlectl metrics"),
