@@ -69,6 +69,19 @@ json_object *page_axis(const char *title, bool log)
         return axis;
 }
 
+json_object *page_rows(json_object *names, const char *const *parts, json_object *values,
+                       json_object *totals)
+{
+        json_object *plot = json_object_new_object();
+
+        json_put_text(plot, "kind", "rows");
+        json_put(plot, "names", names);
+        json_put(plot, "parts", json_copy_strings(parts));
+        json_put(plot, "values", values);
+        json_put(plot, "totals", totals);
+        return plot;
+}
+
 /* Writes the source that allows `text` in a Content-Security-Policy. */
 static void put_hash(GString *html, const char *text)
 {

@@ -46,6 +46,10 @@ void page_table_row(json_object *table, const char *const *cells, size_t n);
 /* An axis of a plot of curves. */
 json_object *page_axis(const char *title, bool log);
 
+/* A plot of rows; takes the arrays and copies `parts`, which ends with NULL. */
+json_object *page_rows(json_object *names, const char *const *parts, json_object *values,
+                       json_object *totals);
+
 /* Writes the page into the file, as a whole or not at all; "-" is standard output. Returns
  * EXIT_FINE, or EXIT_FAILED after a message that begins with `verb`. */
 int page_write(json_object *page, const char *verb, const char *path);

@@ -20,7 +20,7 @@ static const PageColumn columns[] = {
 /* How each governor chose: a bar of three parts that add up to 100 %. */
 static json_object *describe_bars(json_object *rows)
 {
-        json_object *plot = json_object_new_object(), *names = json_object_new_array(), *row;
+        json_object *names = json_object_new_array(), *row;
         json_object *values = json_object_new_array(), *totals = json_object_new_array();
 
         JSON_FOREACH(row, rows) {
@@ -35,12 +35,7 @@ static json_object *describe_bars(json_object *rows)
                 json_object_array_add(names, json_object_new_string(json_text(row, "governor")));
                 json_object_array_add(totals, json_object_new_string(total));
         }
-        json_put_text(plot, "kind", "rows");
-        json_put(plot, "names", names);
-        json_put(plot, "parts", json_copy_strings(parts));
-        json_put(plot, "values", values);
-        json_put(plot, "totals", totals);
-        return plot;
+        return page_rows(names, parts, values, totals);
 }
 
 /* NULL if no energy is known. */

@@ -279,7 +279,7 @@ static char *number_text(double value)
 
 static json_object *describe_sources(const Report *report)
 {
-        json_object *plot = json_object_new_object(), *names = json_object_new_array();
+        json_object *names = json_object_new_array();
         json_object *values = json_object_new_array(), *totals = json_object_new_array();
         static const char *const parts[] = { "sleeps ended", NULL };
 
@@ -293,12 +293,7 @@ static json_object *describe_sources(const Report *report)
                 json_object_array_add(names, json_object_new_string(source->name));
                 json_object_array_add(totals, json_object_new_string(total));
         }
-        json_put_text(plot, "kind", "rows");
-        json_put(plot, "names", names);
-        json_put(plot, "parts", json_copy_strings(parts));
-        json_put(plot, "values", values);
-        json_put(plot, "totals", totals);
-        return plot;
+        return page_rows(names, parts, values, totals);
 }
 
 static json_object *table_of_sources(const Report *report)
