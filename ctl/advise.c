@@ -27,10 +27,10 @@
 #include "set.h"
 
 #define NEAR           1.01 /* energies that count as the same */
-#define SURE           5    /* percent: smaller savings do not hold (governors/README.md) */
+#define SURE           5    /* percent: smaller savings do not hold (lab/governors/README.md) */
 #define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
 #define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
-#define PERIODS_NEEDED 2000 /* fewer choose worse than all of a recording (governors/README.md) */
+#define PERIODS_NEEDED 2000 /* fewer choose worse than all of one (lab/governors/README.md) */
 #define CANDIDATES_MAX 6
 #define SECTION        "cstates"
 #define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */

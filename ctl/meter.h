@@ -11,8 +11,8 @@
 #define IDLED_METER_H
 
 #include "config/power-table.h"
-#include "evaluate/energy-source.h"
-#include "evaluate/work-unit.h"
+#include "stats/energy-source.h"
+#include "stats/work-unit.h"
 #include "watch.h"
 
 /* No longer than this between two readings: clocks change. */

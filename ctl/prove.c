@@ -2,10 +2,10 @@
 /*
  * idlectl prove: does one setting draw less than another? A randomised switchback on request.
  *
- *  1. Blocks come in pairs, one with each setting, in random order (evaluate/schedule.h).
+ *  1. Blocks come in pairs, one with each setting, in random order (stats/schedule.h).
  *  2. Each begins with a wash-out; then energy, work and waiting are measured (prove-block.c).
  *  3. A block in which something else changed is dropped, and its pair with it.
- *  4. The differences of pairs give the answer with its interval (evaluate/estimate.h).
+ *  4. The differences of pairs give the answer with its interval (stats/estimate.h).
  *
  * docs/evaluate.md has the reasons. Only the main thread takes signals: one ends the measurement,
  * everything is restored, and what was measured until then is the answer.

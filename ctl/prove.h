@@ -8,9 +8,9 @@
 #define IDLED_PROVE_H
 
 #include "arms.h"
-#include "evaluate/estimate.h"
-#include "evaluate/schedule.h"
-#include "evaluate/work-unit.h"
+#include "stats/estimate.h"
+#include "stats/schedule.h"
+#include "stats/work-unit.h"
 #include "meter.h"
 #include "workload.h"
 

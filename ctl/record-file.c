@@ -20,7 +20,7 @@
 #include "base/number.h"
 #include "client.h"
 #include "estimate.h"
-#include "evaluate/energy-source.h"
+#include "stats/energy-source.h"
 #include "observe.h"
 #include "record.h"
 #include "sense/power.h"

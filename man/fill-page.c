@@ -24,7 +24,7 @@
 #include "config/app.h"
 #include "config/config.h"
 #include "config/profile.h"
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 #include "idled-policy.h"
 #include "model/measured.h"
 

@@ -6,7 +6,7 @@
 #define IDLED_ACTIVE_POLICY_H
 
 #include "config/config.h"
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 #include "idled-policy.h"
 
 /* Only the manager changes it. */

@@ -2,7 +2,7 @@
 /*
  * Measuring what policies save.
  *
- * Every policy whose requests serve to save energy has an evaluator (evaluate/evaluator.h), which
+ * Every policy whose requests serve to save energy has an evaluator (stats/evaluator.h), which
  * says whether they are honoured now. One trial goes on at a time, on a timer of its own; between
  * trials evaluators only see the ticks that come anyway, so that they wake no CPU. Energy is read
  * at the ends of blocks and at no other time, because that wakes a CPU of each package.

@@ -8,7 +8,7 @@
 #define IDLED_MANAGER_VIEW_H
 
 #include "apps/apps.h"
-#include "evaluate/energy-source.h"
+#include "stats/energy-source.h"
 #include "holds/holds.h"
 #include "manager/active-policy.h"
 #include "manager/active-profile.h"

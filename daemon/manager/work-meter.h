@@ -13,7 +13,7 @@
 #ifndef IDLED_WORK_METER_H
 #define IDLED_WORK_METER_H
 
-#include "evaluate/work-unit.h"
+#include "stats/work-unit.h"
 #include "model/snapshot.h"
 #include "model/topology.h"
 

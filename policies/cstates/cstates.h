@@ -17,8 +17,8 @@ typedef struct CstatesOptions {
         char *advised;     /* "": idle_governor auto waits for advice */
 } CstatesOptions;
 
-/* What was best on recorded sleeps (governors/README.md): the share of the weights that one update
- * moves, and the share that it forgets. */
+/* What was best on recorded sleeps (lab/governors/README.md): the share of the weights that one
+ * update moves, and the share that it forgets. */
 #define HISTORY_LEARN  0.4
 #define HISTORY_FORGET 0.005
 

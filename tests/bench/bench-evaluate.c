@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "../unit/evaluate/simulate.h"
+#include "../unit/stats/simulate.h"
 
 static const double shares[] = { -0.05, 0, 0.02, 0.05 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints daemon/model/measured.c with one more property, as HACKING.md (Add a sensor) has it.
+"""Prints lib/model/measured.c with one more property, as HACKING.md (Add a sensor) has it.
 
 An idlectl with this table shows which files a new sensor changes: with the row in tests/ctl/measured.py,
 all tests of the verbs pass, and only tests/ctl/golden/normal.txt has one more line.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The measured properties of the machine as clients know them, each with an example.
 
-This is the contract, apart from the table in daemon/model/measured.c that idled and idlectl are
+This is the contract, apart from the table in lib/model/measured.c that idled and idlectl are
 driven by: a row that changes there by mistake fails here.
 
 With ADDED_SENSOR=1 there is one more, as tests/ctl/add-sensor.py adds it to that table.

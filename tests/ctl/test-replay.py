@@ -315,7 +315,7 @@ class Progress(TestCase):
 
 
 class Recordings(TestCase):
-    """What is known of the full recordings, if they are there: the figures of governors/README.md, to a
+    """What is known of the full recordings, if they are there: the figures of lab/governors/README.md, to a
     tenth of a percent and a thousandth."""
 
     def test_scores(self):
@@ -326,7 +326,7 @@ class Recordings(TestCase):
         answer = json.loads(self.run_ctl("replay", "--table", str(directory / "../tables/hsw.tbl"), "--json",
                                          *traces).stdout)
         found = {row["governor"]: row for row in answer["means"]}
-        page = (HERE.parents[1] / "governors/README.md").read_text()
+        page = (HERE.parents[1] / "lab/governors/README.md").read_text()
         rows = re.findall(r"^\| `([\w.-]+)` \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) \|", page, re.M)
         self.assertGreater(len(rows), 8)
         for name, correct, deep, energy in rows:

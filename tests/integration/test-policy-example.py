@@ -37,7 +37,7 @@ class Example(TestCase):
             example.write(code)
         subprocess.run([*shlex.split(os.environ.get('CC', 'cc')), '-Wall', '-Wextra', '-Werror',
                         '-shared', '-fPIC', '-I', os.path.join(source, 'policies'), '-I',
-                        os.path.join(source, 'daemon'), '-o',
+                        os.path.join(source, 'lib'), '-o',
                         os.path.join(self.policies, 'halfsies.so'), file], check=True)
 
     def arguments(self):

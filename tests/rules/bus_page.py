@@ -3,7 +3,7 @@
 """org.idled1(5) documents every member of the vtables, with its signature, and nothing else.
 
 A property without a flag in its vtable emits no signal: it belongs among the measured ones. Those of
-daemon/model/measured.c are in neither: the vtable and the page are made from that table.
+lib/model/measured.c are in neither: the vtable and the page are made from that table.
 """
 
 import re

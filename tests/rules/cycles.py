@@ -16,7 +16,7 @@ from pathlib import Path
 
 from source import TOP, finish
 
-ROOTS = ("daemon", "policies", "governors", "bpf", "recording", "ctl")
+ROOTS = ("lib", "daemon", "policies", "bpf", "lab", "ctl")
 FILES_MAX = 2
 
 

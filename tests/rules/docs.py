@@ -8,7 +8,7 @@ from source import TOP, finish
 
 README_MAX = 120   # lines
 HACKING_MAX = 200
-PATH = re.compile(r"(?:bpf|cockpit|conf|ctl|daemon|docs|governors|man|policies|recording|tests|tools|units)"
+PATH = re.compile(r"(?:bpf|cockpit|conf|ctl|daemon|docs|lab|lib|man|packaging|policies|tests|tools|units)"
                   r"/[\w./*-]*[\w*]")
 NAME_MIN = 2  # files that a path with NAME must stand for
 # Not in the source tree.

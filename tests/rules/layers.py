@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Includes go down only, and each library is used in the places that are meant for it.
 
-base < model < {sense, act, systemd, config, policies, evaluate, recording} < holds < apps < manager < bus < main;
+base < model < {sense, act, systemd, config, policies, stats, recording} < holds < apps < manager < bus < main;
 idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
@@ -23,19 +23,19 @@ SHARED = ["base/", "model/"]
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
     "bpf": ["base/cpuset.h", "bpf/ledger.h", "bpf/refused.h", "bpf/sleeps.h", "sleeps.skel.h", "refused.lskel.h", "./"],
-    "daemon/base": ["base/"],
-    "daemon/model": SHARED,
-    "daemon/sense": [*SHARED, "sense/"],
-    "daemon/act": [*SHARED, "act/"],
-    "daemon/act/knob": ["base/", "act/knob/"],
-    "daemon/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "evaluate/", "idled-policy.h"],
-    "daemon/systemd": [*SHARED, "systemd/", "act/knob/"],
+    "lib/base": ["base/"],
+    "lib/model": SHARED,
+    "lib/sense": [*SHARED, "sense/"],
+    "lib/act": [*SHARED, "act/"],
+    "lib/act/knob": ["base/", "act/knob/"],
+    "lib/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "stats/", "idled-policy.h"],
+    "lib/systemd": [*SHARED, "systemd/", "act/knob/"],
     "daemon/holds": [*SHARED, "sense/", "holds/"],
     # Pure, and idlectl's too.
-    "daemon/evaluate": [*SHARED, "evaluate/"],
+    "lib/stats": [*SHARED, "stats/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "evaluate/", "manager/", "recording/", "bpf/refused.h", "idled-policy.h"],
+                       "stats/", "manager/", "recording/", "bpf/refused.h", "idled-policy.h"],
     "daemon/bus": [*SHARED, "sense/", "config/", "systemd/", "manager/", "bus/", "bpf/ledger.h"],
     "daemon": ["base/", "sense/", "systemd/", "manager/", "bus/", "arguments.h"],
     "policies": DECIDE,
@@ -43,32 +43,32 @@ LAYERS = {
     "policies/ondemand": [*DECIDE, "ondemand/", "model/pack.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h", "model/random.h", "model/weights.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
-    "governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
+    "lab/governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # The format of recordings, for idled and idlectl.
-    "recording": [*SHARED, "recording/"],
+    "lib/recording": [*SHARED, "recording/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
-    "ctl": [*SHARED, "evaluate/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
+    "ctl": [*SHARED, "stats/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
             "sense/clock.h", "sense/frequency-read.h", "sense/power.h", "sense/task-time.h",
             "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
     # The tables of options.
-    "man": [*SHARED, "config/", "evaluate/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],
+    "man": [*SHARED, "config/", "stats/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],
 }
 
 # Header of a library: the layers that may use it, and in how many files at most.
-LOOP = ["daemon/systemd", "daemon/holds", "daemon/apps", "daemon/manager", "daemon/bus", "daemon"]
+LOOP = ["lib/systemd", "daemon/holds", "daemon/apps", "daemon/manager", "daemon/bus", "daemon"]
 LIBRARIES = {
-    "systemd/sd-bus.h": (["daemon/systemd", "daemon/bus", "ctl"], None),
+    "systemd/sd-bus.h": (["lib/systemd", "daemon/bus", "ctl"], None),
     "systemd/": ([*LOOP, "ctl"], None),
-    "libcgroup.h": (["daemon/act"], 1),
-    "cpufreq.h": (["daemon/act"], 1),
-    "cpuidle.h": (["daemon/act"], 1),
-    "gmodule.h": (["daemon/config", "bpf", "man"], None),
+    "libcgroup.h": (["lib/act"], 1),
+    "cpufreq.h": (["lib/act"], 1),
+    "cpuidle.h": (["lib/act"], 1),
+    "gmodule.h": (["lib/config", "bpf", "man"], None),
     "bpf/": (["bpf"], None),
     "json": (["ctl"], None),
-    "lzma.h": (["governors"], 1),
-    "zstd.h": (["recording"], 1),
+    "lzma.h": (["lab/governors"], 1),
+    "zstd.h": (["lib/recording"], 1),
 }
 
 # Headers that are for the files of one folder: what they define is opaque to all others.
@@ -147,8 +147,8 @@ def main():
         if most and len(users.get(header, [])) > most:
             problems.append(f"<{header}> is used by {', '.join(users[header])}: expected one file")
     for header in INSTALLED:
-        if not (TOP / "daemon" / header).exists():
-            problems.append(f"daemon/{header} is gone, but plugins include it")
+        if not (TOP / "lib" / header).exists():
+            problems.append(f"lib/{header} is gone, but plugins include it")
     finish(problems, len(sources))
 
 

@@ -12,7 +12,7 @@ import re
 from source import TOP, finish, literals, relative
 
 MOST = 12
-TABLE = TOP / "daemon/model/measured.c"
+TABLE = TOP / "lib/model/measured.c"
 # Files that name a property for a reason of their own.
 OTHERS = {
     "ctl/cpus-describe.c": "a property of each CPU",
@@ -27,8 +27,8 @@ def recipe():
     """Files that HACKING.md names under "Add a sensor"."""
     text = (TOP / "HACKING.md").read_text()
     section = re.search(r"^## Add a sensor\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
-    return sorted(set(re.findall(r"`((?:daemon|tests|ctl|man)/[\w./-]+\.\w+)`", section)
-                      + re.findall(r"`((?:daemon|tests)/[\w./-]*meson\.build)`", section)))
+    return sorted(set(re.findall(r"`((?:lib|daemon|tests|ctl|man)/[\w./-]+\.\w+)`", section)
+                      + re.findall(r"`((?:lib|daemon|tests)/[\w./-]*meson\.build)`", section)))
 
 
 def names():
@@ -59,7 +59,7 @@ def main():
     if not 0 < len(listed) <= MOST:
         problems.append(f"HACKING.md: a sensor costs {len(listed)} files, expected 1 to {MOST}: {listed}")
     problems += [f"HACKING.md: Add a sensor: {problem}" for problem in not_needed(listed)]
-    for path in sorted([*TOP.glob("daemon/**/*.[ch]"), *TOP.glob("ctl/*.[ch]")]):
+    for path in sorted([*TOP.glob("lib/**/*.[ch]"), *TOP.glob("daemon/**/*.[ch]"), *TOP.glob("ctl/*.[ch]")]):
         if path == TABLE or relative(path) in OTHERS:
             continue
         for line, text in literals(path.read_text()):

@@ -11,7 +11,7 @@
 #include "config/profile.h"
 #include "table.h"
 #include "temporary.h"
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 
 static GPtrArray *errors;
 

@@ -70,7 +70,7 @@ class Advice(lab.IdledTest, KernelTest):
     def check(self, load):
         """From each of the others to the advised one: where the prediction is more than 4 W, power changes
         in that direction, by 0.8 to 1.25 times as much, with ladder by 0.4 to 2.5 times. Smaller differences
-        may have the wrong sign, but none draws clearly less than the advised one. governors/README.md has
+        may have the wrong sign, but none draws clearly less than the advised one. lab/governors/README.md has
         the figures and reasons."""
         (best, least_predicted, least), *others = self.measure(load)
         for name, predicted, drawn in others:

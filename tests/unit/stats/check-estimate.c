@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "evaluate/simulate.h"
+#include "stats/simulate.h"
 #include "table.h"
 
 #define RUNS        200

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Names of energy sources, as on D-Bus and in files. */
-#include "evaluate/energy-source.h"
+#include "stats/energy-source.h"
 
 const char *energy_source_text(EnergySource source)
 {

@@ -6,7 +6,7 @@
  */
 #include <stddef.h>
 
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 
 const Setting evaluate_settings[] = {
         { .section = "Evaluate",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The evaluator of one policy; the algorithm is in the header. */
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 
 #include <errno.h>
 #include <math.h>

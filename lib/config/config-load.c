@@ -19,7 +19,7 @@
 #include "config/power-table.h"
 #include "config/profile-load.h"
 #include "config/removed.h"
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 
 /* What a file may contain: some of a configuration's sections. */
 typedef struct FileScope {

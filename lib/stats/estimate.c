@@ -20,7 +20,7 @@
  *     logarithms are used.
  *  5. The verdict, by the odds that the differences in power are not around zero.
  */
-#include "evaluate/estimate.h"
+#include "stats/estimate.h"
 
 #include <errno.h>
 #include <math.h>

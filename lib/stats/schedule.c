@@ -9,7 +9,7 @@
  *  3. Which arm comes first is random, but opposite in the second of each two pairs: a load that
  *     grows or falls steadily cancels out over the four blocks.
  */
-#include "evaluate/schedule.h"
+#include "stats/schedule.h"
 
 #include "model/random.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "evaluate/evaluator.h"
+#include "stats/evaluator.h"
 #include "machine.h"
 #include "traces.h"
 

@@ -24,10 +24,10 @@
 #define IDLED_EVALUATOR_H
 
 #include "base/setting.h"
-#include "evaluate/energy-source.h"
-#include "evaluate/estimate.h"
-#include "evaluate/schedule.h"
-#include "evaluate/work-unit.h"
+#include "stats/energy-source.h"
+#include "stats/estimate.h"
+#include "stats/schedule.h"
+#include "stats/work-unit.h"
 
 /* Section [Evaluate] of idled.conf. */
 typedef struct EvaluateOptions {

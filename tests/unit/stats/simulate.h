@@ -12,9 +12,9 @@
 
 #include <math.h>
 
-#include "evaluate/estimate.h"
-#include "evaluate/evaluator.h"
-#include "evaluate/schedule.h"
+#include "stats/estimate.h"
+#include "stats/evaluator.h"
+#include "stats/schedule.h"
 #include "model/random.h"
 
 #define SIM_STEP_SEC 0.1

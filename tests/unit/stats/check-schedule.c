@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The switchback schedule: duty, balance, order, wash-out, and what rests. */
-#include "evaluate/schedule.h"
+#include "stats/schedule.h"
 #include "table.h"
 
 #define SEC UINT64_C(1000000)
