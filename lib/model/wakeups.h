@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Delays of wake-ups: from when a task is woken until it runs, as counts in bins, and what they
+ * were spent on. The BPF programs that count them use the first part, too.
+ */
+#ifndef IDLED_WAKEUPS_H
+#define IDLED_WAKEUPS_H
+
+#ifdef __bpf__
+#include <linux/types.h>
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+#else
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#endif
+
+/* 8 bins per power of 2, from 2^10 ns (1 us) to 2^34 ns (17 s). The first bin is for all that is
+ * shorter, the last for all that is longer. */
+#define WAKEUPS_SUB     3  /* bits: 2^3 bins per power of 2 */
+#define WAKEUPS_SHIFT   10 /* 2^10 ns: the end of the first bin */
+#define WAKEUPS_OCTAVES 24 /* powers of 2 with bins of their own */
+#define WAKEUPS_BINS    ((WAKEUPS_OCTAVES << WAKEUPS_SUB) + 2)
+
+/* The kernel has at most 10 idle states a CPU; the last index is for any other. */
+#define WAKEUPS_STATES 11
+
+typedef struct WakeupDelays {
+        uint64_t count; /* wake-ups; where the kernel took a sample, more than the bins hold */
+        uint64_t sum_ns, max_ns;
+        uint32_t bins[WAKEUPS_BINS];
+} WakeupDelays;
+
+/* The bin of a delay. */
+static inline uint32_t wakeups_bin(uint64_t ns)
+{
+        uint64_t rest = ns >> WAKEUPS_SHIFT;
+        uint32_t log = 0;
+
+        if (!rest)
+                return 0;
+        if (rest >> WAKEUPS_OCTAVES)
+                return WAKEUPS_BINS - 1;
+        if (rest >> 16) {
+                rest >>= 16;
+                log += 16;
+        }
+        if (rest >> 8) {
+                rest >>= 8;
+                log += 8;
+        }
+        if (rest >> 4) {
+                rest >>= 4;
+                log += 4;
+        }
+        if (rest >> 2) {
+                rest >>= 2;
+                log += 2;
+        }
+        log += rest >> 1;
+        return 1 + (log << WAKEUPS_SUB) +
+               ((ns >> (log + WAKEUPS_SHIFT - WAKEUPS_SUB)) & ((1 << WAKEUPS_SUB) - 1));
+}
+
+#ifndef __bpf__
+
+/* The wake-ups of one unit's tasks, by what the delay was spent on. Each is in `all` and in one of
+ * `idle`, `waiting` and none of these (the CPU was about to choose a task anyway). */
+typedef struct UnitWakeups {
+        char *unit;                        /* of systemd, or a cgroup's path from the root */
+        WakeupDelays all;                  /* as contracts count them */
+        WakeupDelays idle[WAKEUPS_STATES]; /* the CPU left this idle state */
+        WakeupDelays waiting;              /* the CPU ran another task */
+        WakeupDelays parked;               /* of `waiting`: a parked CPU could have run it */
+} UnitWakeups;
+
+/* Counts one delay. */
+void wakeups_add(WakeupDelays *delays, uint64_t ns);
+
+/* Adds all of `from`, bins that are full stay so. */
+void wakeups_merge(WakeupDelays *into, const WakeupDelays *from);
+
+/*
+ * What came between two readings of growing counts: `later` without `earlier`. Counts that have
+ * shrunk are those of a new beginning, and `later` is all. The longest delay is exact if it is of
+ * that time, else the end of the last bin that grew.
+ */
+void wakeups_subtract(const WakeupDelays *later, const WakeupDelays *earlier,
+                      WakeupDelays *ret_between);
+
+/* How many delays the bins hold. */
+uint64_t wakeups_binned(const WakeupDelays *delays);
+
+/* The delay, in us, that the share `q` (0 .. 1) does not exceed, interpolated in its bin, which is
+ * at most 12.5 % wide; NAN without delays. */
+double wakeups_quantile_us(const WakeupDelays *delays, double q);
+
+/* The share (0 .. 1) of delays above `limit_us`; those in its bin count in proportion. NAN without
+ * delays. */
+double wakeups_share_above(const WakeupDelays *delays, double limit_us);
+
+/* Where bin `i` begins, in ns; `i` up to WAKEUPS_BINS. */
+uint64_t wakeups_bin_begin(unsigned i);
+
+/* The same for all parts of a unit; `into` keeps its name. */
+void unit_wakeups_merge(UnitWakeups *into, const UnitWakeups *from);
+void unit_wakeups_subtract(const UnitWakeups *later, const UnitWakeups *earlier,
+                           UnitWakeups *ret_between);
+
+void unit_wakeups_free(UnitWakeups *unit);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitWakeups, unit_wakeups_free)
+
+#endif
+#endif
