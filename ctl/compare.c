@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stats/student.h"
+
 #define SURE     0.05
 #define ROUNDING 1e-9 /* by so much equal values may differ that were computed */
 
@@ -16,68 +18,6 @@
 
 /* Longer series are first averaged over neighbours: the cosines that count are much longer. */
 #define SERIES_MOST 2048u
-
-/* The incomplete beta function's continued fraction (Lentz's method, as in DLMF 8.17.22). */
-static double beta_fraction(double a, double b, double x)
-{
-        const double tiny = 1e-300;
-        double c = 1, d = 1 - (a + b) * x / (a + 1), result;
-
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        result = d;
-        for (int m = 1; m < 300; m++) {
-                double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-                double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-                double step = 1;
-
-                for (int i = 0; i < 2; i++) {
-                        double term = i == 0 ? even : odd;
-
-                        d = 1 + term * d;
-                        c = 1 + term / c;
-                        d = 1 / (fabs(d) < tiny ? tiny : d);
-                        c = fabs(c) < tiny ? tiny : c;
-                        step = d * c;
-                        result *= step;
-                }
-                if (fabs(step - 1) < 1e-14)
-                        break;
-        }
-        return result;
-}
-
-/* The regularised incomplete beta function I_x(a, b). */
-static double beta_regularised(double a, double b, double x)
-{
-        double front;
-
-        if (x <= 0 || x >= 1)
-                return x <= 0 ? 0 : 1;
-        front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
-        return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
-                                         : 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
-
-double student_tails(double t, double freedom)
-{
-        return beta_regularised(freedom / 2, 0.5, freedom / (freedom + t * t));
-}
-
-/* The t whose tails have the probability `SURE`. */
-static double student_quantile(double freedom)
-{
-        double low = 0, high = 1000;
-
-        for (int i = 0; i < 100; i++) {
-                double middle = (low + high) / 2;
-
-                if (student_tails(middle, freedom) > SURE)
-                        low = middle;
-                else
-                        high = middle;
-        }
-        return high;
-}
 
 /* The variance of the mean of `n` groups, whose residuals these are, by `cosines` projections. */
 static double mean_variance(const double *residuals, size_t n, size_t cosines)

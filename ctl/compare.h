@@ -40,8 +40,4 @@ Difference mean_difference(const Mean *a, const Mean *b);
  * of them real in at most 5 % of the cases (Holm 1979). */
 void compare_judge(Difference *const *differences, size_t n);
 
-/* The probability that a variable with Student's t distribution of so many degrees of freedom is
- * farther from 0 than `t`, on either side. */
-double student_tails(double t, double freedom);
-
 #endif

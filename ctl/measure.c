@@ -8,7 +8,7 @@
 
 #include "base/cpuset-text.h"
 #include "model/measured.h"
-#include "sense/sensor.h"
+#include "sense/readings.h"
 #include "sense/topology-read.h"
 
 typedef struct Machine {
@@ -188,25 +188,20 @@ int measure(int root, uint64_t interval_usec, json_object **ret_facts)
 {
         g_autoptr(Topology) topology = NULL;
         g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) before = NULL, after = NULL;
-        g_autoptr(Snapshot) seen = NULL;
+        g_auto(Readings) readings = { 0 };
         int r;
 
         r = topology_read(root, &topology);
         if (r < 0)
                 return r;
         sensors = sensors_new(root, topology);
-        before = counters_new(topology->n_cpus);
-        after = counters_new(topology->n_cpus);
-        seen = snapshot_new(topology->n_cpus);
-        r = counters_read(sensors, SENSE_EVERYTHING, before);
+        readings_init(&readings, topology->n_cpus);
+        r = readings_read(&readings, sensors, SENSE_EVERYTHING);
+        g_usleep(r < 0 ? 0 : interval_usec);
+        if (r >= 0)
+                r = readings_read(&readings, sensors, SENSE_EVERYTHING);
         if (r < 0)
                 return r;
-        g_usleep(interval_usec);
-        r = counters_read(sensors, SENSE_EVERYTHING, after);
-        if (r < 0)
-                return r;
-        snapshot_compute(before, after, seen);
-        *ret_facts = describe(&(Machine){ root, topology, sensors, seen });
+        *ret_facts = describe(&(Machine){ root, topology, sensors, readings.seen });
         return 0;
 }

@@ -15,44 +15,9 @@
  * of each package. */
 #define ENERGY_USEC (900 * 1000) /* a second, that may be short when a sample was late */
 
-typedef struct Pair {
-        Counters *counters[2];
-        int current;
-        bool begun;
-        Snapshot *seen;
-} Pair;
-
 typedef struct WatchParts {
-        Pair time, energy;
+        Readings time, energy;
 } WatchParts;
-
-static void pair_init(Pair *pair, int n_cpus)
-{
-        *pair = (Pair){ .counters = { counters_new(n_cpus), counters_new(n_cpus) },
-                        .seen = snapshot_new(n_cpus) };
-}
-
-static void pair_done(Pair *pair)
-{
-        counters_free(pair->counters[0]);
-        counters_free(pair->counters[1]);
-        snapshot_free(pair->seen);
-}
-
-/* Reads into the older of the two, and computes the difference. */
-static int pair_read(Pair *pair, Sensors *sensors, unsigned senses)
-{
-        int next = !pair->current;
-        int r = counters_read(sensors, senses, pair->counters[next]);
-
-        if (r < 0)
-                return r;
-        snapshot_compute(pair->begun ? pair->counters[pair->current] : NULL, pair->counters[next],
-                         pair->seen);
-        pair->current = next;
-        pair->begun = true;
-        return 0;
-}
 
 /* Where `name` is in the states; it is added, behind all that leave no slower, if it is not there.
  * -1: no room. */
@@ -127,8 +92,8 @@ int watch_new(int root, Watch **ret_watch)
         watch->sensors = sensors_new(root, topology);
         watch->energy_error = sensors_error(watch->sensors, SENSE_ENERGY);
         watch->parts = g_new0(WatchParts, 1);
-        pair_init(&watch->parts->time, topology->n_cpus);
-        pair_init(&watch->parts->energy, topology->n_cpus);
+        readings_init(&watch->parts->time, topology->n_cpus);
+        readings_init(&watch->parts->energy, topology->n_cpus);
         watch->seen = watch->parts->time.seen;
         watch->state_of = g_new(int8_t, (gsize)topology->n_cpus * IDLE_STATES_MAX);
         read_states(watch);
@@ -143,8 +108,8 @@ void watch_free(Watch *watch)
                 return;
         for (int i = 0; i < watch->n_states; i++)
                 g_free(watch->states[i]);
-        pair_done(&watch->parts->time);
-        pair_done(&watch->parts->energy);
+        readings_done(&watch->parts->time);
+        readings_done(&watch->parts->energy);
         g_free(watch->parts);
         g_free(watch->state_of);
         g_free(watch->package_watts);
@@ -232,13 +197,13 @@ static void sum_domains(Watch *watch)
 
 void watch_energy(Watch *watch)
 {
-        Pair *energy = &watch->parts->energy;
+        Readings *energy = &watch->parts->energy;
         uint64_t now = (uint64_t)g_get_monotonic_time();
 
-        if (watch->energy_error < 0 ||
-            (energy->begun && now - energy->counters[energy->current]->time_usec < ENERGY_USEC))
+        if (watch->energy_error < 0 || now - energy->current->time_usec < ENERGY_USEC)
                 return;
-        if (pair_read(energy, watch->sensors, SENSE_ENERGY) < 0 || energy->seen->interval_usec == 0)
+        if (readings_read(energy, watch->sensors, SENSE_ENERGY) < 0 ||
+            energy->seen->interval_usec == 0)
                 return;
         watch->energy_usec = energy->seen->time_usec;
         sum_domains(watch);
@@ -246,13 +211,13 @@ void watch_energy(Watch *watch)
 
 int watch_sample(Watch *watch, unsigned senses, bool energy)
 {
-        Pair *time = &watch->parts->time;
-        int r = pair_read(time, watch->sensors, senses);
+        Readings *time = &watch->parts->time;
+        int r = readings_read(time, watch->sensors, senses);
 
         if (r < 0)
                 return r;
         if (watch->seen->interval_usec > 0 &&
-            !cpuset_equal(&time->counters[0]->cpus, &time->counters[1]->cpus))
+            !cpuset_equal(&time->previous->cpus, &time->current->cpus))
                 read_again(watch);
         if (energy)
                 watch_energy(watch);
@@ -261,9 +226,10 @@ int watch_sample(Watch *watch, unsigned senses, bool energy)
 
 int watch_begin(Watch *watch, unsigned senses, bool energy)
 {
-        watch->parts->time.begun = false;
+        readings_forget(&watch->parts->time);
         watch->package_joules = watch->core_joules = watch->dram_joules = 0;
-        watch->parts->energy.begun = watch->parts->energy.begun && !energy;
+        if (energy)
+                readings_forget(&watch->parts->energy);
         return watch_sample(watch, senses, energy);
 }
 

@@ -12,7 +12,7 @@
 
 #include "model/counters.h"
 #include "model/topology.h"
-#include "sense/sensor.h"
+#include "sense/readings.h"
 
 /* States of all CPUs together; hybrid machines have two tables. */
 #define WATCH_STATES_MAX 20

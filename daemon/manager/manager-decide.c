@@ -35,7 +35,7 @@ PolicyInput manager_policy_input(const Manager *manager, const ActivePolicy *act
                 .holds = holds,
                 .n_holds = (int)n_holds,
                 .topology = manager->machine.topology,
-                .snapshot = manager->snapshot,
+                .snapshot = manager->readings.seen,
                 .allowed = allowed_now(manager),
                 .effect = manager_honours(manager, active),
                 .idle = manager->machine.idle,

@@ -374,7 +374,8 @@ static bool takes_effect(const Manager *manager, const ActivePolicy *p)
 static bool has_energy(const Manager *manager)
 {
         if (manager->meter->source == ENERGY_SOURCE_BATTERY)
-                return manager->snapshot->have & SENSE_POWER && manager->snapshot->on_battery;
+                return manager->readings.seen->have & SENSE_POWER &&
+                       manager->readings.seen->on_battery;
         return manager->meter->source != ENERGY_SOURCE_NONE;
 }
 
@@ -390,7 +391,7 @@ static void pass(Manager *manager, ActivePolicy *p)
                             (!other || other == p->evaluator) && !manager_has_window(manager) &&
                             takes_effect(manager, p) && has_energy(manager),
                 .work = work_meter_rate(&manager->meter->work, manager->machine.topology,
-                                        manager->snapshot, manager->snapshot->busy),
+                                        manager->readings.seen, manager->readings.seen->busy),
                 .idle = manager->setup.dry_run || !takes_effect(manager, p),
         };
 
@@ -415,7 +416,7 @@ void manager_evaluate(Manager *manager)
 {
         if (evaluates(manager))
                 work_meter_read(&manager->meter->work, manager->setup.root,
-                                manager->machine.topology, manager->snapshot,
+                                manager->machine.topology, manager->readings.seen,
                                 trying(manager) != NULL);
         for (guint i = 0; i < manager->policies->len; i++) {
                 ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);

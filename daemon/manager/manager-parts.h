@@ -48,10 +48,9 @@ struct Manager {
         MachineFacts machine;
         Sensors *sensors;
 
-        Counters *previous, *current; /* the policies' readings */
-        Snapshot *snapshot;           /* and their difference */
-        Observers *observers;         /* readings made for queries */
-        struct MeterState *meter;     /* manager-evaluate.c */
+        Readings readings;        /* the policies' */
+        Observers *observers;     /* readings made for queries */
+        struct MeterState *meter; /* manager-evaluate.c */
 
         GArray *policies; /* of ActivePolicy, by rank */
         ActuatorSet *actuators;

@@ -9,7 +9,7 @@
 
 static ProfileScene scene_of(const Manager *manager, Config *config)
 {
-        return (ProfileScene){ config, manager->holds, manager->snapshot->on_battery };
+        return (ProfileScene){ config, manager->holds, manager->readings.seen->on_battery };
 }
 
 /* Reports what the call changed. True if options did. */

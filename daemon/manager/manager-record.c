@@ -28,7 +28,7 @@
 #include "recording/file.h"
 #include "recording/sample.h"
 #include "sense/power.h"
-#include "sense/sensor.h"
+#include "sense/readings.h"
 
 #define FILE_NAME     "idled.rec"
 #define FRAME_SAMPLES 10
@@ -49,8 +49,7 @@ typedef struct Recorder {
         RecordingOptions options; /* by which it works */
         sd_event_source *timer;
         uint64_t due_usec; /* when the next sample is, monotonic; the timer may be later */
-        Counters *previous, *current;
-        Snapshot *snapshot;
+        Readings readings;
         RecordingBatch *batch;
         RecordingSampler *sampler;
         RecordingCpu *cpus;  /* by CPU number */
@@ -360,7 +359,7 @@ static void put_power(const Manager *manager, Recorder *recorder)
 {
         const Topology *topology = manager->machine.topology;
         const PowerTable *table = manager->config->power;
-        const Snapshot *seen = recorder->snapshot;
+        const Snapshot *seen = recorder->readings.seen;
         const EnergyDomain *domains;
         int n = MIN(sensors_energy_domains(manager->sensors, &domains), seen->n_energy);
 
@@ -420,23 +419,18 @@ static void put_saved(const Manager *manager, Recorder *recorder)
 static void add_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
-        Counters *next = recorder->previous;
-        int r = counters_read(manager->sensors, SENSE_EVERYTHING, next);
+        int r = readings_read(&recorder->readings, manager->sensors, SENSE_EVERYTHING);
 
         if (r < 0) {
                 log_debug("No sample is recorded: %s", g_strerror(-r));
                 return;
         }
-        recorder->previous = recorder->current;
-        recorder->current = next;
-        snapshot_compute(recorder->previous->time_usec ? recorder->previous : NULL, next,
-                         recorder->snapshot);
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
                          recorder->options.interval_usec);
         put_machine(manager, recorder);
         put_source(manager, recorder, false);
         fill_cpus(manager, recorder);
-        if (!recording_sample(recorder->sampler, recorder->snapshot, recorder->cpus))
+        if (!recording_sample(recorder->sampler, recorder->readings.seen, recorder->cpus))
                 return;
         put_daemon(manager, recorder);
         put_power(manager, recorder);
@@ -501,9 +495,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         int n_cpus = manager->machine.topology->n_cpus, r;
 
         recorder->options = *options;
-        recorder->previous = counters_new(n_cpus);
-        recorder->current = counters_new(n_cpus);
-        recorder->snapshot = snapshot_new(n_cpus);
+        readings_init(&recorder->readings, n_cpus);
         recorder->batch = recording_batch_new();
         recorder->sampler = recording_sampler_new(recorder->batch);
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
@@ -532,9 +524,7 @@ void manager_record_end(Manager *manager)
         end_job(recorder);
         manager->recorder = NULL;
         sd_event_source_disable_unref(recorder->timer);
-        counters_free(recorder->previous);
-        counters_free(recorder->current);
-        snapshot_free(recorder->snapshot);
+        readings_done(&recorder->readings);
         recording_sampler_free(recorder->sampler);
         recording_batch_free(recorder->batch);
         g_hash_table_unref(recorder->holds);

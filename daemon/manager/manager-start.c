@@ -23,7 +23,7 @@ static void on_load(void *userdata)
 static int on_task(void *userdata, uint64_t usec, uint64_t accuracy_usec)
 {
         Manager *manager = userdata;
-        uint64_t period_over = manager->current->time_usec + manager->plan.period_usec;
+        uint64_t period_over = manager->readings.current->time_usec + manager->plan.period_usec;
 
         return tick_timer_at(manager->timer, MAX(usec, period_over), accuracy_usec);
 }
@@ -90,9 +90,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         manager->holds = holds_new(event, setup->root, &manager->machine.topology->online,
                                    HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
         manager->sensors = sensors_new(setup->root, manager->machine.topology);
-        manager->previous = counters_new(manager->machine.topology->n_cpus);
-        manager->current = counters_new(manager->machine.topology->n_cpus);
-        manager->snapshot = snapshot_new(manager->machine.topology->n_cpus);
+        readings_init(&manager->readings, manager->machine.topology->n_cpus);
         manager->journal = journal_new(manager->machine.topology->n_cpus, manager_now());
         manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
                                                  manager);
@@ -233,9 +231,7 @@ int manager_free(Manager *manager)
         manager_meter_done(manager);
         knobs_free(manager->knobs);
         affinity_cache_free(manager->affinities);
-        snapshot_free(manager->snapshot);
-        counters_free(manager->current);
-        counters_free(manager->previous);
+        readings_done(&manager->readings);
         sensors_free(manager->sensors);
         machine_done(&manager->machine);
         g_free(manager->cpu_wishes[0]);

@@ -32,7 +32,7 @@ const Sensors *manager_sensors(const Manager *manager)
 
 const Snapshot *manager_snapshot(const Manager *manager)
 {
-        return manager->snapshot;
+        return manager->readings.seen;
 }
 
 const Plan *manager_plan(const Manager *manager)

@@ -24,24 +24,17 @@
 /* Takes the reading that the policies decide by. */
 static int read_machine(Manager *manager)
 {
-        Counters *previous = manager->previous, *current = manager->current;
-        bool first = current->time_usec == 0;
+        uint64_t last_usec = manager->readings.current->time_usec;
         bool pressed = load_watch_take_pressed(manager->load_watch);
         int r;
 
-        manager->snapshot->pressed = pressed;
-        if (!first && manager_now() - current->time_usec < READING_USEC)
+        manager->readings.seen->pressed = pressed;
+        if (last_usec > 0 && manager_now() - last_usec < READING_USEC)
                 return 0;
-        manager->previous = current;
-        manager->current = previous;
-        r = counters_read(manager->sensors, manager_needed_senses(manager), manager->current);
-        if (r < 0) {
-                manager->previous = previous;
-                manager->current = current;
+        r = readings_read(&manager->readings, manager->sensors, manager_needed_senses(manager));
+        if (r < 0)
                 return r;
-        }
-        snapshot_compute(first ? NULL : manager->previous, manager->current, manager->snapshot);
-        manager->snapshot->pressed = pressed;
+        manager->readings.seen->pressed = pressed;
         return 0;
 }
 
@@ -51,7 +44,7 @@ static int read_machine(Manager *manager)
  * before the topology is read. */
 static void check_moved_cpus(Manager *manager)
 {
-        const CpuSet *counted = &manager->current->cpus;
+        const CpuSet *counted = &manager->readings.current->cpus;
         g_autofree char *text = NULL;
         unsigned n;
 
@@ -127,7 +120,7 @@ static bool settle(Manager *manager, bool by_holds)
 static NextTick next_tick(Manager *manager, bool changed)
 {
         bool parked = !cpuset_is_empty(&manager->parked);
-        const Snapshot *last = manager->snapshot;
+        const Snapshot *last = manager->readings.seen;
         const Plan *plan = &manager->plan;
         NextTick next = {
                 .cadence = { .period_usec = plan->period_usec,

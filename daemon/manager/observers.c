@@ -18,8 +18,7 @@
 typedef struct Observer {
         unsigned senses;
         uint64_t min_interval_usec; /* asked again sooner, the last answer is given */
-        Counters *previous, *current;
-        Snapshot *snapshot;
+        Readings readings;
 } Observer;
 
 enum { OBSERVE_LOAD, OBSERVE_RESIDENCY, OBSERVE_ENERGY, OBSERVERS };
@@ -50,26 +49,12 @@ static const struct {
  * second. */
 static bool is_fresh(const Observer *o)
 {
-        uint64_t age = (uint64_t)g_get_monotonic_time() - o->current->time_usec;
-        bool first = o->snapshot->interval_usec == 0 && !(o->senses & SENSE_ENERGY);
+        uint64_t age = (uint64_t)g_get_monotonic_time() - o->readings.current->time_usec;
+        bool first = o->readings.seen->interval_usec == 0 && !(o->senses & SENSE_ENERGY);
 
-        if (o->current->time_usec == 0)
+        if (o->readings.current->time_usec == 0)
                 return false;
         return age < (first ? FIRST_INTERVAL_USEC : o->min_interval_usec);
-}
-
-static int observe_again(Observers *observers, Observer *o)
-{
-        Counters *spare = o->previous;
-        int r;
-
-        r = counters_read(observers->sensors, o->senses, spare);
-        if (r < 0)
-                return r;
-        o->previous = o->current;
-        o->current = spare;
-        snapshot_compute(o->previous->time_usec ? o->previous : NULL, o->current, o->snapshot);
-        return 0;
 }
 
 static void add_energy(Observers *observers, const Snapshot *snapshot)
@@ -125,19 +110,19 @@ const Snapshot *observers_read(Observers *observers, unsigned senses)
         int r;
 
         if (is_fresh(o))
-                return o->snapshot;
-        r = observe_again(observers, o);
+                return o->readings.seen;
+        r = readings_read(&o->readings, observers->sensors, o->senses);
         if (r < 0) {
                 log_debug("Failed to read the load: %s", g_strerror(-r));
                 return NULL;
         }
         if (kind == OBSERVE_ENERGY)
-                add_energy(observers, o->snapshot);
+                add_energy(observers, o->readings.seen);
         else if (kind == OBSERVE_RESIDENCY)
-                add_residency(observers, o->snapshot);
+                add_residency(observers, o->readings.seen);
         else
-                add_load(observers, o->snapshot);
-        return o->snapshot;
+                add_load(observers, o->readings.seen);
+        return o->readings.seen;
 }
 
 Observers *observers_new(Sensors *sensors, int n_cpus)
@@ -152,9 +137,7 @@ Observers *observers_new(Sensors *sensors, int n_cpus)
 
                 o->senses = i == OBSERVE_LOAD ? measured_senses() : kinds[i].senses;
                 o->min_interval_usec = kinds[i].min_interval_usec;
-                o->previous = counters_new(n_cpus);
-                o->current = counters_new(n_cpus);
-                o->snapshot = snapshot_new(n_cpus);
+                readings_init(&o->readings, n_cpus);
                 observers_read(observers, o->senses);
         }
         return observers;
@@ -164,13 +147,8 @@ void observers_free(Observers *observers)
 {
         if (!observers)
                 return;
-        for (int i = 0; i < OBSERVERS; i++) {
-                Observer *o = &observers->kinds[i];
-
-                counters_free(o->previous);
-                counters_free(o->current);
-                snapshot_free(o->snapshot);
-        }
+        for (int i = 0; i < OBSERVERS; i++)
+                readings_done(&observers->kinds[i].readings);
         g_free(observers->totals);
         g_array_unref(observers->energy);
         g_free(observers);

@@ -6,7 +6,7 @@
 #define IDLED_OBSERVERS_H
 
 #include "model/snapshot.h"
-#include "sense/sensor.h"
+#include "sense/readings.h"
 
 /* The shortest time that a power shown to any client is averaged over. */
 #define OBSERVERS_ENERGY_USEC 1000000

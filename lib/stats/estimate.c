@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats/student.h"
+
 #define TRIM        0.1
 #define LEAST_PAIRS 4 /* for a verdict, and for the regression */
 #define NEAR        4 /* times as much, or as little, work is still alike */
@@ -143,21 +145,6 @@ const char *verdict_text(Verdict verdict)
         return verdict == VERDICT_SAVES ? "saves" : verdict == VERDICT_COSTS ? "costs" : "unknown";
 }
 
-double t_quantile95(double df)
-{
-        static const double few[] = { 12.7062, 4.3027, 3.1824, 2.7764, 2.5706 };
-        const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-
-        df = floor(df);
-        if (!(df >= 2))
-                return few[0];
-        if (df <= (double)G_N_ELEMENTS(few))
-                return few[(int)df - 1];
-        /* Abramowitz and Stegun 26.7.5; within 0.002 from 6 degrees of freedom on. */
-        return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
-               (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
-}
-
 static int compare(const void *a, const void *b)
 {
         double x = *(const double *)a, y = *(const double *)b;
@@ -233,7 +220,7 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
 
 static Interval interval_of(const Mean *mean)
 {
-        double half = t_quantile95(mean->df) * mean->error;
+        double half = student_quantile(mean->df) * mean->error;
 
         return (Interval){ mean->value, mean->value - half - mean->less,
                            mean->value + half + mean->more };

@@ -143,10 +143,6 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query);
  * is; negative: not known yet. Widths shrink with the square root of the number of pairs. */
 double estimate_pairs_needed(const Estimate *estimate, const Interval *what, double half_width);
 
-/* Half the width of an interval that is `t_quantile95(df)` standard errors to either side; df is
- * rounded down, 1 at least. */
-double t_quantile95(double df);
-
 /* The state as text of several lines, for a file; a block that waits for its partner is left out.
  */
 char *estimator_format(const Estimator *estimator);

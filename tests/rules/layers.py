@@ -48,7 +48,7 @@ LAYERS = {
     "lib/recording": [*SHARED, "recording/"],
     # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
     # idlectl latency changes values by the daemon's engine.
-    "ctl": [*SHARED, "stats/", "config/", "systemd/", "sense/sensor.h", "sense/topology-read.h",
+    "ctl": [*SHARED, "stats/", "config/", "systemd/", "sense/readings.h", "sense/sensor.h", "sense/topology-read.h",
             "sense/clock.h", "sense/frequency-read.h", "sense/power.h", "sense/task-time.h",
             "sense/users.h", "act/actuator.h",
             "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],

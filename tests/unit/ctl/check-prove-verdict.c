@@ -135,7 +135,7 @@ static const struct {
         { "clearly costs", 10, 0, -1, 0.1, VERDICT_COSTS, false,
           "The opposite is shown|x active costs 1.", "odds" },
         { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN, false,
-          "No answer yet: between -0.321 and +1.19 W; at this noise +-0.2 W takes about ",
+          "No answer yet: between -0.322 and +1.19 W; at this noise +-0.2 W takes about ",
           "x active saves" },
         { "neither noise nor change", 10, 0, 0, 0, VERDICT_UNKNOWN, false,
           "No answer yet: between +0.000 and +0.000 W", "noise" },

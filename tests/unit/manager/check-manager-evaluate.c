@@ -341,7 +341,7 @@ START_TEST(plugged_in)
         begin_battery(2000);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
         tree_set(&tree, "sys/class/power_supply/AC/online", "1\n");
-        wait_for(!manager->snapshot->on_battery);
+        wait_for(!manager->readings.seen->on_battery);
         follow_time();
         manager_tick(manager);
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);

@@ -284,7 +284,7 @@ static void count(const char *text)
 
         ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
         close(fd);
-        manager->current->time_usec -= 1000000;
+        manager->readings.current->time_usec -= 1000000;
         tick();
 }
 
