@@ -9,17 +9,17 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "client.h"
-#include "control.h"
-#include "hold-options.h"
-#include "holds-measure.h"
-#include "metrics.h"
-#include "options.h"
-#include "output.h"
-#include "record.h"
-#include "price.h"
-#include "report.h"
-#include "sleeps.h"
+#include "cli/client.h"
+#include "verbs/control.h"
+#include "verbs/hold-options.h"
+#include "verbs/holds-measure.h"
+#include "verbs/metrics.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "lab/verbs/record.h"
+#include "cli/price.h"
+#include "lab/verbs/report.h"
+#include "verbs/sleeps.h"
 
 static int take_history(Ctl *ctl, const char *text)
 {

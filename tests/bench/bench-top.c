@@ -12,7 +12,7 @@
 
 #include <spawn.h>
 
-#include "ctl/top-rows.h"
+#include "ctl/verbs/top-rows.h"
 
 #define ROUNDS  9
 #define SAMPLES 8

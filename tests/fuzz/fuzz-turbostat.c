@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "ctl/turbostat.h"
+#include "lab/verbs/turbostat.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

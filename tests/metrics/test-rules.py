@@ -25,7 +25,7 @@ def run(*command):
 
 def names_printed():
     """Names of samples, from the tables of the source."""
-    text = (TOP / "ctl/metrics-families.c").read_text()
+    text = (TOP / "ctl/verbs/metrics-families.c").read_text()
     names = set(re.findall(r'"(idled_[a-z0-9_]+)"', text))
     return names | {name + suffix for name in names for suffix in ("_total", "_info")}
 

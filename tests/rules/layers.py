@@ -3,7 +3,7 @@
 """Includes go down only, and each library is used in the places that are meant for it.
 
 base < model < {sense, act, systemd, config, policies, stats, recording} < holds < apps < manager < bus < main;
-idlectl may read the machine and the configuration as the daemon does. No file below main.c names an absolute path of the machine:
+idlectl and idlelab stand on lib, not on each other or the daemon. No file below main.c names an absolute path of the machine:
 the root is a directory that is passed.
 """
 
@@ -18,6 +18,9 @@ INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold
 
 DECIDE = [*INSTALLED, "idled-policy.h", "./"]
 SHARED = ["base/", "model/"]
+# Readers of the machine and the configuration, for the tools.
+READERS = [*SHARED, "config/", "systemd/", "sense/readings.h", "sense/sensor.h", "sense/topology-read.h", "sense/frequency-read.h",
+           "sense/power.h", "sense/task-time.h", "sense/users.h"]
 
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
@@ -46,12 +49,14 @@ LAYERS = {
     "lab/governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],
     # The format of recordings, for idled and idlectl.
     "lib/recording": [*SHARED, "recording/"],
-    # What idlectl shares with the daemon, and readers of the machine and of the record. A sweep of
-    # idlectl latency changes values by the daemon's engine.
-    "ctl": [*SHARED, "stats/", "config/", "systemd/", "sense/readings.h", "sense/sensor.h", "sense/topology-read.h",
-            "sense/clock.h", "sense/frequency-read.h", "sense/power.h", "sense/task-time.h",
-            "sense/users.h", "act/actuator.h",
-            "act/tune/cpufreq-knobs.h", "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "./"],
+    # What both tools share, the top of lib.
+    "lib/cli": [*READERS, "bpf/ledger.h", "cli/"],
+    "ctl": ["verbs/", "cli/", "lab/verbs/", *READERS],
+    "ctl/verbs": [*READERS, "bpf/ledger.h", "act/knob/undo-load.h", "cli/", "./"],
+    # A sweep changes values by the daemon's engine.
+    "lab/verbs": [*READERS, "stats/", "sense/", "act/actuator.h", "act/tune/cpufreq-knobs.h",
+                  "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "cli/", "page/", "./"],
+    "lab/page": [*SHARED, "cli/", "page/", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "stats/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],
 }
@@ -59,14 +64,14 @@ LAYERS = {
 # Header of a library: the layers that may use it, and in how many files at most.
 LOOP = ["lib/systemd", "daemon/holds", "daemon/apps", "daemon/manager", "daemon/bus", "daemon"]
 LIBRARIES = {
-    "systemd/sd-bus.h": (["lib/systemd", "daemon/bus", "ctl"], None),
-    "systemd/": ([*LOOP, "ctl"], None),
+    "systemd/sd-bus.h": (["lib/systemd", "daemon/bus", "lib/cli"], None),
+    "systemd/": ([*LOOP, "lib/cli"], None),
     "libcgroup.h": (["lib/act"], 1),
     "cpufreq.h": (["lib/act"], 1),
     "cpuidle.h": (["lib/act"], 1),
     "gmodule.h": (["lib/config", "bpf", "man"], None),
     "bpf/": (["bpf"], None),
-    "json": (["ctl"], None),
+    "json": (["lib/cli"], None),
     "lzma.h": (["lab/governors"], 1),
     "zstd.h": (["lib/recording"], 1),
 }
@@ -129,7 +134,7 @@ def check_file(path, users):
             wrong = f'"{header}" is not installed, but {path.name} is'
         if wrong:
             problems.append(f"{name}:{line}: {wrong}")
-    if layer not in ("daemon", "ctl"):
+    if layer not in ("daemon", "ctl", "ctl/verbs", "lab/verbs"):
         for line, literal in literals(text):
             if ABSOLUTE.match(literal) and not literal.startswith(OWN):
                 problems.append(f'{name}:{line}: "{literal}" is absolute: use the root directory')

@@ -116,7 +116,7 @@ def main():
     for source in sources:
         problems += references(source, pages) + wide(source) + [*backslashes(source)]
     problems += options(TOP / "man/idled.8.scd.in", [TOP / "daemon/arguments.c"])
-    problems += options(TOP / "man/idlectl.1.scd", sorted(TOP.glob("ctl/*.c")))
+    problems += options(TOP / "man/idlectl.1.scd", sorted([*TOP.glob("lib/cli/*.c"), *TOP.glob("ctl/**/*.c"), *TOP.glob("lab/verbs/*.c")]))
     problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
     problems += settings(Path(sys.argv[1]) / "idled.conf.5.scd", TOP / "conf/idled.conf")
     finish(problems, len(built))

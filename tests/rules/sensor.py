@@ -15,11 +15,11 @@ MOST = 12
 TABLE = TOP / "lib/model/measured.c"
 # Files that name a property for a reason of their own.
 OTHERS = {
-    "ctl/cpus-describe.c": "a property of each CPU",
-    "ctl/measure.c": "a property of each CPU",
+    "ctl/verbs/cpus-describe.c": "a property of each CPU",
+    "lib/cli/measure.c": "a property of each CPU",
     "daemon/bus/bus-cpu.c": "a property of each CPU",
-    "ctl/metrics-families.c": "families of OpenMetrics have help and types of their own",
-    "ctl/report-page.c": "the title of a chart",
+    "ctl/verbs/metrics-families.c": "families of OpenMetrics have help and types of their own",
+    "lab/verbs/report-page.c": "the title of a chart",
 }
 
 
@@ -27,7 +27,7 @@ def recipe():
     """Files that HACKING.md names under "Add a sensor"."""
     text = (TOP / "HACKING.md").read_text()
     section = re.search(r"^## Add a sensor\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
-    return sorted(set(re.findall(r"`((?:lib|daemon|tests|ctl|man)/[\w./-]+\.\w+)`", section)
+    return sorted(set(re.findall(r"`((?:lib|daemon|tests|ctl|lab|man)/[\w./-]+\.\w+)`", section)
                       + re.findall(r"`((?:lib|daemon|tests)/[\w./-]*meson\.build)`", section)))
 
 
@@ -59,7 +59,7 @@ def main():
     if not 0 < len(listed) <= MOST:
         problems.append(f"HACKING.md: a sensor costs {len(listed)} files, expected 1 to {MOST}: {listed}")
     problems += [f"HACKING.md: Add a sensor: {problem}" for problem in not_needed(listed)]
-    for path in sorted([*TOP.glob("lib/**/*.[ch]"), *TOP.glob("daemon/**/*.[ch]"), *TOP.glob("ctl/*.[ch]")]):
+    for path in sorted([*TOP.glob("lib/**/*.[ch]"), *TOP.glob("daemon/**/*.[ch]"), *TOP.glob("ctl/**/*.[ch]"), *TOP.glob("lab/**/*.[ch]")]):
         if path == TABLE or relative(path) in OTHERS:
             continue
         for line, text in literals(path.read_text()):

@@ -3,7 +3,7 @@
  * are found. */
 #include <math.h>
 
-#include "ctl/compare.h"
+#include "lab/verbs/compare.h"
 #include "stats/student.h"
 #include "table.h"
 

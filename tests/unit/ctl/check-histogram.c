@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ctl/histogram.h"
+#include "lab/verbs/histogram.h"
 #include "table.h"
 
 #define near(a, b) (fabs((a) - (b)) <= 0.05 + 1e-9)

@@ -2,7 +2,7 @@
 /* What a latency limit costs: only the sleeps that it keeps shallow, at the right difference. */
 #include <math.h>
 
-#include "ctl/hold-cost.h"
+#include "ctl/verbs/hold-cost.h"
 #include "table.h"
 
 #define NONE HOLD_COST_UNLIMITED

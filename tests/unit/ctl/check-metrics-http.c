@@ -2,7 +2,7 @@
 /*
  * Requests as clients and enemies send them, and the formats that they get.
  */
-#include "ctl/metrics-http.h"
+#include "ctl/verbs/metrics-http.h"
 
 #include <string.h>
 

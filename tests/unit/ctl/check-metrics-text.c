@@ -2,7 +2,7 @@
 /*
  * Families and samples in both formats.
  */
-#include "ctl/metrics-text.h"
+#include "ctl/verbs/metrics-text.h"
 
 #include <math.h>
 

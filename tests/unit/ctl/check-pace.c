@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* When samples are due: behind a tick, wherever ticks come and whenever the first is planned. */
-#include "ctl/pace.h"
+#include "ctl/verbs/pace.h"
 #include "table.h"
 
 static const struct {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/ctl.h"
-#include "ctl/page-files.h"
-#include "ctl/page.h"
+#include "cli/verb.h"
+#include "lab/page/page-files.h"
+#include "lab/page/page.h"
 #include "table.h"
 
 /* The page with this title and text. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "config/power-table.h"
-#include "ctl/least-squares.h"
-#include "ctl/turbostat.h"
+#include "lab/verbs/least-squares.h"
+#include "lab/verbs/turbostat.h"
 #include "table.h"
 
 static PowerTable *shipped(void)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ctl/prove.h"
+#include "lab/verbs/prove.h"
 #include "model/random.h"
 #include "table.h"
 

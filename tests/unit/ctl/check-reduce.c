@@ -2,7 +2,7 @@
 /* Columns over time in bounded space: nothing grows, and no peak, mean or gap is lost. */
 #include <math.h>
 
-#include "ctl/reduce.h"
+#include "lab/verbs/reduce.h"
 #include "table.h"
 
 /* The numbers of an array; what is null is NaN. */

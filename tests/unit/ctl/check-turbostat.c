@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ctl/turbostat.h"
+#include "lab/verbs/turbostat.h"
 #include "table.h"
 
 #define near(a, b) (fabs((a) - (b)) < 1e-6)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* When the event came that ended a sleep: by timers, and by what timers showed. */
-#include "ctl/wake-time.h"
+#include "lab/verbs/wake-time.h"
 #include "table.h"
 
 static const struct {

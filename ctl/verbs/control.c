@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Verbs that have the daemon do one thing: pause and resume, reload, release.
+ *
+ * A pause outlives idlectl: the daemon keeps it until it is resumed, its time is over, or the
+ * daemon ends. A program that pauses idled holds a descriptor: that pause is only listed here.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "cli/client.h"
+#include "control.h"
+#include "cli/facts.h"
+#include "cli/save.h"
+
+#define HOLD_PREFIX    "/org/idled1/hold/"
+#define REASON_DEFAULT "idlectl pause"
+
+static uint64_t pause_usec;
+static const char *pause_reason = REASON_DEFAULT;
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &pause_usec) < 0 || pause_usec == 0)
+                return complain_usage(
+                        NULL, "--for: found \"%s\", expected a duration such as 10min", text);
+        return EXIT_FINE;
+}
+
+static int take_reason(Ctl *ctl, const char *text)
+{
+        pause_reason = text;
+        return EXIT_FINE;
+}
+
+const VerbOption pause_options[] = {
+        { "for", "TIME", "resume after this time, such as 10min", take_for },
+        { "reason", "TEXT", "the reason, for other users", take_reason },
+        { 0 },
+};
+
+json_object *pauses_describe(json_object *manager)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(manager, "PauseDetails")) {
+                json_object *object = json_object_new_object();
+                int64_t until = json_int(row, "until_usec", 0);
+
+                json_put_text(object, "owner", json_text(row, "owner"));
+                json_put_text(object, "reason", json_text(row, "reason"));
+                json_put_bool(object, "lasting", json_true(row, "lasting"));
+                json_put(object, "until_usec", until > 0 ? json_object_new_int64(until) : NULL);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+/* How long something still takes, rounded up to minutes: "9 min", "1 h 30 min". */
+static char *text_left(double seconds)
+{
+        int64_t minutes = (int64_t)ceil(MAX(seconds, 0) / 60);
+
+        if (seconds <= 60)
+                return g_strdup_printf("%.0f s", ceil(MAX(seconds, 0)));
+        if (minutes < 60)
+                return g_strdup_printf("%" PRId64 " min", minutes);
+        if (minutes >= (int64_t)48 * 60)
+                return g_strdup_printf("%" PRId64 " days", (minutes + 1439) / 1440);
+        return minutes % 60 ? g_strdup_printf("%" PRId64 " h %" PRId64 " min", minutes / 60,
+                                              minutes % 60)
+                            : g_strdup_printf("%" PRId64 " h", minutes / 60);
+}
+
+char *pause_text(json_object *pause)
+{
+        double left = json_number(pause, "until_usec", 0) / 1e6 - (double)g_get_real_time() / 1e6;
+        g_autofree char *duration = text_left(left);
+        g_autofree char *end = json_get(pause, "until_usec")
+                                       ? g_strdup_printf("for %s more", duration)
+                               : json_true(pause, "lasting")
+                                       ? g_strdup("until idlectl resume")
+                                       : g_strdup("until its program ends it");
+
+        return g_strdup_printf("by %s, %s: %s", json_text(pause, "owner"), end,
+                               json_text(pause, "reason"));
+}
+
+/* What is paused now, as the daemon says after the call. */
+static json_object *answer_pauses(Ctl *ctl)
+{
+        json_object *answer;
+
+        client_forget(ctl->client);
+        answer = answer_new(ctl);
+        json_put(answer, "pauses", pauses_describe(client_manager(ctl->client)));
+        return answer;
+}
+
+static void show_pauses(const Ctl *ctl, json_object *answer)
+{
+        json_object *pause;
+
+        JSON_FOREACH(pause, json_get(answer, "pauses")) {
+                g_autofree char *text = pause_text(pause);
+
+                screen_line(&ctl->screen, STYLE_WARN, "Paused %s", text);
+        }
+}
+
+json_object *pause_ask(Ctl *ctl, int *ret_status)
+{
+        const ClientArgument arguments[] = { { .s = pause_reason }, { .t = pause_usec } };
+        g_autofree char *error = NULL;
+
+        if (client_call_typed(ctl->client, "PauseFor", "st", arguments, NULL, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        return answer_pauses(ctl);
+}
+
+void pause_show(const Ctl *ctl, json_object *answer)
+{
+        show_pauses(ctl, answer);
+}
+
+/* Fails if another program's pause is left: idled is not resumed then. */
+json_object *resume_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) ended = NULL;
+        g_autofree char *error = NULL;
+        json_object *answer;
+
+        if (client_call_typed(ctl->client, "Resume", "", NULL, &ended, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_pauses(ctl);
+        json_put(answer, "ended", json_object_get(ended));
+        if (json_length(json_get(answer, "pauses")) > 0)
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+void resume_show(const Ctl *ctl, json_object *answer)
+{
+        if (json_length(json_get(answer, "pauses")) == 0)
+                screen_line(&ctl->screen, STYLE_GOOD, "%s",
+                            json_int(answer, "ended", 0) > 0 ? "Resumed." : "Nothing is paused.");
+        show_pauses(ctl, answer);
+}
+
+json_object *reload_ask(Ctl *ctl, int *ret_status)
+{
+        json_object *answer;
+
+        *ret_status = settings_reload(ctl);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_new(ctl);
+        json_put_same(answer, "config_files", client_manager(ctl->client), "ConfigFiles");
+        return answer;
+}
+
+void reload_show(const Ctl *ctl, json_object *answer)
+{
+        screen_line(&ctl->screen, STYLE_GOOD, "The configuration is reloaded.");
+}
+
+json_object *refused_describe(json_object *manager)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(manager, "RefusedAffinities")) {
+                json_object *object = json_object_new_object();
+                int64_t pid = json_int(row, "pid", 0);
+
+                json_put_text(object, "unit",
+                              *json_text(row, "unit") ? json_text(row, "unit") : NULL);
+                json_put_same(object, "user", row, "user");
+                json_put_text(object, "program",
+                              *json_text(row, "program") ? json_text(row, "program") : NULL);
+                json_put(object, "pid", pid > 0 ? json_object_new_int64(pid) : NULL);
+                json_put_same(object, "cpus", row, "cpus");
+                json_put_same(object, "count", row, "count");
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+char *refused_text(json_object *refused)
+{
+        const char *cpus = json_text(refused, "cpus");
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "CPU%s %s, for ", strpbrk(cpus, "-,") ? "s" : "", cpus);
+        if (json_get(refused, "unit"))
+                g_string_append(text, json_text(refused, "unit"));
+        else
+                g_string_append_printf(text, "a process of user %" G_GINT64_FORMAT,
+                                       json_int(refused, "user", 0));
+        if (json_get(refused, "program"))
+                g_string_append_printf(text, " (%s", json_text(refused, "program"));
+        if (json_get(refused, "program") && json_get(refused, "pid"))
+                g_string_append_printf(text, ", PID %" G_GINT64_FORMAT,
+                                       json_int(refused, "pid", 0));
+        if (json_get(refused, "program"))
+                g_string_append_c(text, ')');
+        return g_string_free(text, FALSE);
+}
+
+/* Forgets that CPUs were refused to the service. */
+static json_object *release_service(Ctl *ctl, const char *name, int *ret_status)
+{
+        g_autoptr(json_object) reply = NULL;
+        g_autofree char *error = NULL;
+        json_object *answer;
+
+        if (client_call_typed(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name },
+                              &reply, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        if (json_object_get_int64(reply) == 0) {
+                *ret_status = complain("release: no CPUs stay active for %s; idlectl status lists "
+                                       "the services for which some do",
+                                       name);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put_text(answer, "released", name);
+        return answer;
+}
+
+json_object *release_ask(Ctl *ctl, int *ret_status)
+{
+        const char *name = ctl->args[0];
+        const char *number = g_str_has_prefix(name, HOLD_PREFIX) ? name + strlen(HOLD_PREFIX)
+                                                                 : name;
+        g_autofree char *path = NULL, *error = NULL;
+        json_object *answer;
+        uint64_t id;
+
+        if (g_str_has_suffix(name, ".service"))
+                return release_service(ctl, name, ret_status);
+        if (u64_parse(number, &id) < 0) {
+                *ret_status = complain_usage(NULL,
+                                             "release: found \"%s\", expected the number of a "
+                                             "hold, as idlectl holds shows it, or the name of a "
+                                             "service",
+                                             name);
+                return NULL;
+        }
+        path = g_strdup_printf(HOLD_PREFIX "%" G_GUINT64_FORMAT, id);
+        if (client_call_typed(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path }, NULL,
+                              &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "released", json_object_new_uint64(id));
+        return answer;
+}
+
+void release_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *released = json_get(answer, "released");
+
+        if (json_object_is_type(released, json_type_string))
+                screen_line(&ctl->screen, STYLE_PLAIN, "CPUs may be parked although %s runs.",
+                            json_object_get_string(released));
+        else
+                screen_line(&ctl->screen, STYLE_PLAIN, "Hold %s is released.",
+                            json_object_get_string(released));
+}

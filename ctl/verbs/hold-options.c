@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Options of holds: texts become numbers in the units of the bus. What fits the machine, the daemon
+ * knows better.
+ */
+#include "hold-options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "model/hold.h"
+#include "cli/client.h"
+
+static int take_latency(Ctl *ctl, const char *text)
+{
+        HoldArguments *request = &ctl->hold;
+        uint64_t usec;
+
+        if (duration_parse(text, &usec) < 0 || usec > HOLD_LATENCY_MAX_US)
+                return complain_usage(NULL,
+                                      "--latency: found \"%s\", expected 0 (no sleep at all) or a "
+                                      "duration from 1us to 1s, such as 50us",
+                                      text);
+        request->latency_us = (uint32_t)usec;
+        request->latency_given = true;
+        return EXIT_FINE;
+}
+
+/* "2.4GHz" as kHz. */
+static int frequency_parse(const char *text, uint32_t *ret_khz)
+{
+        static const struct {
+                const char *unit;
+                double khz;
+        } units[] = { { "kHz", 1 }, { "MHz", 1e3 }, { "GHz", 1e6 } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+                g_autofree char *number = NULL;
+                double value;
+
+                if (!g_str_has_suffix(text, units[i].unit))
+                        continue;
+                number = g_strndup(text, strlen(text) - strlen(units[i].unit));
+                if (real_parse(number, &value) < 0)
+                        return -EINVAL;
+                value *= units[i].khz;
+                if (value < 1 || value > 1e8)
+                        return -ERANGE;
+                *ret_khz = (uint32_t)(value + 0.5);
+                return 0;
+        }
+        return -EINVAL;
+}
+
+static int take_frequency(Ctl *ctl, const char *text)
+{
+        if (frequency_parse(text, &ctl->hold.min_khz) < 0)
+                return complain_usage(NULL,
+                                      "--min-frequency: found \"%s\", expected a frequency such as "
+                                      "800MHz or 2.4GHz",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_count(const char *option, const char *text, const char *what, uint32_t *ret_count)
+{
+        uint64_t number;
+
+        if (u64_parse(text, &number) < 0 || number == 0 || number > INT32_MAX)
+                return complain_usage(NULL, "%s: found \"%s\", expected %s", option, text, what);
+        *ret_count = (uint32_t)number;
+        return EXIT_FINE;
+}
+
+static int take_time(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->hold.for_usec) < 0 || ctl->hold.for_usec == 0)
+                return complain_usage(NULL, "--for: found \"%s\", expected a duration such as 10s",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_cores(Ctl *ctl, const char *text)
+{
+        return take_count("--cores", text, "a number of cores", &ctl->hold.min_cores);
+}
+
+static int take_pid(Ctl *ctl, const char *text)
+{
+        return take_count("--pid", text, "the number of a process", &ctl->hold.pid);
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        ctl->hold.cpus = text;
+        return EXIT_FINE;
+}
+
+static int take_profile(Ctl *ctl, const char *text)
+{
+        ctl->hold.profile = text;
+        return EXIT_FINE;
+}
+
+static int take_reason(Ctl *ctl, const char *text)
+{
+        ctl->hold.reason = text;
+        return EXIT_FINE;
+}
+
+static int take_global(Ctl *ctl, const char *text)
+{
+        ctl->hold.global = true;
+        return EXIT_FINE;
+}
+
+const VerbOption hold_options[] = {
+        { "latency", "TIME", "limit the wake-up latency, such as 50us", take_latency },
+        { "cores", "N", "keep this many cores active", take_cores },
+        { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", take_frequency },
+        { "cpus", "LIST", "apply to these CPUs, and keep them active", take_cpus },
+        { "profile", "NAME", "activate this profile", take_profile },
+        { "global", NULL, "apply the latency to all CPUs of the machine", take_global },
+        { "reason", "TEXT", "the reason, for other users", take_reason },
+        { 0 },
+};
+
+const VerbOption hold_end_options[] = {
+        { "pid", "PID", "hold for this process, until it ends", take_pid },
+        { "for", "TIME", "end the hold after this time, such as 10s", take_time },
+        { 0 },
+};
+
+int hold_options_check(const Ctl *ctl, const Verb *verb)
+{
+        const HoldArguments *hold = &ctl->hold;
+
+        if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
+            !hold->profile)
+                return complain_usage(verb,
+                                      "%s: expected at least one of --latency, --cores, "
+                                      "--min-frequency, --cpus, --profile",
+                                      verb->name);
+        if (hold->global && !hold->latency_given)
+                return complain_usage(verb, "--global: expected --latency with it");
+        return EXIT_FINE;
+}
+
+char *hold_where(const Ctl *ctl, const char *path)
+{
+        const HoldArguments *request = &ctl->hold;
+        g_autoptr(json_object) active = NULL;
+        g_autofree char *cpus = NULL;
+        const char *online, *all = "";
+
+        if (request->global)
+                return g_strdup("all CPUs of the machine");
+        if (!request->latency_given && !request->min_khz && !request->cpus)
+                return NULL;
+        cpus = client_hold_cpus(ctl->client, path);
+        if (!cpus)
+                return NULL;
+        online = json_text(client_manager(ctl->client), "Online");
+        active = client_property(ctl->client, "Allowed");
+        if (g_str_equal(cpus, online))
+                all = ", all of them";
+        else if (active && g_str_equal(cpus, json_object_get_string(active)))
+                all = ", all that are active";
+        return g_strdup_printf("CPU%s %s%s", strpbrk(cpus, ",-") ? "s" : "", cpus, all);
+}
+
+int hold_complain(const char *error, const char *more)
+{
+        static const struct {
+                const char *key, *option;
+        } rows[] = {
+                { "latency_us: ", "--latency: " },
+                { "min_cores: ", "--cores: " },
+                { "min_frequency_khz: ", "--min-frequency: " },
+                { "cpus: ", "--cpus: " },
+                { "profile: ", "--profile: " },
+                { "reason: ", "--reason: " },
+                { "pid: ", "--pid: " },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (g_str_has_prefix(error, rows[i].key))
+                        return complain("%s%s%s", rows[i].option, error + strlen(rows[i].key),
+                                        more);
+        return complain("%s%s", error, more);
+}

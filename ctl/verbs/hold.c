@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl hold: requests something and keeps it until interrupted, for a time, or until the process
+ * that it is for ends.
+ *
+ * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
+ * ends or the hold is released it hangs up, and that is a failure; it also hangs up when the
+ * process of --pid ends, which a descriptor of that process shows. Until it is in effect signals do
+ * what they do to any program, because polkit may ask for a password first.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/client.h"
+#include "hold-options.h"
+
+/* A descriptor that reports the signals by which people and services end a program. */
+static int catch_signals(void)
+{
+        sigset_t signals;
+        int fd;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGHUP);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        fd = signalfd(-1, &signals, SFD_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+/* The time left until `end_usec`, as ppoll() wants it; NULL: for ever. */
+static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
+{
+        uint64_t now = (uint64_t)g_get_monotonic_time(), usec = end_usec > now ? end_usec - now : 0;
+
+        if (end_usec == 0)
+                return NULL;
+        *left = (struct timespec){ (time_t)(usec / G_USEC_PER_SEC),
+                                   (long)(usec % G_USEC_PER_SEC) * 1000 };
+        return left;
+}
+
+/* A descriptor that is readable when the process of --pid has ended; -1: there is none, or the
+ * kernel has no such descriptors. */
+static int watch_process(const Ctl *ctl)
+{
+        return ctl->hold.pid ? (int)syscall(SYS_pidfd_open, (pid_t)ctl->hold.pid, 0) : -1;
+}
+
+/* The hold hung up before its time. */
+static int complain_over(Ctl *ctl)
+{
+        client_forget(ctl->client);
+        return complain("the hold is over: %s",
+                        client_manager(ctl->client) ? "it was released" : "idled ended");
+}
+
+/* Waits for a signal, the end of the time or of the process, or that of the hold, which is a
+ * failure. */
+static int keep(Ctl *ctl, int hold, int signals, int process)
+{
+        struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
+                                { .fd = process, .events = POLLIN },
+                                { .fd = hold } };
+        uint64_t for_usec = ctl->hold.for_usec;
+        uint64_t end = for_usec ? (uint64_t)g_get_monotonic_time() + for_usec : 0;
+        struct timespec left;
+        int r;
+
+        do
+                r = ppoll(fds, G_N_ELEMENTS(fds), time_left(end, &left), NULL);
+        while (r < 0 && errno == EINTR);
+        if (r < 0)
+                return complain("cannot wait: %s", g_strerror(errno));
+        if (fds[2].revents && !fds[0].revents && !fds[1].revents)
+                return complain_over(ctl);
+        return EXIT_FINE;
+}
+
+static void report(const Ctl *ctl, const char *path)
+{
+        g_autoptr(json_object) answer = json_object_new_object();
+        g_autofree char *obstacle = client_hold_obstacle(ctl->client, path);
+        g_autofree char *where = hold_where(ctl, path), *on = NULL;
+        const char *id = strrchr(path, '/');
+
+        if (ctl->json) {
+                json_put_text(answer, "hold", path);
+                json_put_text(answer, "on", where);
+                json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+        } else {
+                on = where ? g_strconcat(" on ", where, NULL) : NULL;
+                printf("Hold %s is %s%s%s\n", id ? id + 1 : path,
+                       obstacle ? "not fully in effect: " : "in effect",
+                       obstacle ? obstacle
+                       : on     ? on
+                                : "",
+                       ctl->hold.for_usec ? "." : "; interrupt to end it.");
+        }
+        fflush(stdout);
+}
+
+json_object *hold_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *path = NULL, *error = NULL;
+        _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
+
+        if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
+                *ret_status = hold_complain(error, "");
+                return NULL;
+        }
+        signals = catch_signals();
+        if (signals < 0) {
+                *ret_status = complain("failed to wait for signals: %s", g_strerror(-signals));
+                return NULL;
+        }
+        report(ctl, path);
+        *ret_status = keep(ctl, hold, signals, process);
+        return NULL;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl metrics: what idled publishes, for Prometheus. On standard output, as the answer to one
+ * HTTP request on an accepted connection, or into a file that node_exporter reads.
+ *
+ * A few calls on the bus are the only reading, so that a scrape costs little: one for the manager,
+ * one for all CPUs, and one for each policy.
+ */
+#include "metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "metrics-http.h"
+
+/* A Prometheus waits for 10 s by default. */
+#define PATIENCE_USEC (3u * 1000 * 1000)
+
+static bool over_http;
+static const char *textfile;
+
+static int take_http(Ctl *ctl, const char *text)
+{
+        over_http = true;
+        return EXIT_FINE;
+}
+
+static int take_textfile(Ctl *ctl, const char *text)
+{
+        textfile = text;
+        return EXIT_FINE;
+}
+
+const VerbOption metrics_options[] = {
+        { "http", NULL, "answer one HTTP request on standard input and output", take_http },
+        { "textfile", "FILE", "replace FILE, for node_exporter's textfile collector",
+          take_textfile },
+        { 0 },
+};
+
+int metrics_check(const Ctl *ctl, const Verb *verb)
+{
+        if (over_http && textfile)
+                return complain_usage(verb, "--http and --textfile: expected one of them");
+        if (textfile && !g_str_has_suffix(textfile, ".prom"))
+                return complain_usage(verb,
+                                      "--textfile: found \"%s\", expected a name that ends in "
+                                      ".prom: node_exporter reads no others",
+                                      textfile);
+        return EXIT_FINE;
+}
+
+/* The metrics as a new string. */
+static char *make_text(MetricsFormat format, gsize *ret_length, void *userdata)
+{
+        Client *client = ((Ctl *)userdata)->client;
+        json_object *manager = client_manager(client), *names = json_get(manager, "Policies");
+        g_autoptr(json_object) got = NULL, policies = json_object_new_array();
+        MetricsText text = { .out = g_string_sized_new(1 << 16), .format = format };
+        g_autofree char *error = NULL;
+
+        if (manager)
+                client_call(client, "Sample", NULL, &got, &error);
+        for (size_t i = 0; i < json_length(names); i++) {
+                json_object *policy = client_policy(client, json_element_text(names, i));
+
+                if (policy)
+                        json_object_array_add(policies, policy);
+        }
+        metrics_write(&(MetricsFacts){ .manager = manager, .sample = got, .policies = policies },
+                      &text);
+        return metrics_finish(&text, ret_length);
+}
+
+static int write_textfile(const char *text, gsize length)
+{
+        g_autoptr(GError) error = NULL;
+
+        /* Written next to it, synced and renamed: a reader sees the old file or the new one. */
+        if (!g_file_set_contents_full(textfile, text, (gssize)length,
+                                      G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error))
+                return complain("%s", error->message);
+        return EXIT_FINE;
+}
+
+json_object *metrics_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *text = NULL;
+        gsize length;
+        int r;
+
+        client_set_patience(ctl->client, PATIENCE_USEC);
+        if (over_http) {
+                r = http_serve(STDIN_FILENO, STDOUT_FILENO, make_text, ctl);
+                *ret_status = r < 0 ? complain("standard input: %s", g_strerror(-r)) : EXIT_FINE;
+                return NULL;
+        }
+        text = make_text(textfile ? FORMAT_PROMETHEUS : FORMAT_OPENMETRICS, &length, ctl);
+        if (textfile)
+                *ret_status = write_textfile(text, length);
+        else
+                fwrite(text, 1, length, stdout);
+        return NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl profile: which profiles there are, which is in effect and why, and choosing one.
+ *
+ * Without the daemon the profiles are those of the files, and none is in effect.
+ */
+#include "cli/client.h"
+#include "cli/facts.h"
+#include "cli/offline.h"
+
+static json_object *describe(const char *name, const char *summary, const char *file, bool active)
+{
+        json_object *object = json_object_new_object();
+
+        json_put_text(object, "name", name);
+        json_put_text_any(object, "summary", summary);
+        json_put_text_any(object, "file", file);
+        json_put_bool(object, "active", active);
+        return object;
+}
+
+static json_object *list_of_daemon(json_object *manager)
+{
+        json_object *array = json_object_new_array(), *row;
+        const char *active = json_text(manager, "Profile");
+
+        JSON_FOREACH(row, json_get(manager, "Profiles")) {
+                const char *name = json_element_text(row, 0);
+
+                json_object_array_add(array, describe(name, json_element_text(row, 1),
+                                                      json_element_text(row, 2),
+                                                      g_str_equal(name, active)));
+        }
+        return array;
+}
+
+static bool is_loaded(json_object *profiles, const char *name)
+{
+        json_object *profile;
+
+        JSON_FOREACH(profile, profiles)
+                if (g_str_equal(json_text(profile, "name"), name))
+                        return true;
+        return false;
+}
+
+/* Profiles that have a file, but are not among those that the daemon knows. */
+static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
+{
+        json_object *array = json_object_new_array();
+        g_auto(GStrv) names = offline_profiles(ctl);
+
+        for (char **name = names; *name; name++)
+                if (!is_loaded(profiles, *name))
+                        json_object_array_add(array, json_object_new_string(*name));
+        return array;
+}
+
+static char *reload_hint(const char *name)
+{
+        return g_strdup_printf("profiles/%s.conf exists but is not loaded: run \"idlectl reload\"",
+                               name);
+}
+
+/* NULL after messages if the files are wrong. */
+static json_object *list_of_files(Ctl *ctl)
+{
+        g_autoptr(json_object) offline = offline_config(ctl, NULL);
+        json_object *error;
+
+        JSON_FOREACH(error, json_get(offline, "errors"))
+                complain("%s", json_text(error, "text"));
+        return json_object_get(json_get(offline, "profiles"));
+}
+
+static json_object *list(Ctl *ctl, int *ret_status)
+{
+        json_object *manager = client_manager(ctl->client);
+        json_object *profiles = manager ? list_of_daemon(manager) : list_of_files(ctl);
+        json_object *answer;
+
+        if (!profiles) {
+                *ret_status = EXIT_FAILED;
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put_text_any(answer, "active", json_text(manager, "Profile"));
+        json_put_text_any(answer, "reason", json_text(manager, "ProfileReason"));
+        json_put_text_any(answer, "chosen", json_text(manager, "ChosenProfile"));
+        json_put_text_any(answer, "inhibited", json_text(manager, "ProfileInhibited"));
+        json_put(answer, "not_loaded",
+                 manager ? list_not_loaded(ctl, profiles) : json_object_new_array());
+        json_put(answer, "profiles", profiles);
+        return answer;
+}
+
+/* The daemon refused the profile: perhaps it only has not read it yet. */
+static int complain_choice(const Ctl *ctl, const char *name, const char *error)
+{
+        g_autoptr(json_object) known = client_manager(ctl->client)
+                                               ? list_of_daemon(client_manager(ctl->client))
+                                               : NULL;
+        g_auto(GStrv) names = offline_profiles(ctl);
+        g_autofree char *hint = NULL;
+
+        if (!known || is_loaded(known, name) || !g_strv_contains((const char *const *)names, name))
+                return complain("%s", error);
+        hint = reload_hint(name);
+        return complain("%s", hint);
+}
+
+/* Chooses, then reports the result. */
+static json_object *set(Ctl *ctl, int *ret_status)
+{
+        const char *name = ctl->args[ctl->n_args - 1];
+        const char *const arguments[] = { name, NULL };
+        g_autofree char *error = NULL;
+
+        if (client_call(ctl->client, "SetProfile", arguments, NULL, &error) < 0) {
+                *ret_status = complain_choice(ctl, name, error);
+                return NULL;
+        }
+        client_forget(ctl->client);
+        return list(ctl, ret_status);
+}
+
+static bool is_word(const Ctl *ctl, const char *word)
+{
+        return ctl->n_args > 0 && g_str_equal(ctl->args[0], word);
+}
+
+/* "profile set NAME", or "profile NAME" with a name that is no word of this verb. */
+static bool is_choice(const Ctl *ctl)
+{
+        return ctl->n_args > 0 && !is_word(ctl, "get") && !is_word(ctl, "list");
+}
+
+json_object *profile_ask(Ctl *ctl, int *ret_status)
+{
+        int expected = is_word(ctl, "set") ? 2 : 1;
+
+        if (ctl->n_args > expected || (is_word(ctl, "set") && ctl->n_args < expected)) {
+                *ret_status = complain_usage(NULL, is_word(ctl, "set")
+                                                           ? "profile set: expected NAME, or auto"
+                                                           : "profile: too many arguments");
+                return NULL;
+        }
+        if (is_choice(ctl))
+                return set(ctl, ret_status);
+        if (is_word(ctl, "get") && !client_manager(ctl->client)) {
+                *ret_status = complain("%s", client_problem(ctl->client));
+                return NULL;
+        }
+        return list(ctl, ret_status);
+}
+
+static void show_active(const Ctl *ctl, json_object *answer)
+{
+        const char *chosen = json_text(answer, "chosen");
+        g_autofree char *active = g_strdup_printf("%s (%s)", json_text(answer, "active"),
+                                                  json_text(answer, "reason"));
+
+        screen_sentence(&ctl->screen, STYLE_PLAIN, active);
+        if (*chosen && !g_str_equal(chosen, json_text(answer, "active")))
+                screen_line(&ctl->screen, STYLE_WARN, "chosen: %s", chosen);
+        if (json_get(answer, "inhibited")) {
+                g_autofree char *text = g_strconcat(
+                        "not in effect: ", json_text(answer, "inhibited"), NULL);
+
+                screen_sentence(&ctl->screen, STYLE_WARN, text);
+        }
+}
+
+static void show_list(const Ctl *ctl, json_object *answer)
+{
+        json_object *profiles = json_get(answer, "profiles"), *profile;
+        g_autoptr(Table) table = table_new();
+
+        table_column(table, "", false);
+        table_column(table, "Profile", false);
+        table_column(table, "Summary", false);
+        JSON_FOREACH(profile, profiles) {
+                bool active = json_true(profile, "active");
+                const char *summary = json_text(profile, "summary");
+
+                table_cell(table, STYLE_GOOD, active ? "*" : "");
+                table_cell(table, active ? STYLE_GOOD : STYLE_PLAIN, json_text(profile, "name"));
+                table_cell(table, STYLE_PLAIN, *summary ? summary : "-");
+        }
+        table_wrap_last(table);
+        table_print(table, &ctl->screen);
+}
+
+static void show_not_loaded(const Ctl *ctl, json_object *answer)
+{
+        json_object *names = json_get(answer, "not_loaded");
+
+        for (size_t i = 0; i < json_length(names); i++) {
+                g_autofree char *hint = reload_hint(json_element_text(names, i));
+
+                screen_sentence(&ctl->screen, STYLE_WARN, hint);
+        }
+}
+
+void profile_show(const Ctl *ctl, json_object *answer)
+{
+        if (is_word(ctl, "get")) {
+                screen_line(&ctl->screen, STYLE_PLAIN, "%s", json_text(answer, "active"));
+                return;
+        }
+        answer_show_daemon(ctl, answer);
+        if (json_get(answer, "active"))
+                show_active(ctl, answer);
+        if (is_choice(ctl))
+                return;
+        show_list(ctl, answer);
+        show_not_loaded(ctl, answer);
+}

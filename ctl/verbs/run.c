@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl run: a command, and a hold for as long as it runs.
+ *
+ * The command's process exists before the hold, which is for that process: its CPUs are those that
+ * count, and its end is that of the hold. It waits on a pipe until the hold is in effect and only
+ * then becomes the command. What the command leaves running has no hold.
+ *
+ * Both are in one process group, as if the command had been started without us. What the terminal
+ * sends, the kernel sends to both, and it is the command's business; a signal sent to us alone we
+ * pass on. When the command is stopped so are we, that the shell sees it. All that begins when the
+ * hold is in effect: until then signals do to both what they do to any program, because polkit may
+ * ask for a password first.
+ *
+ * The parent process may ignore SIGCHLD, and we inherit that: the kernel would keep no exit status
+ * for us then. The command gets it as it was found.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/client.h"
+#include "hold-options.h"
+
+/* As env(1), nice(1) and timeout(1) have it. */
+#define EXIT_OURSELVES     125 /* we failed, and the command was not run */
+#define EXIT_NO_EXECUTABLE 126
+#define EXIT_NOT_FOUND     127
+#define EXIT_BY_SIGNAL     128 /* plus its number */
+
+typedef struct Command {
+        pid_t pid;
+        int go;                 /* a byte starts it, closing ends it */
+        int error;              /* errno if it cannot be executed, closed if it could */
+        int signals;            /* those that are sent to us */
+        struct sigaction child; /* what SIGCHLD did when we were started */
+} Command;
+
+static bool also_without;
+
+static int take_try(Ctl *ctl, const char *text)
+{
+        also_without = true;
+        return EXIT_FINE;
+}
+
+const VerbOption run_options[] = {
+        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND anyway", take_try },
+        { 0 },
+};
+
+static const int passed_on[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
+                                 SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH };
+
+static void write_all(int fd, const void *data, size_t size)
+{
+        while (write(fd, data, size) < 0 && errno == EINTR)
+                continue;
+}
+
+/* The child: waits, and becomes the command. */
+__attribute__((noreturn)) static void become(const Command *command, char **argv, int go, int error)
+{
+        char byte;
+        ssize_t n;
+        int failure;
+
+        while ((n = read(go, &byte, 1)) < 0 && errno == EINTR)
+                continue;
+        if (n == 1) {
+                sigaction(SIGCHLD, &command->child, NULL);
+                execvp(argv[0], argv);
+                failure = errno;
+                write_all(error, &failure, sizeof(failure));
+        }
+        _exit(EXIT_OURSELVES);
+}
+
+static int catch_signals(Command *command)
+{
+        sigset_t signals;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        for (size_t i = 0; i < G_N_ELEMENTS(passed_on); i++)
+                sigaddset(&signals, passed_on[i]);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        command->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        return command->signals < 0 ? -errno : 0;
+}
+
+/* Makes the process that waits to become the command. */
+static int prepare(Command *command, char **argv)
+{
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        int go[2], error[2], r;
+
+        sigaction(SIGCHLD, &usual, &command->child);
+        if (pipe2(go, O_CLOEXEC) < 0)
+                return -errno;
+        command->go = go[1];
+        if (pipe2(error, O_CLOEXEC) < 0) {
+                r = -errno;
+                close(go[0]);
+                return r;
+        }
+        command->error = error[0];
+        command->pid = fork();
+        r = command->pid < 0 ? -errno : 0;
+        if (command->pid == 0) {
+                close(go[1]);
+                become(command, argv, go[0], error[1]);
+        }
+        close(go[0]);
+        close(error[1]);
+        return r;
+}
+
+static int wait_end(const Command *command)
+{
+        int status = 0;
+
+        while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+        return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Lets it become the command. Returns EXIT_FINE, or the exit status if that is not possible. */
+static int start(Command *command, char **argv)
+{
+        int failure = 0;
+        ssize_t n;
+
+        write_all(command->go, "", 1);
+        while ((n = read(command->error, &failure, sizeof(failure))) < 0 && errno == EINTR)
+                continue;
+        if (n != sizeof(failure))
+                return EXIT_FINE;
+        wait_end(command);
+        complain("%s: %s", argv[0], g_strerror(failure));
+        return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
+}
+
+/* Reaps the command if it ended, and stops with it. True if it ended; then with its exit status. */
+static bool reap_command(const Command *command, int *ret_status)
+{
+        int status;
+
+        while (waitpid(command->pid, &status, WNOHANG | WUNTRACED) > 0) {
+                if (WIFSTOPPED(status)) {
+                        raise(SIGSTOP);
+                        continue;
+                }
+                *ret_status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
+                                                  : WEXITSTATUS(status);
+                return true;
+        }
+        return false;
+}
+
+/* Does with a signal what it asks for. True if the command ended; then with its exit status. */
+static bool handle_signal(const Command *command, int *ret_status)
+{
+        struct signalfd_siginfo info;
+
+        if (read(command->signals, &info, sizeof(info)) != sizeof(info))
+                return false;
+        if (info.ssi_signo == SIGCHLD)
+                return reap_command(command, ret_status);
+        if (info.ssi_code <= 0) /* else it is from the kernel, and went to the whole group */
+                kill(command->pid, (int)info.ssi_signo);
+        return false;
+}
+
+/* Waits until the command ends, and returns its exit status. */
+static int follow(const Command *command, int hold)
+{
+        struct pollfd fds[] = { { .fd = command->signals, .events = POLLIN }, { .fd = hold } };
+        int status = EXIT_OURSELVES;
+
+        if (reap_command(command, &status)) /* perhaps before signals were caught */
+                return status;
+        for (;;) {
+                if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
+                        continue;
+                if (fds[0].revents) {
+                        if (handle_signal(command, &status))
+                                return status;
+                } else if (fds[1].revents) {
+                        if (reap_command(command, &status))
+                                return status;
+                        complain("the hold has ended, because it was released or idled exited; the "
+                                 "command continues without it");
+                        fds[1].fd = -1;
+                }
+        }
+}
+
+/* The command is not to be. Returns the exit status. */
+static int give_up(Command *command)
+{
+        fd_close(&command->go);
+        command->go = -1;
+        wait_end(command);
+        return EXIT_OURSELVES;
+}
+
+static int run(Ctl *ctl, Command *command)
+{
+        g_autofree char *path = NULL, *error = NULL, *obstacle = NULL, *where = NULL;
+        _fd_ int hold = -1;
+        int status, r;
+
+        ctl->hold.pid = (uint32_t)command->pid;
+        if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
+                hold_complain(error, also_without ? "; the command runs without a hold" : "");
+                if (!also_without)
+                        return give_up(command);
+        }
+        r = catch_signals(command);
+        if (r < 0) {
+                complain("failed to wait for signals: %s", g_strerror(-r));
+                return give_up(command);
+        }
+        if (path)
+                obstacle = client_hold_obstacle(ctl->client, path);
+        if (obstacle)
+                complain("the hold is not fully in effect: %s", obstacle);
+        else if (path && isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
+                complain("the hold is in effect on %s", where);
+        status = start(command, ctl->args);
+        return status == EXIT_FINE ? follow(command, hold) : status;
+}
+
+json_object *run_ask(Ctl *ctl, int *ret_status)
+{
+        Command command = { .go = -1, .error = -1, .signals = -1 };
+        int r = prepare(&command, ctl->args);
+
+        if (!ctl->hold.reason)
+                ctl->hold.reason = ctl->args[0];
+        if (r < 0) {
+                complain("%s cannot be started: %s", ctl->args[0], g_strerror(-r));
+                *ret_status = EXIT_OURSELVES;
+        } else {
+                *ret_status = run(ctl, &command);
+        }
+        fd_close(&command.go);
+        fd_close(&command.error);
+        fd_close(&command.signals);
+        return NULL;
+}

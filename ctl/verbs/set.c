@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl set: options changed while the daemon runs, or with --save in the configuration's files,
+ * all of them or none.
+ */
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "cli/client.h"
+#include "cli/facts.h"
+#include "cli/offline.h"
+#include "cli/save.h"
+
+static bool save;
+
+static int take_save(Ctl *ctl, const char *text)
+{
+        save = true;
+        return EXIT_FINE;
+}
+
+const VerbOption set_options[] = {
+        { "save", NULL, "write a drop-in that outlives the daemon, and reload", take_save },
+        { 0 },
+};
+
+static void value_clear(gpointer data)
+{
+        g_free((char *)((SavedValue *)data)->key);
+}
+
+static bool has_key(const GArray *changes, const char *key)
+{
+        for (guint i = 0; i < changes->len; i++)
+                if (g_str_equal(g_array_index(changes, SavedValue, i).key, key))
+                        return true;
+        return false;
+}
+
+/* The KEY=VALUE arguments. NULL after a message if one is none, or a key is there twice. */
+static GArray *parse_changes(const Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(SavedValue));
+
+        g_array_set_clear_func(changes, value_clear);
+        for (int i = 1; i < ctl->n_args; i++) {
+                const char *equals = strchr(ctl->args[i], '=');
+                SavedValue change;
+                bool twice;
+
+                if (!equals || equals == ctl->args[i]) {
+                        *ret_status = complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
+                                                     ctl->args[i]);
+                        return NULL;
+                }
+                change.key = g_strndup(ctl->args[i], (gsize)(equals - ctl->args[i]));
+                change.value = equals + 1;
+                twice = has_key(changes, change.key);
+                g_array_append_val(changes, change);
+                if (twice) {
+                        *ret_status = complain_usage(
+                                NULL, "set: found %s twice, expected each key once", change.key);
+                        return NULL;
+                }
+        }
+        return g_steal_pointer(&changes);
+}
+
+/* The CPUs of the idle mask that have no effect, as a new string: "" if all are online, or if the
+ * option is another, or not set. */
+static char *not_online(const Ctl *ctl, const SavedValue *change)
+{
+        CpuSet mask, online;
+
+        if (!g_str_equal(ctl->args[0], "userspace") || !g_str_equal(change->key, "IdleMask") ||
+            cpuset_parse(change->value, &mask) < 0 ||
+            cpuset_parse(json_text(client_manager(ctl->client), "Online"), &online) < 0)
+                return g_strdup("");
+        cpuset_subtract(&mask, &online);
+        return cpuset_format(&mask);
+}
+
+static json_object *answer_changes(Ctl *ctl, const GArray *changes)
+{
+        json_object *answer = answer_new(ctl), *set = json_object_new_array();
+
+        for (guint i = 0; i < changes->len; i++) {
+                const SavedValue *change = &g_array_index(changes, SavedValue, i);
+                json_object *object = json_object_new_object();
+                g_autofree char *absent = not_online(ctl, change);
+
+                json_put_text(object, "section", ctl->args[0]);
+                json_put_text(object, "key", change->key);
+                json_put_text_any(object, "value", change->value);
+                json_put_text_any(object, "not_online", absent);
+                json_object_array_add(set, object);
+        }
+        json_put(answer, "set", set);
+        return answer;
+}
+
+/* The warnings about the drop-in, as an array of texts. */
+static json_object *saved_warnings(const Ctl *ctl, const char *path)
+{
+        g_autoptr(json_object) offline = offline_config(ctl, NULL);
+        json_object *texts = json_object_new_array(), *warning;
+
+        JSON_FOREACH(warning, json_get(offline, "warnings"))
+                if (g_str_equal(json_text(warning, "file"), path))
+                        json_object_array_add(
+                                texts, json_object_new_string(json_text(warning, "message")));
+        return texts;
+}
+
+/* As set_ask(), with --save. */
+static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_status)
+{
+        const SavedValue *values = (const SavedValue *)changes->data;
+        g_autofree char *path = NULL;
+        json_object *answer;
+
+        *ret_status = settings_save(ctl, ctl->args[0], values, changes->len, &path);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_changes(ctl, changes);
+        json_put_text(answer, "saved_in", path);
+        json_put(answer, "warnings", saved_warnings(ctl, path));
+        return answer;
+}
+
+json_object *set_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
+        json_object *answer, *warnings = NULL;
+
+        if (!changes)
+                return NULL;
+        if (save)
+                return save_changes(ctl, changes, ret_status);
+        *ret_status = settings_set(ctl, ctl->args[0], (const SavedValue *)changes->data,
+                                   changes->len, &warnings);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_changes(ctl, changes);
+        json_put(answer, "warnings", warnings);
+        return answer;
+}
+
+void set_show(const Ctl *ctl, json_object *answer)
+{
+        const Screen *screen = &ctl->screen;
+        json_object *set = json_get(answer, "set"), *row;
+        json_object *warnings = json_get(answer, "warnings");
+
+        if (json_get(answer, "saved_in")) {
+                answer_show_daemon(ctl, answer);
+                screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
+                set = NULL;
+        }
+        JSON_FOREACH(row, set) {
+                if (json_get(row, "value"))
+                        screen_line(screen, STYLE_PLAIN, "%s %s is now %s",
+                                    json_text(row, "section"), json_text(row, "key"),
+                                    json_text(row, "value"));
+                else
+                        screen_line(screen, STYLE_PLAIN, "%s %s is as configured again",
+                                    json_text(row, "section"), json_text(row, "key"));
+                if (json_get(row, "not_online"))
+                        screen_line(screen, STYLE_WARN, "not online: %s",
+                                    json_text(row, "not_online"));
+        }
+        for (size_t i = 0; i < json_length(warnings); i++)
+                screen_sentence(screen, STYLE_WARN, json_element_text(warnings, i));
+}

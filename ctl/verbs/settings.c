@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl settings and idlectl check: the configuration in effect, and the one that a reload would
+ * give.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/nearest.h"
+#include "cli/client.h"
+#include "cli/facts.h"
+#include "cli/offline.h"
+#include "cli/save.h"
+
+/* Complains that there is no such section among `settings`. */
+static int complain_section(json_object *settings, const char *section)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autofree char *known = NULL;
+        const char *nearest;
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                if (!g_ptr_array_find_with_equal_func(names, json_text(row, "section"), g_str_equal,
+                                                      NULL))
+                        g_ptr_array_add(names, (gpointer)json_text(row, "section"));
+        g_ptr_array_add(names, NULL);
+        known = g_strjoinv(", ", (char **)names->pdata);
+        nearest = word_nearest(section, (const char *const *)names->pdata);
+        return complain("settings: found section \"%s\", expected one of %s%s%s%s", section, known,
+                        nearest ? " (did you mean " : "", nearest ? nearest : "",
+                        nearest ? "?)" : "");
+}
+
+json_object *settings_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) settings = settings_all(ctl);
+        const char *section = ctl->n_args ? ctl->args[0] : NULL;
+        json_object *answer, *chosen, *row;
+
+        if (!settings) {
+                *ret_status = EXIT_FAILED;
+                return NULL;
+        }
+        chosen = json_object_new_array();
+        JSON_FOREACH(row, settings)
+                if (!section || g_str_equal(json_text(row, "section"), section))
+                        json_object_array_add(chosen, json_object_get(row));
+        if (section && json_length(chosen) == 0) {
+                json_object_put(chosen);
+                *ret_status = complain_section(settings, section);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "settings", chosen);
+        return answer;
+}
+
+/* In a terminal where the lines do not fit, values take so many columns and sources at least so
+ * many; the rest of both follows on other lines. */
+#define VALUE_COLUMNS  16
+#define SOURCE_COLUMNS 24
+
+/* True if whole values would leave less than SOURCE_COLUMNS for the sources. */
+static bool is_narrow(const Screen *screen, json_object *settings)
+{
+        static const char *const keys[] = { "section", "key", "value" };
+        int widths[G_N_ELEMENTS(keys)] = { 0 }, width = SOURCE_COLUMNS;
+        json_object *row;
+
+        JSON_FOREACH(row, settings)
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        widths[i] = MAX(widths[i], text_columns(json_text(row, keys[i])));
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                width += widths[i] + 2;
+        return screen->width && width > screen->width;
+}
+
+/* The value, shortened if there is little room: then a note has the whole. */
+static void add_value(const Ctl *ctl, Table *table, json_object *row, bool narrow)
+{
+        const char *text = json_text(row, "value");
+        bool changed = !g_str_equal(json_text(row, "source"), "default");
+        g_autofree char *shown = text_fit(&ctl->screen, *text ? text : "-",
+                                          narrow ? VALUE_COLUMNS : 0);
+
+        table_cell(table, changed ? STYLE_GOOD : STYLE_PLAIN, shown);
+}
+
+/* What belongs to a setting but fits no column. */
+static void add_notes(Table *table, json_object *row)
+{
+        const char *help = json_text(row, "help"), *expects = json_text(row, "expects");
+        g_autofree char *expected = g_strconcat("Expects ", expects, NULL);
+
+        if (*help)
+                table_note(table, STYLE_PLAIN, help);
+        if (*expects)
+                table_note(table, STYLE_DIM, expected);
+}
+
+void settings_show(const Ctl *ctl, json_object *answer)
+{
+        static const char *const titles[] = { "Section", "Key", "Value", "Source", "Default" };
+        static const char *const keys[] = { "section", "key", "value", "source", "default" };
+        static const char *const dispensable[] = { "Default", NULL };
+        json_object *settings = json_get(answer, "settings"), *row;
+        bool all = ctl->n_args > 0, narrow = is_narrow(&ctl->screen, settings);
+        size_t columns = all ? G_N_ELEMENTS(keys) : G_N_ELEMENTS(keys) - 1;
+        g_autoptr(Table) table = table_new();
+
+        answer_show_daemon(ctl, answer);
+        for (size_t i = 0; i < columns; i++)
+                table_column(table, titles[i], false);
+        JSON_FOREACH(row, settings) {
+                for (size_t i = 0; i < columns; i++) {
+                        const char *text = json_text(row, keys[i]);
+
+                        if (i == 2)
+                                add_value(ctl, table, row, narrow);
+                        else
+                                table_cell(table, STYLE_PLAIN, *text ? text : "-");
+                }
+                if (narrow && text_columns(json_text(row, "value")) > VALUE_COLUMNS)
+                        table_note(table, STYLE_PLAIN, json_text(row, "value"));
+                if (all)
+                        add_notes(table, row);
+        }
+        table_fit(table, &ctl->screen, dispensable);
+        table_wrap_last(table);
+        table_print(table, &ctl->screen);
+}
+
+json_object *check_ask(Ctl *ctl, int *ret_status)
+{
+        const char *dir = ctl->n_args ? ctl->args[0] : NULL;
+        g_autoptr(json_object) offline = NULL;
+        json_object *answer;
+        struct stat st;
+
+        if (dir && (stat(dir, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
+                *ret_status = complain("check: %s: %s", dir, g_strerror(errno));
+                return NULL;
+        }
+        offline = offline_config(ctl, dir);
+        answer = json_object_new_object();
+        json_put_bool(answer, "valid", json_length(json_get(offline, "errors")) == 0);
+        json_put_same(answer, "files", offline, "files");
+        json_put_same(answer, "errors", offline, "errors");
+        json_put_same(answer, "warnings", offline, "warnings");
+        if (!json_true(answer, "valid"))
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+void check_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *errors = json_get(answer, "errors"), *error;
+        json_object *warnings = json_get(answer, "warnings"), *warning;
+        size_t n = json_length(json_get(answer, "files"));
+
+        JSON_FOREACH(error, errors)
+                screen_sentence(&ctl->screen, STYLE_BAD, json_text(error, "text"));
+        JSON_FOREACH(warning, warnings)
+                screen_sentence(&ctl->screen, STYLE_WARN, json_text(warning, "text"));
+        if (json_true(answer, "valid"))
+                screen_line(&ctl->screen, STYLE_GOOD, "The configuration is valid (%zu file%s).", n,
+                            n == 1 ? "" : "s");
+}

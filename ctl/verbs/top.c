@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl top: how CPUs spend their time, again and again.
+ *
+ * On a terminal it is a live view; elsewhere, or with --count, tables follow each other, or lines
+ * of comma-separated values or JSON. With a command there is one sample, of as long as that runs.
+ */
+#include "top.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+#define INTERVAL_USEC (1000 * 1000)
+#define SLACK_NSEC    (20ul * 1000 * 1000)
+
+static struct {
+        const char *columns, *sort;
+        CpuSet cpus;
+        bool cpus_given, csv;
+        TopBy by;
+        uint64_t count;
+} asked;
+
+static int take_columns(Ctl *ctl, const char *text)
+{
+        asked.columns = text;
+        return EXIT_FINE;
+}
+
+static int take_sort(Ctl *ctl, const char *text)
+{
+        asked.sort = text;
+        return EXIT_FINE;
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        asked.cpus_given = true;
+        return options_take_cpus(text, &asked.cpus);
+}
+
+static int take_by(Ctl *ctl, const char *text)
+{
+        static const char *const names[] = {
+                [TOP_BY_CPU] = "cpu", [TOP_BY_CORE] = "core", [TOP_BY_PACKAGE] = "package"
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                if (g_str_equal(text, names[i])) {
+                        asked.by = (TopBy)i;
+                        return EXIT_FINE;
+                }
+        return complain_usage(NULL, "--by: found \"%s\", expected cpu, core or package", text);
+}
+
+static int take_count(Ctl *ctl, const char *text)
+{
+        if (u64_parse(text, &asked.count) < 0 || asked.count == 0)
+                return complain_usage(NULL, "--count: found \"%s\", expected a number of samples",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_csv(Ctl *ctl, const char *text)
+{
+        asked.csv = true;
+        return EXIT_FINE;
+}
+
+static int take_json(Ctl *ctl, const char *text)
+{
+        ctl->json = true;
+        return EXIT_FINE;
+}
+
+const VerbOption top_options[] = {
+        { "json", NULL, "print a line of JSON for each sample", take_json },
+        { "csv", NULL, "print comma-separated values", take_csv },
+        { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", take_columns },
+        { "sort", "COLUMN", "sort by this column, largest first", take_sort },
+        { "cpus", "LIST", "rows of these CPUs", take_cpus },
+        { "by", "WHAT", "a row for each cpu, core or package", take_by },
+        { "count", "NUMBER", "exit after this many samples", take_count },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
+        { 0 },
+};
+
+int top_check(const Ctl *ctl, const Verb *verb)
+{
+        if (asked.csv && ctl->json)
+                return complain_usage(verb, "--csv and --json: expected one of them");
+        if (ctl->n_args > 0 && (ctl->interval_usec || asked.count))
+                return complain_usage(verb, "%s: expected no COMMAND with it",
+                                      asked.count ? "--count" : "--interval");
+        return EXIT_FINE;
+}
+
+/* Waits until then; false if a signal asks to end. */
+static bool wait_until(uint64_t usec, const sigset_t *signals)
+{
+        uint64_t now;
+
+        while ((now = (uint64_t)g_get_monotonic_time()) < usec) {
+                const struct timespec left = { (time_t)((usec - now) / G_USEC_PER_SEC),
+                                               (long)((usec - now) % G_USEC_PER_SEC * 1000) };
+
+                if (sigtimedwait(signals, NULL, &left) > 0)
+                        return false;
+        }
+        return true;
+}
+
+static void print_csv_head(const GPtrArray *columns)
+{
+        printf("Time,Interval");
+        for (guint i = 0; i < columns->len; i++)
+                printf(",%s", ((const TopColumn *)columns->pdata[i])->title);
+        puts(",Estimated");
+}
+
+/* Columns that are estimated in the row stand in its last field. */
+static void print_csv_row(const Top *top, const TopRow *row, const GPtrArray *columns)
+{
+        bool first = true;
+
+        printf("%.6f,%.6f", (double)top->watch->seen->time_usec / 1e6,
+               (double)top->watch->seen->interval_usec / 1e6);
+        for (guint i = 0; i < columns->len; i++) {
+                double value = top_value(row, columns->pdata[i]);
+
+                putchar(',');
+                if (!isnan(value))
+                        printf("%.10g", round(value * 1000) / 1000);
+        }
+        putchar(',');
+        for (guint i = 0; i < columns->len; i++) {
+                const TopColumn *column = columns->pdata[i];
+
+                if (!top_is_estimate(row, column) || isnan(top_value(row, column)))
+                        continue;
+                printf("%s%s", first ? "" : " ", column->title);
+                first = false;
+        }
+        putchar('\n');
+}
+
+/* Below the first table: why there is no power, where root could read it. */
+static void print_power_obstacle(const Top *top)
+{
+        if (top_needs_root(top) && !top->table)
+                screen_sentence(&top->ctl->screen, STYLE_WARN,
+                                "Power is not shown: only root may read the energy counters");
+}
+
+static void print_table(const Top *top)
+{
+        g_autoptr(GPtrArray) columns = top_columns(top);
+
+        top_print(top, columns, &(TopView){ .sort = top->sort });
+}
+
+static void print_sample(Top *top, uint64_t n)
+{
+        top_sort(top->rows, top->sort, false);
+        if (top->ctl->json) {
+                g_autoptr(json_object) answer = top_describe(top);
+
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+                return;
+        }
+        if (asked.csv) {
+                if (n == 0)
+                        print_csv_head(top->columns);
+                for (guint i = 0; i < top->rows->len; i++)
+                        print_csv_row(top, &g_array_index(top->rows, TopRow, i), top->columns);
+                return;
+        }
+        if (n > 0)
+                putchar('\n');
+        print_table(top);
+        if (n == 0 && !asked.columns)
+                print_power_obstacle(top);
+}
+
+/* One sample after the other, until a signal arrives or the output is closed. */
+static int print_samples(Top *top, uint64_t interval_usec)
+{
+        Pace *pace = &top->pace;
+        sigset_t signals;
+
+        pace_begin(pace, interval_usec, interval_usec, SLACK_NSEC);
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
+        for (uint64_t n = 0; asked.count == 0 || n < asked.count; n++) {
+                int r;
+
+                if (!wait_until(pace->next_usec, &signals))
+                        return EXIT_FINE;
+                r = top_sample(top);
+                if (r < 0)
+                        return complain("failed to read the CPUs again: %s", g_strerror(-r));
+                print_sample(top, n);
+                if (fflush(stdout) != 0)
+                        return EXIT_FAILED;
+                pace_done(pace);
+        }
+        return EXIT_FINE;
+}
+
+static json_object *describe_command(const Top *top, int status, double seconds, double cpu_seconds)
+{
+        json_object *answer = top_describe(top);
+        const Watch *watch = top->watch;
+        bool energy = watch->energy_error == 0 && watch->package_joules > 0;
+        double estimate = g_array_index(top->rows, TopRow, 0).package_watts;
+
+        json_put_int(answer, "exit_status", status);
+        json_put_real(answer, "seconds", seconds, 6);
+        json_put_real(answer, "cpu_seconds", cpu_seconds, 6);
+        json_put_real(answer, "package_joules",
+                      energy       ? watch->package_joules
+                      : top->table ? estimate * seconds
+                                   : NAN,
+                      3);
+        json_put_text(answer, "package_joules_source",
+                      energy       ? "RAPL"
+                      : top->table ? "estimate"
+                                   : NULL);
+        json_put_real(answer, "core_joules", energy ? watch->core_joules : NAN, 3);
+        json_put_real(answer, "dram_joules", energy ? watch->dram_joules : NAN, 3);
+        return answer;
+}
+
+static void show_command(const Top *top, json_object *answer)
+{
+        bool estimate = g_str_equal(json_text(answer, "package_joules_source"), "estimate");
+        double seconds = json_number(answer, "seconds", 0);
+        double joules = json_number(answer, "package_joules", NAN);
+
+        print_table(top);
+        screen_line(&top->ctl->screen, STYLE_TITLE, "%s: %.3f s, %.3f s of CPU, exit status %d",
+                    top->ctl->args[0], seconds, json_number(answer, "cpu_seconds", 0),
+                    (int)json_int(answer, "exit_status", 0));
+        if (isfinite(joules))
+                screen_line(&top->ctl->screen, STYLE_TITLE, "Energy: %s%.2f J, %s%.2f W",
+                            estimate ? "~" : "", joules, estimate ? "~" : "", joules / seconds);
+        else
+                screen_line(&top->ctl->screen, STYLE_WARN, "Energy: not measured: %s",
+                            watch_energy_problem(top->watch));
+}
+
+static int measure_command(Top *top, int output)
+{
+        g_autoptr(json_object) answer = NULL;
+        double seconds, cpu_seconds;
+        int status;
+
+        if (!top_command(top, &status, &seconds, &cpu_seconds))
+                return status;
+        output_use(top->ctl, output);
+        answer = describe_command(top, status, seconds, cpu_seconds);
+        if (top->ctl->json)
+                puts(json_object_to_json_string_ext(
+                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+        else if (asked.csv)
+                print_sample(top, 0);
+        else
+                show_command(top, answer);
+        return status;
+}
+
+/* The columns of the list; NULL after a message. */
+static GPtrArray *find_columns(const Top *top, const char *option, const char *list,
+                               const char *groups)
+{
+        g_autofree char *unknown = NULL;
+        g_autoptr(GPtrArray) found = top_columns_parse(top->all, list, &unknown);
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        if (found && (*groups || found->len == 1))
+                return g_steal_pointer(&found);
+        for (guint i = 0; i < top->all->len; i++)
+                g_string_append_printf(names, "%s%s", i ? ", " : "",
+                                       g_array_index(top->all, TopColumn, i).title);
+        complain("%s: found \"%s\", expected %s%s%s", option, unknown ?: list,
+                 *groups ? "some of " : "one of ", groups, names->str);
+        return NULL;
+}
+
+/* Takes --columns and --sort. False after a message. */
+static bool take_lists(Top *top)
+{
+        g_autoptr(GPtrArray) sort = NULL;
+
+        if (asked.columns)
+                top->columns = find_columns(top, "--columns", asked.columns,
+                                            "states, statistics, ");
+        else if (asked.csv)
+                top->columns = top_columns_usual(NULL, top->all, NULL);
+        if (asked.sort)
+                sort = find_columns(top, "--sort", asked.sort, "");
+        top->sort = sort ? sort->pdata[0] : NULL;
+        return (top->columns || !asked.columns) && (sort || !asked.sort);
+}
+
+/* Shows what was asked for. Returns the exit status. */
+static int show(Top *top)
+{
+        Ctl *ctl = top->ctl;
+        uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        _fd_ int output = -1;
+        int r, status = output_open(ctl, &output);
+
+        if (status != EXIT_FINE)
+                return status;
+        r = top_restart(top);
+        if (r < 0)
+                return complain("failed to read the CPUs: %s", g_strerror(-r));
+        if (ctl->n_args > 0)
+                return measure_command(top, output);
+        output_use(ctl, output);
+        if (top_can_live(ctl) && !asked.csv && !ctl->json && !asked.count)
+                return top_live(top, interval_usec);
+        return print_samples(top, interval_usec);
+}
+
+json_object *top_ask(Ctl *ctl, int *ret_status)
+{
+        Top top;
+        int r = top_init(&top, ctl, ctl->power_table);
+
+        *ret_status = EXIT_FAILED;
+        if (r < 0) {
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
+                         g_strerror(-r));
+                return NULL;
+        }
+        top.by = asked.by;
+        top.only = asked.cpus_given ? &asked.cpus : NULL;
+        if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
+                complain("--cpus: none of these CPUs is online");
+        else if (!take_lists(&top) ||
+                 (ctl->power_table && !top.table && top.watch->energy_error < 0))
+                *ret_status = EXIT_USAGE;
+        else
+                *ret_status = show(&top);
+        top_done(&top);
+        return NULL;
+}

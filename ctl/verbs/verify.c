@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl verify: is every knob as idled left it? Without the daemon: is anything left that it
+ * changed and did not restore?
+ */
+#include "cli/client.h"
+#include "cli/facts.h"
+#include "left.h"
+
+static json_object *describe_problems(json_object *found)
+{
+        static const char *const keys[] = { "kind", "name", "expected", "found", "problem" };
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, found) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put_text_any(object, keys[i], json_element_text(row, i));
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+static int count_ours(json_object *manager)
+{
+        json_object *knobs = json_get(manager, "Knobs"), *row;
+        int n = 0;
+
+        JSON_FOREACH(row, knobs)
+                n += g_str_equal(json_element_text(row, 4), "ours");
+        return n;
+}
+
+static json_object *ask_daemon(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) found = NULL;
+        g_autofree char *error = NULL;
+        json_object *answer;
+
+        if (client_call(ctl->client, "Verify", NULL, &found, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put_bool(answer, "fine", json_length(found) == 0);
+        json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));
+        json_put(answer, "problems", describe_problems(found));
+        json_put(answer, "to_restore", NULL);
+        json_put(answer, "damaged_lines", NULL);
+        return answer;
+}
+
+static json_object *describe_record(const UndoEntries *entries)
+{
+        json_object *answer = json_object_new_array();
+
+        for (const GList *link = entries->list.head; link; link = link->next) {
+                const UndoEntry *entry = link->data;
+                json_object *object = json_object_new_object();
+
+                json_put_text(object, "kind", entry->kind);
+                json_put_text(object, "name", entry->name);
+                json_put_text(object, "original", entry->found);
+                json_put_text(object, "ours", entry->last);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+/* What there is to say without the daemon; NULL after a message. */
+static json_object *ask_record(Ctl *ctl)
+{
+        json_object *answer = NULL;
+        UndoEntries entries;
+        int skipped = 0, r;
+
+        undo_entries_init(&entries);
+        r = left_read(ctl, &entries, &skipped);
+        if (r >= 0) {
+                answer = answer_new(ctl);
+                json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0);
+                json_put(answer, "knobs", NULL);
+                json_put(answer, "problems", NULL);
+                json_put(answer, "to_restore", describe_record(&entries));
+                json_put_int(answer, "damaged_lines", skipped);
+        } else {
+                complain("%s, and its record of changes cannot be read: %s",
+                         client_problem(ctl->client), g_strerror(-r));
+        }
+        undo_entries_done(&entries);
+        return answer;
+}
+
+json_object *verify_ask(Ctl *ctl, int *ret_status)
+{
+        json_object *answer = client_manager(ctl->client) ? ask_daemon(ctl, ret_status)
+                                                          : ask_record(ctl);
+
+        if (!answer || !json_true(answer, "fine"))
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+static void show_record(const Screen *screen, json_object *answer)
+{
+        json_object *record = json_get(answer, "to_restore"), *row;
+        int damaged = (int)json_int(answer, "damaged_lines", 0);
+        size_t n = json_length(record);
+
+        if (damaged > 0)
+                screen_line(screen, STYLE_BAD, "%d line%s not readable: see --restore in idled(8)",
+                            damaged, damaged == 1 ? " of the record is" : "s of the record are");
+        if (n == 0 && damaged == 0)
+                screen_line(screen, STYLE_GOOD, "nothing is left to restore");
+        if (n > 0)
+                screen_line(screen, STYLE_BAD,
+                            "%zu knob%s left to restore by \"idled --restore\":", n,
+                            n == 1 ? " is" : "s are");
+        JSON_FOREACH(row, record) {
+                g_autofree char *text = g_strdup_printf("%s %s: was \"%s\"", json_text(row, "kind"),
+                                                        json_text(row, "name"),
+                                                        json_text(row, "original"));
+
+                screen_sentence(screen, STYLE_PLAIN, text);
+        }
+}
+
+static void show_problem(const Screen *screen, json_object *row)
+{
+        g_autofree char *found = json_get(row, "found")
+                                         ? g_strdup_printf("\"%s\"", json_text(row, "found"))
+                                         : g_strdup("nothing readable");
+        g_autofree char *text = g_strdup_printf("%s %s: %s: expected \"%s\", found %s",
+                                                json_text(row, "kind"), json_text(row, "name"),
+                                                json_text(row, "problem"),
+                                                json_text(row, "expected"), found);
+
+        screen_sentence(screen, STYLE_BAD, text);
+}
+
+void verify_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *problems = json_get(answer, "problems"), *row;
+
+        answer_show_daemon(ctl, answer);
+        if (!json_get(answer, "daemon")) {
+                show_record(&ctl->screen, answer);
+                return;
+        }
+        if (json_true(answer, "fine"))
+                screen_line(&ctl->screen, STYLE_GOOD, "all knobs as idled left them: %d",
+                            (int)json_int(answer, "knobs", 0));
+        JSON_FOREACH(row, problems)
+                show_problem(&ctl->screen, row);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl why: for each CPU, or for the last transitions, the policy, what it looked at, what that
+ * was compared with, and the line of the configuration that says so. CPUs with the same explanation
+ * share a row.
+ */
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/number.h"
+#include "benefit.h"
+#include "cli/client.h"
+#include "explained.h"
+#include "cli/facts.h"
+
+/* The part that CPUs and transitions have in common. */
+static void describe_reason(json_object *answer, json_object *from)
+{
+        static const char *const texts[] = { "policy", "because", "option", "source", "text" };
+        static const char *const keys[] = { "name", "value", "unit" };
+        json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
+        bool compared = *json_text(from, "threshold_unit"), adjusted;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+                json_put_text_any(answer, texts[i], json_text(from, texts[i]));
+        JSON_FOREACH(input, all) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put(object, keys[i], json_object_get(json_element(input, i)));
+                json_object_array_add(inputs, object);
+        }
+        json_put(answer, "inputs", inputs);
+        json_put(answer, "threshold",
+                 compared ? json_object_get(json_get(from, "threshold")) : NULL);
+        json_put_text_any(answer, "threshold_unit",
+                          compared ? json_text(from, "threshold_unit") : NULL);
+        adjusted = compared && *json_text(from, "effective_because");
+        json_put(answer, "effective",
+                 adjusted ? json_object_get(json_get(from, "effective")) : NULL);
+        json_put_text_any(answer, "effective_because",
+                          adjusted ? json_text(from, "effective_because") : NULL);
+}
+
+/* What policies requested for the CPU in addition to parking, and what they counted for it. */
+static void describe_rest(json_object *answer, json_object *from)
+{
+        static const char *const keys[] = { "policy", "name", "unit", "value" };
+        json_object *reasons = json_object_new_array(), *figures = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(from, "reasons")) {
+                json_object *object = json_object_new_object();
+
+                describe_reason(object, row);
+                json_object_array_add(reasons, object);
+        }
+        JSON_FOREACH(row, json_get(from, "figures")) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put(object, keys[i], json_object_get(json_element(row, i)));
+                json_object_array_add(figures, object);
+        }
+        json_put(answer, "reasons", reasons);
+        json_put(answer, "figures", figures);
+}
+
+/* What is so and what the plan wants differ in a dry run, or if it could not be carried out. */
+static json_object *describe_cpus(json_object *manager, json_object *explained, const CpuSet *asked)
+{
+        json_object *answer = json_object_new_array(), *row;
+        CpuSet idle_mask = { 0 };
+
+        cpuset_parse(json_text(manager, "IdleMask"), &idle_mask);
+
+        JSON_FOREACH(row, explained) {
+                json_object *object;
+                int64_t since = json_int(row, "since_usec", 0);
+                int cpu = (int)json_int(row, "cpu", -1);
+
+                if (asked && !cpuset_has(asked, cpu))
+                        continue;
+                object = json_object_new_object();
+                json_put_same(object, "cpu", row, "cpu");
+                json_put_same(object, "parked", row, "parked");
+                json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
+                json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
+                describe_reason(object, row);
+                json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
+                describe_rest(object, row);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+static json_object *describe_history(json_object *history)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, history) {
+                json_object *object = json_object_new_object();
+
+                json_put_same(object, "number", row, "number");
+                json_put_same(object, "time_usec", row, "time_usec");
+                json_put_same(object, "parked", row, "parked");
+                describe_reason(object, row);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+/* The CPUs named on the command line. False after a message if they are none. */
+static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
+{
+        CpuSet online;
+
+        for (int i = 0; i < ctl->n_args; i++) {
+                CpuSet some;
+
+                if (cpuset_parse(ctl->args[i], &some) < 0 || cpuset_is_empty(&some)) {
+                        *ret_status = complain_usage(NULL,
+                                                     "why: found \"%s\", expected CPUs such as 2 "
+                                                     "or 0-3,8",
+                                                     ctl->args[i]);
+                        return false;
+                }
+                cpuset_or(ret_asked, &some);
+        }
+        if (client_manager(ctl->client) &&
+            cpuset_parse(json_text(client_manager(ctl->client), "Online"), &online) == 0 &&
+            !cpuset_is_subset(ret_asked, &online)) {
+                g_autofree char *text = cpuset_format(&online);
+
+                *ret_status = complain("why: only CPUs that are online can be explained: %s", text);
+                return false;
+        }
+        return true;
+}
+
+/* So many changes are asked for at once: what a call may at most. */
+#define CHANGES_AT_ONCE 64
+
+/* All changes that the daemon keeps, the newest first. NULL with `*ret_error`. */
+static json_object *all_changes(Ctl *ctl, char **ret_error)
+{
+        g_autoptr(json_object) all = json_object_new_array();
+        uint64_t number = 0;
+        size_t n;
+
+        do {
+                const ClientArgument arguments[] = { { .t = number }, { .u = CHANGES_AT_ONCE } };
+                g_autoptr(json_object) some = NULL;
+                json_object *row;
+
+                if (client_call_typed(ctl->client, "HistoryBefore", "tu", arguments, &some,
+                                      ret_error) < 0)
+                        return NULL;
+                n = json_length(some);
+                JSON_FOREACH(row, some) {
+                        number = (uint64_t)json_int(row, "number", 0);
+                        json_object_array_add(all, json_object_get(row));
+                }
+        } while (n == CHANGES_AT_ONCE && number > 1);
+        return g_steal_pointer(&all);
+}
+
+/* How long every CPU was parked. */
+static json_object *describe_times(json_object *explained)
+{
+        static const char *const keys[] = { "cpu", "parked", "parked_usec" };
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, explained) {
+                json_object *object = json_object_new_object();
+
+                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                        json_put_same(object, keys[i], row, keys[i]);
+                json_object_array_add(answer, object);
+        }
+        return answer;
+}
+
+static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_status)
+{
+        g_autofree char *error = NULL;
+        g_autoptr(json_object) changes = all_changes(ctl, &error);
+        json_object *answer;
+
+        if (!changes) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        answer = answer_new(ctl);
+        json_put(answer, "history", describe_history(changes));
+        json_put_same(answer, "uptime_usec", client_manager(ctl->client), "UptimeUSec");
+        json_put(answer, "cpus", describe_times(explained));
+        return answer;
+}
+
+json_object *why_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(json_object) explained = NULL, facts = NULL;
+        g_autofree char *error = NULL;
+        CpuSet asked = { 0 };
+        json_object *answer;
+
+        if (ctl->history && ctl->n_args > 0) {
+                *ret_status = complain_usage(NULL, "why: --history is about all CPUs");
+                return NULL;
+        }
+        if (!take_cpus(ctl, &asked, ret_status))
+                return NULL;
+        if (client_call(ctl->client, "Explain", NULL, &explained, &error) < 0) {
+                *ret_status = complain("%s", error);
+                return NULL;
+        }
+        if (ctl->history)
+                return history_ask(ctl, explained, ret_status);
+        answer = answer_new(ctl);
+        json_put(
+                answer, "cpus",
+                describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
+        facts = facts_get(ctl);
+        json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
+        return answer;
+}
+
+/* Sentences about CPUs, each about one. */
+typedef struct Said {
+        GPtrArray *texts; /* char *; NULL: said already */
+        GArray *numbers;  /* int, of the CPUs */
+} Said;
+
+static void say(Said *said, int cpu, char *text)
+{
+        g_ptr_array_add(said->texts, text);
+        g_array_append_val(said->numbers, cpu);
+}
+
+/* "cstates counted: correct 812, too deep 31"; NULL if `policy` counted nothing. */
+static char *figures_text(json_object *figures, const char *policy)
+{
+        GString *text = NULL;
+        json_object *row;
+
+        JSON_FOREACH(row, figures) {
+                g_autofree char *value = NULL;
+
+                if (!g_str_equal(json_text(row, "policy"), policy))
+                        continue;
+                if (text)
+                        g_string_append(text, ", ");
+                else
+                        g_string_append_printf(text = g_string_new(policy), " counted: ");
+                value = value_format(json_number(row, "value", 0), json_text(row, "unit"));
+                g_string_append_printf(text, "%s %s", json_text(row, "name"), value);
+        }
+        return text ? g_string_free(text, FALSE) : NULL;
+}
+
+/* What is known about a CPU in addition to parking. */
+static void say_rest(Said *said, int cpu, json_object *row)
+{
+        json_object *reason, *figure, *figures = json_get(row, "figures");
+        const char *last = "";
+
+        JSON_FOREACH(reason, json_get(row, "reasons")) {
+                Explanation why = explained_why(reason);
+
+                say(said, cpu, explain_reason(&why));
+        }
+        JSON_FOREACH(figure, figures) {
+                const char *policy = json_text(figure, "policy");
+
+                if (!g_str_equal(policy, last))
+                        say(said, cpu, figures_text(figures, policy));
+                last = policy;
+        }
+}
+
+/* Prints the text with all CPUs that have it, and removes it. */
+static void show_group(const Screen *screen, const Said *said, guint first)
+{
+        g_autofree char *text = g_steal_pointer(&said->texts->pdata[first]), *cpus = NULL;
+        g_autofree char *line = NULL;
+        CpuSet group = { 0 };
+
+        cpuset_add(&group, g_array_index(said->numbers, int, first));
+        for (guint i = first + 1; i < said->texts->len; i++) {
+                char **other = (char **)&said->texts->pdata[i];
+
+                if (!*other || !g_str_equal(*other, text))
+                        continue;
+                cpuset_add(&group, g_array_index(said->numbers, int, i));
+                g_clear_pointer(other, g_free);
+        }
+        cpus = cpuset_format(&group);
+        line = g_strdup_printf("%s %s", cpus, text);
+        screen_sentence(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN, line);
+}
+
+static void show_groups(const Screen *screen, const Said *said)
+{
+        for (guint i = 0; i < said->texts->len; i++)
+                if (said->texts->pdata[i])
+                        show_group(screen, said, i);
+}
+
+static void show_cpus(const Screen *screen, json_object *cpus)
+{
+        g_autoptr(GPtrArray) texts = g_ptr_array_new();
+        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        Said said = { texts, numbers };
+        json_object *row;
+
+        JSON_FOREACH(row, cpus)
+                say(&said, (int)json_int(row, "cpu", 0),
+                    explained_cpu(row, json_true(row, "in_idle_mask")));
+        JSON_FOREACH(row, cpus)
+                say_rest(&said, (int)json_int(row, "cpu", 0), row);
+        show_groups(screen, &said);
+}
+
+static void show_transition(const Screen *screen, json_object *row)
+{
+        int64_t time = json_int(row, "time_usec", 0);
+        double past = (double)(g_get_real_time() - time) / 1e6;
+        g_autoptr(GDateTime) date = g_date_time_new_from_unix_local(time / G_USEC_PER_SEC);
+        g_autofree char *when = date ? g_date_time_format(date, "%F %T, ") : NULL;
+        const char *parked = json_text(row, "parked");
+        Explanation why = explained_why(row);
+        g_autofree char *ago = text_duration(past), *change = explain_change(parked, &why);
+        g_autofree char *text = g_strdup_printf("%s%s ago: %s", when ?: "", ago, change);
+
+        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text);
+}
+
+/* "parked for 3 h in all (41 % of the time)". */
+static char *time_text(json_object *row, double uptime)
+{
+        double usec = json_number(row, "parked_usec", 0);
+        g_autofree char *duration = text_duration(usec / 1e6);
+
+        if (usec <= 0)
+                return g_strdup("never parked");
+        if (uptime <= 0)
+                return g_strdup_printf("parked for %s in all", duration);
+        return g_strdup_printf("parked for %s in all (%.0f %% of the time)", duration,
+                               MIN(usec / uptime, 1) * 100);
+}
+
+/* How long CPUs were parked since idled started. */
+static void show_times(const Screen *screen, json_object *answer)
+{
+        double uptime = json_number(answer, "uptime_usec", 0);
+        g_autofree char *running = text_duration(uptime / 1e6);
+        g_autoptr(GPtrArray) texts = g_ptr_array_new();
+        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+        Said said = { texts, numbers };
+        json_object *row;
+
+        if (uptime > 0)
+                screen_line(screen, STYLE_PLAIN, "idled has run for %s:", running);
+        JSON_FOREACH(row, json_get(answer, "cpus"))
+                say(&said, (int)json_int(row, "cpu", 0), time_text(row, uptime));
+        show_groups(screen, &said);
+}
+
+static void show_benefits(const Screen *screen, json_object *benefits)
+{
+        json_object *benefit;
+
+        JSON_FOREACH(benefit, benefits) {
+                g_autofree char *text = benefit_text(benefit);
+
+                screen_sentence(screen, STYLE_PLAIN, text);
+        }
+}
+
+void why_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *history = json_get(answer, "history"), *row;
+
+        if (!history) {
+                show_cpus(&ctl->screen, json_get(answer, "cpus"));
+                show_benefits(&ctl->screen, json_get(answer, "benefits"));
+                return;
+        }
+        if (json_length(history) == 0)
+                screen_line(&ctl->screen, STYLE_PLAIN, "Nothing was parked or unparked yet.");
+        JSON_FOREACH(row, history)
+                show_transition(&ctl->screen, row);
+        show_times(&ctl->screen, answer);
+}

@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl advise: which of the kernel's governors, with which limit on idle states, would have been
+ * best for recorded idle periods.
+ *
+ * 1. Candidates are the governors that the kernel has, each with each state as the deepest one, as
+ *    long as it does not poll and its exit latency is within the bound; and teo with cstates'
+ *    UtilizationAware=, and menu and teo with its History=.
+ * 2. Each is replayed over all traces, with the deeper states switched off.
+ * 3. The best is, of those that need at most 1 % more energy than the least, the one with the
+ *    shortest mean exit latency.
+ *    ladder counts 15 % more, unless it is in effect.
+ * 4. What is in effect stays if it is within the bound, and the best saves less than predictions
+ *    may be wrong by. Without a model of the governor in effect, nothing can be said.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/client.h"
+#include "cli/options.h"
+#include "replay.h"
+#include "sense/sensor.h"
+#include "cli/save.h"
+
+#define NEAR           1.01 /* energies that count as the same */
+#define SURE           5    /* percent: smaller savings do not hold (lab/governors/README.md) */
+#define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
+#define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
+#define PERIODS_NEEDED 2000 /* fewer choose worse than all of one (lab/governors/README.md) */
+#define CANDIDATES_MAX 6
+#define SECTION        "cstates"
+#define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
+
+static bool apply, save, by_auto; /* --apply, --save, --auto */
+
+/* The options of cstates that advice is about. With IdleGovernor=auto, the last instead of the
+ * first. */
+static const char *const advised[] = { "IdleGovernor", "DeepestState", "UtilizationAware",
+                                       "History", ADVISED };
+
+/* One governor of the kernel, and by which model it is replayed. */
+typedef struct Candidate {
+        const char *kernel, *model;
+        bool by_utilisation, by_history;
+} Candidate;
+
+typedef struct Result {
+        const Candidate *candidate;
+        int deepest;
+        Score score;
+} Result;
+
+/* What is in effect on this machine. */
+typedef struct Present {
+        char *governor; /* "": not known */
+        int deepest;    /* state */
+        bool by_utilisation, by_history;
+} Present;
+
+static int take_table(Ctl *ctl, const char *text)
+{
+        ctl->replay.table = text;
+        return EXIT_FINE;
+}
+
+static int take_latency(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->advise_usec) < 0 || ctl->advise_usec == 0)
+                return complain_usage(
+                        NULL, "--latency: found \"%s\", expected a duration such as 50us", text);
+        return EXIT_FINE;
+}
+
+static int take_record(Ctl *ctl, const char *text)
+{
+        double seconds;
+
+        if (real_parse(text, &seconds) < 0 || seconds < 1 || seconds > 86400)
+                return complain_usage(NULL,
+                                      "--record: found \"%s\", expected a number of seconds from 1 "
+                                      "to 86400",
+                                      text);
+        ctl->advise_record = text;
+        return EXIT_FINE;
+}
+
+static int take_apply(Ctl *ctl, const char *text)
+{
+        apply = true;
+        return EXIT_FINE;
+}
+
+static int take_save(Ctl *ctl, const char *text)
+{
+        save = true;
+        return EXIT_FINE;
+}
+
+static int take_auto(Ctl *ctl, const char *text)
+{
+        by_auto = apply = true;
+        return EXIT_FINE;
+}
+
+const VerbOption advise_options[] = {
+        { "table", "FILE", "the idle states; this: those of this machine", take_table },
+        { "power", "NAME", "the power table, for the states of this machine", options_take_power },
+        { "latency", "TIME", "no wake-up may take longer than this", take_latency },
+        { "record", "SECONDS", "record this machine instead of reading traces", take_record },
+        { "apply", NULL, "set the options of cstates to the best, until idled ends", take_apply },
+        { "save", NULL, "write the best into a drop-in that outlives idled, and reload",
+          take_save },
+        { "auto", NULL, "as --apply if IdleGovernor=auto, otherwise do nothing", take_auto },
+        { 0 },
+};
+
+int advise_check(const Ctl *ctl, const Verb *verb)
+{
+        if (by_auto && save)
+                return complain_usage(verb, "advise: --auto and --save exclude each other");
+        if ((ctl->n_args > 0) == (ctl->advise_record != NULL))
+                return complain_usage(verb, "advise: expected either traces or --record");
+        for (int i = 0; i < ctl->n_args; i++)
+                if (g_str_equal(ctl->args[i], "-"))
+                        return complain_usage(verb, "a trace is read several times: found standard "
+                                                    "input, expected a file");
+        return EXIT_FINE;
+}
+
+/* The models of the kernel with this release; the newest for one that is not known. */
+static const Candidate *candidates_of(const char *release)
+{
+        static const Candidate old[] = { { "menu", "menu-6.1", false, false },
+                                         { "teo", "teo-6.1", false, false },
+                                         { "ladder", "ladder", false, false },
+                                         { "teo", "teo-util", true, false },
+                                         { "menu", "history:menu-6.1", false, true },
+                                         { "teo", "history:teo-6.1", false, true },
+                                         { 0 } };
+        static const Candidate middle[] = { { "menu", "menu-6.12", false, false },
+                                            { "teo", "teo-6.12", false, false },
+                                            { "ladder", "ladder", false, false },
+                                            { "teo", "teo-util", true, false },
+                                            { "menu", "history:menu-6.12", false, true },
+                                            { "teo", "history:teo-6.12", false, true },
+                                            { 0 } };
+        static const Candidate newest[] = { { "menu", "menu-6.12", false, false },
+                                            { "teo", "teo-6.18", false, false },
+                                            { "ladder", "ladder", false, false },
+                                            { "teo", "teo-util", true, false },
+                                            { "menu", "history:menu-6.12", false, true },
+                                            { "teo", "history:teo-6.18", false, true },
+                                            { 0 } };
+        unsigned major = 0, minor = 0;
+
+        if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
+                return newest;
+        if (major < 6 || (major == 6 && minor < 12))
+                return old;
+        return major == 6 && minor < 18 ? middle : newest;
+}
+
+/* What the machine says; NULL if it says nothing. */
+static char *machine_text(const Ctl *ctl, const char *path)
+{
+        char *text = NULL;
+
+        return file_read(ctl->root, path, &text) == 0 ? g_strchomp(text) : NULL;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+        g_auto(GStrv) parts = g_strsplit_set(words, " \n\t", -1);
+
+        return g_strv_contains((const char *const *)parts, word);
+}
+
+/* Without powers: each state needs half as much as the one before it. True if that was assumed. */
+static bool assume_powers(StateTable *table)
+{
+        if (table->has_power)
+                return false;
+        for (int i = 0; i < table->n; i++)
+                table->states[i].power_mw = 1000 / (double)(1 << i);
+        state_table_price(table);
+        return true;
+}
+
+static void add_score(Score *sum, const Score *score)
+{
+        sum->periods += score->periods;
+        sum->correct += score->correct;
+        sum->deep += score->deep;
+        sum->shallow += score->shallow;
+        sum->energy += score->energy;
+        sum->ideal_energy += score->ideal_energy;
+        sum->latency_ns += score->latency_ns;
+        sum->idle_ns += score->idle_ns;
+}
+
+/* Replays the governors of `list` with `deepest` as the deepest state. Scores are in the list's
+ * order; -1 after messages. */
+static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, const char *list,
+                          Score *ret_scores)
+{
+        StateTable limited = *table;
+        Ctl with = *ctl;
+        g_autoptr(GPtrArray) choices = NULL, runs = NULL;
+
+        for (int i = deepest + 1; i < limited.n; i++)
+                limited.states[i].off = true;
+        if (strstr(list, "history:"))
+                with.replay.options[with.replay.n_options++] = "draw=fourth";
+        choices = replay_choices(&with, list, &limited);
+        if (!choices)
+                return -1;
+        runs = replay_runs(ctl->args, ctl->n_args, choices, &limited);
+        for (guint r = 0; r < runs->len; r++) {
+                const Run *run = g_ptr_array_index(runs, r);
+
+                if (run->error)
+                        return complain("%s", run->error), -1;
+                for (guint i = 0; i < choices->len; i++)
+                        add_score(&ret_scores[i], replay_score(run->replays[i]));
+        }
+        return 0;
+}
+
+/* The models of the candidates, with commas; those that the machine does not have are left out. */
+static GPtrArray *pick(const Candidate *all, const char *available, char **ret_list)
+{
+        GPtrArray *picked = g_ptr_array_new();
+        g_autoptr(GString) list = g_string_new(NULL);
+
+        for (const Candidate *c = all; c->kernel; c++) {
+                if (available && !has_word(available, c->kernel))
+                        continue;
+                g_string_append_printf(list, "%s%s", picked->len ? "," : "", c->model);
+                g_ptr_array_add(picked, (gpointer)c);
+        }
+        *ret_list = g_string_free(g_steal_pointer(&list), FALSE);
+        return picked;
+}
+
+static bool is_enabled_deeper(const StateTable *table, int state)
+{
+        for (int i = state + 1; i < table->n; i++)
+                if (!table->states[i].off)
+                        return true;
+        return false;
+}
+
+/* All candidates with all limits. NULL after a message. */
+static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray *picked,
+                       const char *list)
+{
+        g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
+
+        for (int deepest = 0; deepest < table->n; deepest++) {
+                const ReplayState *state = &table->states[deepest];
+                Score scores[CANDIDATES_MAX] = { 0 };
+
+                if (state->off || (state->polling && is_enabled_deeper(table, deepest)))
+                        continue;
+                if (replay_limited(ctl, table, deepest, list, scores) < 0)
+                        return NULL;
+                for (guint i = 0; i < picked->len; i++) {
+                        Result result = { g_ptr_array_index(picked, i), deepest, scores[i] };
+
+                        g_array_append_val(results, result);
+                }
+        }
+        return g_steal_pointer(&results);
+}
+
+/* Those that wake up within the bound; 0 is none. */
+static GArray *within_bound(const GArray *all, const StateTable *table, uint64_t bound_usec)
+{
+        GArray *within = g_array_new(FALSE, FALSE, sizeof(Result));
+
+        for (guint i = 0; i < all->len; i++) {
+                const Result *result = &g_array_index(all, Result, i);
+                int64_t latency_us = table->states[result->deepest].latency_ns / 1000;
+
+                if (bound_usec == 0 || (uint64_t)latency_us <= bound_usec)
+                        g_array_append_vals(within, result, 1);
+        }
+        return within;
+}
+
+static int by_energy(gconstpointer a, gconstpointer b)
+{
+        const Result *x = a, *y = b;
+
+        return x->score.energy < y->score.energy ? -1 : x->score.energy > y->score.energy;
+}
+
+/* ladder, unless it is in effect: lengths of sleeps follow from what it chose before. */
+static bool is_unsure(const Result *result, const Present *present)
+{
+        return g_str_equal(result->candidate->kernel, "ladder") &&
+               !g_str_equal(present->governor, "ladder");
+}
+
+/* The energy that may be needed. */
+static double energy_at_most(const Result *result, const Present *present)
+{
+        return result->score.energy * (is_unsure(result, present) ? LADDER_ERROR : 1);
+}
+
+/* Among those that need hardly more than the least, the one that wakes up soonest. */
+static const Result *best_of(const GArray *results, const Present *present)
+{
+        const Result *best = NULL;
+        double least = INFINITY;
+
+        for (guint i = 0; i < results->len; i++)
+                least = fmin(least, energy_at_most(&g_array_index(results, Result, i), present));
+        for (guint i = 0; i < results->len; i++) {
+                const Result *result = &g_array_index(results, Result, i);
+
+                if (energy_at_most(result, present) <= least * NEAR &&
+                    (!best || result->score.latency_ns < best->score.latency_ns))
+                        best = result;
+        }
+        return best;
+}
+
+/* `least` is the energy that the ratio is to. */
+static json_object *describe(const Result *result, const StateTable *table, bool assumed,
+                             double least)
+{
+        json_object *answer = json_object_new_object();
+        const Score *score = &result->score;
+        const ReplayState *state = &table->states[result->deepest];
+
+        json_put_text(answer, "governor", result->candidate->kernel);
+        json_put_text(answer, "model", result->candidate->model);
+        json_put_bool(answer, "utilization_aware", result->candidate->by_utilisation);
+        json_put_bool(answer, "history", result->candidate->by_history);
+        json_put_text(answer, "deepest_state", state->name);
+        json_put_int(answer, "worst_exit_latency_us", state->latency_ns / 1000);
+        json_put_real(answer, "mean_exit_latency_us",
+                      score->latency_ns / (double)score->periods / 1000, 3);
+        json_put_real(answer, "correct_percent",
+                      100 * (double)score->correct / (double)score->periods, 3);
+        json_put_real(answer, "energy_ratio", least > 0 ? score->energy / least : NAN, 6);
+        json_put_real(answer, "energy_joules", assumed ? NAN : score->energy / 1e12, 9);
+        json_put_real(answer, "idle_power_mw", assumed ? NAN : score->energy / score->idle_ns, 3);
+        return answer;
+}
+
+/* "Key=value" of each option of cstates that differs from its default. */
+static json_object *describe_settings(const Result *best, const StateTable *table)
+{
+        json_object *settings = json_object_new_object();
+        int64_t latency_us = table->states[best->deepest].latency_ns / 1000;
+        g_autofree char *latency = g_strdup_printf("%" G_GINT64_FORMAT "us", latency_us);
+
+        json_put_text(settings, "IdleGovernor", best->candidate->kernel);
+        if (is_enabled_deeper(table, best->deepest))
+                json_put_text(settings, "DeepestState", latency);
+        if (best->candidate->by_utilisation)
+                json_put_text(settings, "UtilizationAware", "yes");
+        if (best->candidate->by_history)
+                json_put_text(settings, "History", "yes");
+        return settings;
+}
+
+/* Until idled ends, and for ever. */
+static json_object *describe_commands(json_object *settings)
+{
+        json_object *commands = json_object_new_array();
+        g_autoptr(GString) command = g_string_new("idlectl set cstates");
+
+        json_object_object_foreach(settings, key, value)
+                g_string_append_printf(command, " %s=%s", key, json_object_get_string(value));
+        json_object_array_add(commands, json_object_new_string(command->str));
+        g_string_append(command, " --save");
+        json_object_array_add(commands, json_object_new_string(command->str));
+        return commands;
+}
+
+/* The candidate that is in effect. NULL if there is no model of it. */
+static const Result *find_now(const GArray *results, const Present *present)
+{
+        for (guint i = 0; i < results->len; i++) {
+                const Result *result = &g_array_index(results, Result, i);
+
+                if (result->candidate->by_utilisation == present->by_utilisation &&
+                    result->candidate->by_history == present->by_history &&
+                    result->deepest == present->deepest &&
+                    g_str_equal(result->candidate->kernel, present->governor))
+                        return result;
+        }
+        return NULL;
+}
+
+/* How much less energy `best` needs than `other`; NAN if that is not known. */
+static double saving(const Result *best, double other)
+{
+        return other > 0 ? 100 * (1 - best->score.energy / other) : NAN;
+}
+
+/* Why nothing should change; NULL: something should. */
+static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now,
+                           const Present *present, const StateTable *table, bool assumed)
+{
+        int sure = assumed ? SURE_ASSUMED : SURE;
+
+        if (!now && !*present->governor)
+                return NULL;
+        if (!now)
+                return g_strdup_printf("There is no model of %s, which is in effect, so it is not "
+                                       "known what a change saves.",
+                                       present->governor);
+        if (ctl->advise_usec &&
+            (uint64_t)table->states[now->deepest].latency_ns / 1000 > ctl->advise_usec)
+                return NULL;
+        if (saving(best, now->score.energy) >= sure)
+                return NULL;
+        return g_strdup_printf("No candidate saves %d %%, and predictions may be wrong by that%s.",
+                               sure, assumed ? ", because powers are assumed" : "");
+}
+
+static void describe_change(json_object *answer, const Result *best, const StateTable *table,
+                            const char *obstacle)
+{
+        json_object *settings = obstacle ? json_object_new_object()
+                                         : describe_settings(best, table);
+
+        json_put_bool(answer, "change", !obstacle);
+        json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
+        json_put(answer, "settings", settings);
+        json_put(answer, "commands",
+                 obstacle ? json_object_new_array() : describe_commands(settings));
+}
+
+static json_object *describe_all(const Ctl *ctl, const GArray *within, const GArray *all,
+                                 const StateTable *table, const Present *present, bool assumed)
+{
+        json_object *answer = json_object_new_object(), *rows = json_object_new_array();
+        const Result *best = best_of(within, present), *now = find_now(all, present);
+        double least = g_array_index(within, Result, 0).score.energy;
+        g_autofree char *obstacle = find_obstacle(ctl, best, now, present, table, assumed);
+        Score bound[1] = { 0 };
+
+        for (guint i = 0; i < within->len; i++)
+                json_object_array_add(
+                        rows, describe(&g_array_index(within, Result, i), table, assumed, least));
+        if (obstacle && now)
+                best = now;
+        if (replay_limited(ctl, table, best->deepest, "omniscient", bound) < 0)
+                bound->energy = NAN;
+        json_put_int(answer, "periods", (int64_t)best->score.periods);
+        json_put_int(answer, "periods_needed", PERIODS_NEEDED);
+        json_put(answer, "latency_us",
+                 ctl->advise_usec ? json_object_new_int64((int64_t)ctl->advise_usec) : NULL);
+        json_put_bool(answer, "powers_assumed", assumed);
+        json_put(answer, "candidates", rows);
+        json_put_text_any(answer, "governor_now", present->governor);
+        json_put(answer, "now", now ? describe(now, table, assumed, least) : NULL);
+        json_put(answer, "best", describe(best, table, assumed, least));
+        json_put_real(answer, "saved_percent", now ? saving(best, now->score.energy) : NAN, 3);
+        json_put_real(answer, "above_ideal_percent",
+                      bound->energy > 0 ? 100 * (best->score.energy / bound->energy - 1) : NAN, 3);
+        describe_change(answer, best, table, obstacle);
+        return answer;
+}
+
+/* States that idled itself switched off on any CPU are candidates like the others: or a limit that
+ * was advised once would never be lifted. */
+static void switch_own_on(const Ctl *ctl, StateTable *table)
+{
+        json_object *knobs = json_get(client_manager(ctl->client), "Knobs"), *row;
+
+        JSON_FOREACH(row, knobs) {
+                int cpu, state, end = 0;
+
+                if (sscanf(json_element_text(row, 1), "cpu%d/cpuidle/state%d/disable%n", &cpu,
+                           &state, &end) == 2 &&
+                    end > 0 && state >= 0 && state < table->n &&
+                    g_str_equal(json_element_text(row, 2), "0"))
+                        table->states[state].off = false;
+        }
+}
+
+/* The deepest state of `table` that is as fast as what CPU 0 may enter now; its deepest enabled one
+ * if nothing is switched off. */
+static int deepest_now(const Ctl *ctl, const StateTable *table)
+{
+        IdleState states[IDLE_STATES_MAX];
+        int n = idle_states_read(ctl->root, 0, states), deepest = n - 1, fits = 0;
+        int64_t limit_ns = NO_LATENCY_LIMIT;
+
+        while (deepest > 0 && !idle_state_enabled(ctl->root, 0, deepest))
+                deepest--;
+        if (deepest < n - 1)
+                limit_ns = states[deepest].exit_latency_us * INT64_C(1000);
+        for (int i = 0; i < table->n; i++)
+                if (!table->states[i].off && table->states[i].latency_ns <= limit_ns)
+                        fits = i;
+        return fits;
+}
+
+/* This option of cstates in the running idled, as a new object. NULL if idled or cstates does not
+ * run. */
+static json_object *setting_now(const Ctl *ctl, const char *key)
+{
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+        json_object *row;
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return NULL;
+        JSON_FOREACH(row, settings)
+                if (g_str_equal(json_text(row, "section"), SECTION) &&
+                    g_str_equal(json_text(row, "key"), key))
+                        return json_object_get(row);
+        return NULL;
+}
+
+/* Its value, as a new string. */
+static char *option_now(const Ctl *ctl, const char *key)
+{
+        g_autoptr(json_object) setting = setting_now(ctl, key);
+
+        return setting ? g_strdup(json_text(setting, "value")) : NULL;
+}
+
+/* True if the configuration limits idle states, which a service must not lift. */
+static bool is_limited(const Ctl *ctl)
+{
+        g_autoptr(json_object) setting = setting_now(ctl, "DeepestState");
+
+        return *json_text(setting, "value") && !json_true(setting, "runtime");
+}
+
+static bool is_now(const Ctl *ctl, const char *key, const char *value)
+{
+        g_autofree char *now = option_now(ctl, key);
+
+        return g_strcmp0(now, value) == 0;
+}
+
+/* `here`: the periods are this machine's. If they may be another's, a governor without a model is
+ * no obstacle. */
+static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *ret_present)
+{
+        char *governor = machine_text(ctl, "sys/devices/system/cpu/cpuidle/current_governor");
+
+        if (governor && !here && !has_word("menu teo ladder", governor))
+                g_clear_pointer(&governor, g_free);
+        *ret_present = (Present){
+                .governor = governor ? governor : g_strdup(""),
+                .deepest = deepest_now(ctl, table),
+        };
+        if (!here || !client_manager(ctl->client))
+                return;
+        ret_present->by_utilisation = is_now(ctl, "UtilizationAware", "yes");
+        ret_present->by_history = is_now(ctl, "History", "yes");
+}
+
+/* The candidates of this machine and their models. NULL after a message. */
+static GPtrArray *pick_candidates(const Ctl *ctl, bool here, char **ret_list)
+{
+        g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
+        g_autofree char *available =
+                here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
+                     : NULL;
+        g_autoptr(GPtrArray) picked = pick(candidates_of(release), available, ret_list);
+
+        if (picked->len > 0)
+                return g_steal_pointer(&picked);
+        complain("advise: found governors \"%s\", there are models of menu, teo and ladder only",
+                 available);
+        return NULL;
+}
+
+/* Sorted by energy. NULL after a message. */
+static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *table)
+{
+        g_autoptr(GArray) within = within_bound(all, table, ctl->advise_usec);
+
+        if (within->len == 0 && ctl->advise_usec)
+                complain("advise: no idle state that does not poll wakes up within --latency");
+        else if (within->len == 0)
+                complain("advise: no idle state is enabled");
+        else if (g_array_index(within, Result, 0).score.periods == 0)
+                complain("advise: found no idle periods in the traces");
+        else {
+                g_array_sort(within, by_energy);
+                return g_steal_pointer(&within);
+        }
+        return NULL;
+}
+
+static json_object *advise(Ctl *ctl, int *ret_status)
+{
+        bool own_table = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
+        bool here = own_table || ctl->advise_record || apply || save, assumed;
+        g_autoptr(GPtrArray) picked = NULL;
+        g_autoptr(GArray) within = NULL, all = NULL;
+        g_autofree char *list = NULL;
+        json_object *answer;
+        StateTable table;
+        Present present;
+
+        *ret_status = EXIT_FAILED;
+        if (replay_table(ctl, ctl->replay.table, &table) < 0)
+                return NULL;
+        if (own_table && !(by_auto && is_limited(ctl)))
+                switch_own_on(ctl, &table);
+        assumed = assume_powers(&table);
+        picked = pick_candidates(ctl, here, &list);
+        if (!picked)
+                return NULL;
+        all = try_all(ctl, &table, picked, list);
+        if (!all)
+                return NULL;
+        within = sort_within(ctl, all, &table);
+        if (!within)
+                return NULL;
+        find_present(ctl, &table, here, &present);
+        *ret_status = EXIT_FINE;
+        answer = describe_all(ctl, within, all, &table, &present, assumed);
+        g_free(present.governor);
+        return answer;
+}
+
+/* Records by this program's own verb, which needs what a build may lack. EXIT_FAILED after a
+ * message, which may be that verb's. */
+static int record(const char *path, const char *seconds)
+{
+        g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+        const char *arguments[] = { program, "record",  "--idle", path, "--seconds",
+                                    seconds, "--exits", "--json", NULL };
+        g_autoptr(GError) error = NULL;
+        int status;
+
+        if (!program)
+                return complain("advise: --record needs /proc");
+        if (!g_spawn_sync(NULL, (char **)arguments, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL,
+                          NULL, NULL, &status, &error))
+                return complain("advise: %s", error->message);
+        return g_spawn_check_wait_status(status, NULL)
+                       ? EXIT_FINE
+                       : complain("advise: idlectl record failed; expected a trace instead of "
+                                  "--record");
+}
+
+/* What idled has for the options now, and where it is from. */
+static json_object *describe_effect(Ctl *ctl)
+{
+        json_object *effect = json_object_new_array(), *row;
+        g_autoptr(json_object) settings = NULL;
+        g_autofree char *error = NULL;
+
+        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+                return effect;
+        JSON_FOREACH(row, settings)
+                for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
+                        json_object *one;
+
+                        if (!g_str_equal(json_text(row, "section"), SECTION) ||
+                            !g_str_equal(json_text(row, "key"), advised[i]))
+                                continue;
+                        one = json_object_new_object();
+                        json_put_text(one, "key", advised[i]);
+                        json_put_text(one, "value", json_text(row, "value"));
+                        json_put_text(one, "source", json_text(row, "source"));
+                        json_object_array_add(effect, one);
+                }
+        return effect;
+}
+
+/* What IdleGovernor=auto then uses, and says why. */
+static char *describe_choice(const Ctl *ctl, json_object *answer)
+{
+        g_autoptr(GDateTime) now = g_date_time_new_now_local();
+        g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M");
+        const char *governor = json_text(json_get(answer, "settings"), "IdleGovernor");
+        double saved = json_number(answer, "saved_percent", NAN);
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "%s: auto chose %s by the advice of %s", governor, governor,
+                               date);
+        if (saved > 0)
+                g_string_append_printf(text, ", which saves %s%.1f %% of the energy while idle",
+                                       json_true(answer, "powers_assumed") ? "~" : "", saved);
+        if (ctl->advise_usec)
+                g_string_append_printf(
+                        text, ", with wake-ups of at most %.0f us",
+                        json_number(json_get(answer, "best"), "worst_exit_latency_us", 0));
+        return g_string_free(text, FALSE);
+}
+
+/* Until idled ends. IdleGovernor=auto stays, and uses what is chosen. */
+static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint n)
+{
+        g_autoptr(json_object) warnings = NULL; /* this section has none */
+        g_autofree char *choice = NULL;
+
+        if (!client_manager(ctl->client))
+                return complain("advise: nothing was applied: %s; use --save",
+                                client_problem(ctl->client));
+        if (is_now(ctl, "IdleGovernor", "auto")) {
+                choice = describe_choice(ctl, answer);
+                values[n - 1].value = choice;
+                return settings_set(ctl, SECTION, values + 1, n - 1, &warnings);
+        }
+        return settings_set(ctl, SECTION, values, n, &warnings);
+}
+
+/* Does what --apply and --save ask for. What an earlier advice set and this one does not is taken
+ * back. EXIT_FAILED after a message. */
+static int carry_out(Ctl *ctl, json_object *answer)
+{
+        json_object *settings = json_get(answer, "settings");
+        SavedValue values[G_N_ELEMENTS(advised)];
+        g_autofree char *path = NULL;
+        int status;
+
+        if (!json_true(answer, "change")) {
+                json_put(answer, "in_effect", describe_effect(ctl));
+                return by_auto || json_get(answer, "now")
+                               ? EXIT_FINE
+                               : complain("advise: nothing was applied: %s",
+                                          json_text(answer, "obstacle"));
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
+                json_object *value = json_get(settings, advised[i]);
+
+                values[i] = (SavedValue){ advised[i], value ? json_object_get_string(value) : "" };
+        }
+        if (save)
+                status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values) - 1, &path);
+        else
+                status = apply_values(ctl, answer, values, G_N_ELEMENTS(values));
+        if (status != EXIT_FINE)
+                return status;
+        client_forget(ctl->client);
+        json_put_text_any(answer, "saved_in", path);
+        json_put(answer, "in_effect", describe_effect(ctl));
+        return EXIT_FINE;
+}
+
+/* From recorded periods. Their file has no name, so that an interrupted recording leaves none. */
+static json_object *advise_recorded(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *name = NULL, *path = NULL;
+        char *recorded[2] = { NULL };
+        json_object *answer = NULL;
+        g_autoptr(GError) error = NULL;
+        _fd_ int fd = g_file_open_tmp("idlectl-advise-XXXXXX", &name, &error);
+
+        if (fd < 0) {
+                *ret_status = complain("advise: %s", error->message);
+                return NULL;
+        }
+        unlink(name);
+        path = g_strdup_printf("/proc/%d/fd/%d", (int)getpid(), fd);
+        recorded[0] = path;
+        ctl->args = recorded;
+        ctl->n_args = 1;
+        *ret_status = record(path, ctl->advise_record);
+        client_forget(ctl->client);
+        if (*ret_status == EXIT_FINE)
+                answer = advise(ctl, ret_status);
+        ctl->n_args = 0;
+        return answer;
+}
+
+/* For --auto without IdleGovernor=auto, which is no error. NULL after a message if idled does not
+ * run. */
+static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
+{
+        g_autofree char *why = governor ? g_strdup_printf("IdleGovernor is %s, not auto.", governor)
+                                        : g_strdup("The policy " SECTION " is not active.");
+        json_object *answer;
+
+        if (!client_manager(ctl->client)) {
+                *ret_status = complain("advise: %s", client_problem(ctl->client));
+                return NULL;
+        }
+        *ret_status = EXIT_FINE;
+        answer = json_object_new_object();
+        json_put_bool(answer, "change", false);
+        json_put_text(answer, "obstacle", why);
+        return answer;
+}
+
+json_object *advise_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *governor = by_auto ? option_now(ctl, "IdleGovernor") : NULL;
+        json_object *answer;
+
+        /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
+        client_manager(ctl->client);
+        if (by_auto && g_strcmp0(governor, "auto") != 0)
+                return refuse(ctl, governor, ret_status);
+        answer = ctl->advise_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
+        if (answer && (apply || save))
+                *ret_status = carry_out(ctl, answer);
+        return answer;
+}
+
+/* Energy of a row by that of the best: known even where powers are assumed. */
+static void show_candidates(const Ctl *ctl, json_object *answer)
+{
+        g_autoptr(Table) table = table_new();
+        const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
+        json_object *row;
+
+        table_column(table, "Governor", false);
+        table_column(table, "Deepest", false);
+        table_column(table, "Energy", true);
+        table_column(table, "Exit_us", true);
+        table_column(table, "Worst_us", true);
+        table_column(table, "Correct%", true);
+        JSON_FOREACH(row, json_get(answer, "candidates")) {
+                g_autofree char *name = g_strdup_printf(
+                        "%s%s%s", json_text(row, "governor"),
+                        json_true(row, "utilization_aware") ? " + UtilizationAware" : "",
+                        json_true(row, "history") ? " + History" : "");
+
+                table_cell(table, STYLE_PLAIN, name);
+                table_cell(table, STYLE_PLAIN, json_text(row, "deepest_state"));
+                table_cellf(table, STYLE_PLAIN, "%s%.3f", mark,
+                            json_number(row, "energy_ratio", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.1f",
+                            json_number(row, "mean_exit_latency_us", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.0f",
+                            json_number(row, "worst_exit_latency_us", NAN));
+                table_cellf(table, STYLE_PLAIN, "%.1f", json_number(row, "correct_percent", NAN));
+        }
+        table_print(table, &ctl->screen);
+}
+
+/* The commands, or what was done instead of them. */
+static void show_effect(const Ctl *ctl, json_object *answer)
+{
+        const Screen *screen = &ctl->screen;
+        json_object *commands = json_get(answer, "commands"), *row;
+
+        putchar('\n');
+        if (json_true(answer, "change") && !json_get(answer, "in_effect")) {
+                printf("To apply it until idled ends:\n  %s\nTo apply it for ever:\n  %s\n",
+                       json_element_text(commands, 0), json_element_text(commands, 1));
+                return;
+        }
+        if (json_get(answer, "saved_in"))
+                screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
+        JSON_FOREACH(row, json_get(answer, "in_effect"))
+                screen_line(screen, STYLE_PLAIN, "%s %s is %s (%s)", SECTION, json_text(row, "key"),
+                            *json_text(row, "value") ? json_text(row, "value") : "empty",
+                            json_text(row, "source"));
+}
+
+static void show_doubt(const Ctl *ctl, json_object *answer)
+{
+        int64_t periods = json_int(answer, "periods", 0);
+        int64_t needed = json_int(answer, "periods_needed", 0);
+        g_autofree char *text = NULL;
+
+        if (periods >= needed)
+                return;
+        text = g_strdup_printf("%" G_GINT64_FORMAT " idle period%s few: a reliable choice needs "
+                               "%" G_GINT64_FORMAT ". A longer recording may lead to another "
+                               "choice.",
+                               periods, periods == 1 ? " is" : "s are", needed);
+        screen_sentence(&ctl->screen, STYLE_WARN, text);
+}
+
+void advise_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *best = json_get(answer, "best");
+        double saved = json_number(answer, "saved_percent", NAN);
+        double power = json_number(best, "idle_power_mw", NAN);
+        const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
+        bool stays = !json_true(answer, "change") && json_get(answer, "now");
+
+        if (!best) {
+                screen_sentence(&ctl->screen, STYLE_PLAIN, json_text(answer, "obstacle"));
+                printf("Nothing was changed.\n");
+                return;
+        }
+        show_candidates(ctl, answer);
+        putchar('\n');
+        screen_line(&ctl->screen, STYLE_TITLE, "%s: %s with %s as the deepest state%s%s",
+                    stays ? "Nothing to change" : "Best", json_text(best, "governor"),
+                    json_text(best, "deepest_state"),
+                    json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "",
+                    json_true(best, "history") ? ", History=yes" : "");
+        printf("Mean exit latency %.1f us, at most %.0f us.",
+               json_number(best, "mean_exit_latency_us", NAN),
+               json_number(best, "worst_exit_latency_us", NAN));
+        if (!isnan(power))
+                printf(" %.0f mW for each CPU while idle.", power);
+        if (!isnan(saved) && !stays)
+                printf(" %s%.1f %% %s energy while idle than now.", mark, fabs(saved),
+                       saved < 0 ? "more" : "less");
+        printf(" %s%.1f %% above the least possible.\n", mark,
+               json_number(answer, "above_ideal_percent", NAN));
+        if (!json_true(answer, "change"))
+                screen_sentence(&ctl->screen, STYLE_PLAIN, json_text(answer, "obstacle"));
+        if (*mark)
+                printf("Powers are not known: each state is taken to need half of the one before "
+                       "it.\n");
+        show_doubt(ctl, answer);
+        show_effect(ctl, answer);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Arms.
+ *
+ * While idled runs, a trial is open in both arms, even where it changes nothing: idled then leaves
+ * out measurements of its own, and there can be no second comparison at the same time.
+ */
+#include "arms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/client.h"
+#include "sense/sensor.h"
+#include "sweep.h"
+
+struct Arms {
+        Ctl *ctl;
+        const ArmsAsked *asked;
+        char *labels[2];
+        char *reason; /* for idled's log */
+        Sweep *sweep; /* of knobs; NULL: another kind */
+        int trial, hold;
+        char *hold_path; /* object of the hold; NULL: there is none */
+};
+
+static const char *const kind_names[] = { "", "policy", "profile", "option", "knob" };
+
+const char *arms_kind_text(ArmsKind kind)
+{
+        return kind_names[kind];
+}
+
+/* EXIT_USAGE after a message if something of another kind was asked for before. */
+static int take_kind(ArmsAsked *asked, ArmsKind kind)
+{
+        if (asked->kind != ARMS_NONE && asked->kind != kind)
+                return complain_usage(NULL, "--%s and --%s: expected one of them",
+                                      kind_names[asked->kind], kind_names[kind]);
+        if (asked->kind == ARMS_NONE) {
+                asked->kind = kind;
+                asked->names = g_ptr_array_new_with_free_func(g_free);
+                for (int i = 0; i < 2; i++)
+                        asked->values[i] = g_ptr_array_new_with_free_func(g_free);
+        }
+        return EXIT_FINE;
+}
+
+int arms_take_policy(ArmsAsked *asked, const char *text)
+{
+        if (!*text || strpbrk(text, ",= "))
+                return complain_usage(NULL,
+                                      "--policy: found \"%s\", expected the name of a policy, such "
+                                      "as ondemand",
+                                      text);
+        if (take_kind(asked, ARMS_POLICY) != EXIT_FINE)
+                return EXIT_USAGE;
+        g_ptr_array_add(asked->names, g_strdup(text));
+        return EXIT_FINE;
+}
+
+/* Adds a name with its two values, which a semicolon separates, or without one a comma. A single
+ * one is compared with what is found. */
+static int add_values(ArmsAsked *asked, const char *name, const char *text, const char *expected)
+{
+        g_auto(GStrv) values = g_strsplit(text, strchr(text, ';') ? ";" : ",", -1);
+        guint n = g_strv_length(values);
+
+        if (n > 2 || (n == 2 && strcmp(values[0], values[1]) == 0) || n == 0 || !*values[n - 1])
+                return complain_usage(NULL, "--%s: found \"%s\", expected %s",
+                                      kind_names[asked->kind], text, expected);
+        g_ptr_array_add(asked->names, g_strdup(name));
+        g_ptr_array_add(asked->values[0], g_strdup(n == 2 ? g_strstrip(values[0]) : ""));
+        g_ptr_array_add(asked->values[1], g_strdup(g_strstrip(values[n - 1])));
+        return EXIT_FINE;
+}
+
+int arms_take_profile(ArmsAsked *asked, const char *text)
+{
+        if (asked->kind == ARMS_PROFILE)
+                return complain_usage(NULL, "--profile: expected once");
+        if (take_kind(asked, ARMS_PROFILE) != EXIT_FINE)
+                return EXIT_USAGE;
+        return add_values(asked, "profile", text,
+                          "two profiles such as balanced,power-saver, or one to compare with the "
+                          "active profile");
+}
+
+/* The name of "NAME=VALUES", new; NULL: the text is not of that form. */
+static char *name_of(const char *text, const char **ret_values)
+{
+        const char *equals = strchr(text, '=');
+
+        if (!equals || equals == text)
+                return NULL;
+        *ret_values = equals + 1;
+        return g_strndup(text, (gsize)(equals - text));
+}
+
+static bool is_named(const ArmsAsked *asked, const char *name)
+{
+        return asked->kind != ARMS_NONE &&
+               g_ptr_array_find_with_equal_func(asked->names, name, g_str_equal, NULL);
+}
+
+int arms_take_option(ArmsAsked *asked, const char *text)
+{
+        static const char expected[] = "one or two values that differ, such as "
+                                       "ondemand.MinCores=1,2";
+        const char *values;
+        g_autofree char *name = name_of(text, &values);
+        const char *dot = name ? strchr(name, '.') : NULL;
+
+        if (!dot || dot == name || !dot[1])
+                return complain_usage(NULL,
+                                      "--option: found \"%s\", expected SECTION.KEY=VALUES, such "
+                                      "as ondemand.MinCores=1,2",
+                                      text);
+        if (is_named(asked, name))
+                return complain_usage(NULL, "--option %s: expected once", name);
+        if (take_kind(asked, ARMS_OPTION) != EXIT_FINE)
+                return EXIT_USAGE;
+        return add_values(asked, name, values, expected);
+}
+
+int arms_take_knob(ArmsAsked *asked, const char *text)
+{
+        static const char expected[] = "one or two values that differ, such as "
+                                       "governor=powersave,performance";
+        g_autoptr(GPtrArray) parsed = g_ptr_array_new_with_free_func(g_free);
+        const char *values;
+        g_autofree char *name = name_of(text, &values);
+        int status;
+
+        if (!name || g_str_equal(name, "profile"))
+                return complain_usage(NULL, "--knob: found \"%s\", expected NAME=VALUES with %s",
+                                      text, "governor, epp, latency, dma-latency or states");
+        if (is_named(asked, name))
+                return complain_usage(NULL, "--knob %s: expected once", name);
+        if (take_kind(asked, ARMS_KNOB) != EXIT_FINE)
+                return EXIT_USAGE;
+        status = add_values(asked, name, values, expected);
+        for (int arm = 0; arm < 2 && status == EXIT_FINE; arm++) {
+                const char *value = g_ptr_array_index(asked->values[arm], asked->names->len - 1);
+                g_autofree char *point = g_strdup_printf("%s=%s", name, value);
+
+                if (*value)
+                        status = sweep_parse("--knob", point, parsed);
+        }
+        return status;
+}
+
+/* What the arm is called. */
+static char *label_of(const ArmsAsked *asked, int arm)
+{
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < asked->names->len; i++) {
+                const char *name = asked->names->pdata[i];
+                const char *value = asked->kind == ARMS_POLICY ? NULL
+                                                               : asked->values[arm]->pdata[i];
+
+                if (value && !*value && asked->kind != ARMS_OPTION)
+                        continue;
+                if (text->len)
+                        g_string_append(text, ", ");
+                if (!value)
+                        g_string_append_printf(text, "%s %s", name, arm ? "active" : "ignored");
+                else if (asked->kind == ARMS_PROFILE)
+                        g_string_append(text, value);
+                else if (!*value)
+                        g_string_append_printf(text, "%s as configured", strchr(name, '.') + 1);
+                else
+                        g_string_append_printf(
+                                text, "%s=%s",
+                                asked->kind == ARMS_OPTION ? strchr(name, '.') + 1 : name, value);
+        }
+        if (!text->len)
+                g_string_append(text, "as found");
+        return g_string_free(text, FALSE);
+}
+
+/* Finds the points of both arms. False after a message. */
+static bool open_knobs(Arms *arms, const Topology *topology)
+{
+        g_autoptr(GPtrArray) wanted = g_ptr_array_new_with_free_func(g_free);
+        const ArmsAsked *asked = arms->asked;
+
+        for (guint i = 0; i < asked->names->len; i++)
+                for (int arm = 0; arm < 2; arm++) {
+                        const char *value = asked->values[arm]->pdata[i];
+
+                        if (*value)
+                                g_ptr_array_add(wanted,
+                                                g_strdup_printf("%s=%s",
+                                                                (char *)asked->names->pdata[i],
+                                                                value));
+                }
+        arms->sweep = sweep_new(arms->ctl, "--knob", wanted, topology, &topology->online);
+        return arms->sweep != NULL;
+}
+
+/* False after a message if the daemon cannot switch anything. */
+static bool check_daemon(const Arms *arms)
+{
+        json_object *manager = client_manager(arms->ctl->client);
+
+        if (!manager) {
+                complain("--%s: %s", kind_names[arms->asked->kind],
+                         client_problem(arms->ctl->client));
+                return false;
+        }
+        if (json_true(manager, "DryRun") || json_true(manager, "Paused")) {
+                complain("--%s: idled %s, so nothing would change", kind_names[arms->asked->kind],
+                         json_true(manager, "Paused") ? "is paused" : "runs with --dry-run");
+                return false;
+        }
+        return true;
+}
+
+Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology)
+{
+        g_autoptr(Arms) arms = g_new0(Arms, 1);
+        g_autofree char *reason = NULL;
+
+        arms->ctl = ctl;
+        arms->asked = asked;
+        arms->trial = arms->hold = -1;
+        for (int arm = 0; arm < 2; arm++)
+                arms->labels[arm] = label_of(asked, arm);
+        reason = g_strdup_printf("idlectl prove: %.80s, %.80s", arms->labels[0], arms->labels[1]);
+        arms->reason = g_utf8_make_valid(reason, -1); /* a character may have been cut */
+        if (asked->kind == ARMS_KNOB ? !open_knobs(arms, topology) : !check_daemon(arms))
+                return NULL;
+        return g_steal_pointer(&arms);
+}
+
+const char *arms_label(const Arms *arms, int arm)
+{
+        return arms->labels[arm];
+}
+
+int arms_descriptor(const Arms *arms)
+{
+        return arms->trial;
+}
+
+static void replace(int *fd, int by)
+{
+        fd_close(fd);
+        *fd = by;
+}
+
+/* The trial of the arm, in place of that of the other. */
+static int enter_trial(Arms *arms, int arm, char **ret_error)
+{
+        const ArmsAsked *asked = arms->asked;
+        g_autoptr(GPtrArray) policies = g_ptr_array_new();
+        g_autoptr(GPtrArray) options = g_ptr_array_new_with_free_func(g_free);
+        int fd, r;
+
+        for (guint i = 0; i < asked->names->len; i++) {
+                const char *name = asked->names->pdata[i], *dot = strchr(name, '.');
+
+                if (asked->kind == ARMS_POLICY)
+                        g_ptr_array_add(policies, (gpointer)name);
+                if (asked->kind != ARMS_OPTION || !*(char *)asked->values[arm]->pdata[i])
+                        continue;
+                g_ptr_array_add(options, g_strndup(name, (gsize)(dot - name)));
+                g_ptr_array_add(options, g_strdup(dot + 1));
+                g_ptr_array_add(options, g_strdup(asked->values[arm]->pdata[i]));
+        }
+        g_ptr_array_add(policies, NULL);
+        g_ptr_array_add(options, NULL);
+        r = client_trial(arms->ctl->client, (const char *const *)policies->pdata, arm == 1,
+                         (const char *const *)options->pdata, arms->reason, &fd, ret_error);
+        replace(&arms->trial, r < 0 ? -1 : fd);
+        return r;
+}
+
+/* Ends the hold. By a call, because idled may notice only later that a descriptor was closed: until
+ * then the profile stays. */
+static void leave_profile(Arms *arms)
+{
+        g_autofree char *path = g_steal_pointer(&arms->hold_path), *error = NULL;
+
+        if (path)
+                client_call_typed(arms->ctl->client, "ReleaseHold", "o",
+                                  &(ClientArgument){ .s = path }, NULL, &error);
+        replace(&arms->hold, -1);
+}
+
+/* A hold for the profile. Another hold may be stronger, and a profile may be refused. */
+static int enter_profile(Arms *arms, const char *profile, char **ret_error)
+{
+        const HoldArguments request = { .profile = profile, .reason = arms->reason };
+        g_autoptr(json_object) active = NULL;
+        int r;
+
+        leave_profile(arms);
+        if (!*profile)
+                return 0;
+        r = client_hold(arms->ctl->client, &request, &arms->hold_path, &arms->hold, ret_error);
+        if (r < 0)
+                return r;
+        active = client_property(arms->ctl->client, "Profile");
+        if (active && g_str_equal(json_object_get_string(active), profile))
+                return 0;
+        *ret_error = client_hold_obstacle(arms->ctl->client, arms->hold_path);
+        if (!*ret_error)
+                *ret_error = g_strdup_printf("profile %s is active instead of %s",
+                                             active ? json_object_get_string(active) : "?",
+                                             profile);
+        return -EBUSY;
+}
+
+static int enter_knobs(Arms *arms, int arm, char **ret_error)
+{
+        const ArmsAsked *asked = arms->asked;
+        int r = sweep_leave(arms->sweep);
+
+        if (r < 0)
+                *ret_error = g_strdup("the other setting could not be restored");
+        for (guint i = 0; i < asked->names->len && r >= 0; i++) {
+                g_autofree char *label = g_strdup_printf("%s=%s", (char *)asked->names->pdata[i],
+                                                         (char *)asked->values[arm]->pdata[i]);
+                const SweepPoint *point = sweep_find(arms->sweep, label);
+
+                if (point)
+                        r = sweep_enter(arms->sweep, point, ret_error);
+        }
+        return r;
+}
+
+int arms_enter(Arms *arms, int arm, char **ret_error)
+{
+        int r;
+
+        if (arms->sweep)
+                return enter_knobs(arms, arm, ret_error);
+        r = enter_trial(arms, arm, ret_error);
+        if (r >= 0 && arms->asked->kind == ARMS_PROFILE)
+                r = enter_profile(arms, arms->asked->values[arm]->pdata[0], ret_error);
+        if (r < 0)
+                arms_leave(arms);
+        return r;
+}
+
+char *arms_in_effect(const Arms *arms)
+{
+        const ArmsAsked *asked = arms->asked;
+        g_autoptr(json_object) answer = NULL;
+        g_autofree char *error = NULL;
+        json_object *setting;
+        GString *text;
+
+        if ((asked->kind != ARMS_OPTION && asked->kind != ARMS_PROFILE) ||
+            client_call(arms->ctl->client, "GetSettings", NULL, &answer, &error) < 0)
+                return NULL;
+        text = g_string_new(NULL);
+        JSON_FOREACH(setting, answer) {
+                g_autofree char *name = g_strdup_printf("%s.%s", json_text(setting, "section"),
+                                                        json_text(setting, "key"));
+
+                if (asked->kind == ARMS_PROFILE || is_named(asked, name))
+                        g_string_append_printf(text, "%s=%s\n", name, json_text(setting, "value"));
+        }
+        return g_string_free(text, FALSE);
+}
+
+char *arms_state(const Arms *arms)
+{
+        static const char *const properties[] = { "Parked", "Knobs" };
+        g_autoptr(GString) text = g_string_new(NULL);
+        int fd;
+
+        if (arms->asked->kind != ARMS_POLICY)
+                return NULL;
+        for (size_t i = 0; i < G_N_ELEMENTS(properties); i++) {
+                g_autoptr(json_object) value = client_property(arms->ctl->client, properties[i]);
+
+                if (!value)
+                        return NULL;
+                g_string_append_printf(text, "%s\n", json_object_get_string(value));
+        }
+        fd = idle_global_open(arms->ctl->root); /* idled keeps it apart from knobs */
+        g_string_append_printf(text, "%" G_GINT64_FORMAT, idle_global_limit(fd));
+        if (fd >= 0)
+                fd_close(&fd);
+        return g_strdup(text->str);
+}
+
+int64_t arms_transitions(const Arms *arms)
+{
+        g_autoptr(json_object) value = NULL;
+
+        if (arms->asked->kind != ARMS_POLICY)
+                return -1;
+        value = client_property(arms->ctl->client, "Transitions");
+        return value ? json_object_get_int64(value) : -1;
+}
+
+int arms_leave(Arms *arms)
+{
+        replace(&arms->trial, -1);
+        leave_profile(arms);
+        return arms->sweep ? sweep_leave(arms->sweep) : 0;
+}
+
+void arms_free(Arms *arms)
+{
+        if (!arms)
+                return;
+        arms_leave(arms);
+        sweep_free(arms->sweep);
+        for (int arm = 0; arm < 2; arm++)
+                g_free(arms->labels[arm]);
+        g_free(arms->reason);
+        g_free(arms);
+}

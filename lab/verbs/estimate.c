@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl estimate: power from residencies and a power table; and such a table from residencies and
+ * power.
+ *
+ * Residencies come from a file of turbostat's or from this machine's counters. Where energy is
+ * measured as well, it is printed next to the estimate.
+ */
+#include "estimate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "config/config-files.h"
+#include "cli/offline.h"
+#include "cli/options.h"
+#include "cli/price.h"
+
+#define MEASURE_USEC (1000u * 1000)
+#define FIT_USEC     (80u * 1000 * 1000)
+
+/* With states that have no figure for more of the time than this, the total would be wrong by as
+ * much and more. The paper's own table has none for C6, which takes 0.2 % of the time. */
+#define UNKNOWN_PERCENT_MAX 5
+
+/* Below it is what turbostat rounds. */
+#define MISSING_PERCENT_MIN 0.1
+
+static struct {
+        const char *turbostat, *save;
+        double work; /* per second; 0: not given */
+        bool fit;
+        uint64_t for_usec;
+} asked;
+
+static int take_turbostat(Ctl *ctl, const char *text)
+{
+        asked.turbostat = text;
+        return EXIT_FINE;
+}
+
+static int take_save(Ctl *ctl, const char *text)
+{
+        asked.save = text;
+        return EXIT_FINE;
+}
+
+static int take_fit(Ctl *ctl, const char *text)
+{
+        asked.fit = true;
+        return EXIT_FINE;
+}
+
+static int take_work(Ctl *ctl, const char *text)
+{
+        if (real_parse(text, &asked.work) < 0 || asked.work <= 0)
+                return complain_usage(NULL,
+                                      "--work: found \"%s\", expected megabytes per second above "
+                                      "0, such as 225.55",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &asked.for_usec) < 0 || asked.for_usec < MEASURE_USEC)
+                return complain_usage(NULL,
+                                      "--for: found \"%s\", expected a duration of at least 1s, "
+                                      "such as 2min",
+                                      text);
+        return EXIT_FINE;
+}
+
+const VerbOption estimate_options[] = {
+        { "power", "NAME", "the power table: power/NAME.conf, or a path", options_take_power },
+        { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
+          take_turbostat },
+        { "work", "NUMBER", "work done in MB/s, to print MB/W", take_work },
+        { "fit", NULL, "find the table from measured power", take_fit },
+        { "for", "TIME", "with --fit: measure for this time (80s)", take_for },
+        { "output", "FILE", "with --fit: write the table", take_save },
+        { 0 },
+};
+
+int estimate_check(const Ctl *ctl, const Verb *verb)
+{
+        if (asked.fit && (ctl->power_table || asked.work > 0))
+                return complain_usage(verb, "--fit: expected no --power or --work with it");
+        if (!asked.fit && (asked.save || asked.for_usec))
+                return complain_usage(verb, "%s: expected --fit with it",
+                                      asked.save ? "--output" : "--for");
+        if (asked.turbostat && (asked.for_usec || ctl->interval_usec))
+                return complain_usage(verb, "--turbostat: expected no --for or --interval with "
+                                            "it");
+        if (asked.fit && ctl->interval_usec && ctl->interval_usec < MEASURE_USEC)
+                return complain_usage(verb, "--interval: with --fit expected at least 1s, because "
+                                            "energy is read once a second");
+        return EXIT_FINE;
+}
+
+/* Reads all of a file, standard input or a pipe, until its end. NULL after a message. */
+static char *read_whole(const char *path)
+{
+        bool input = g_str_equal(path, "-");
+        _fd_ int opened = input ? -1 : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        g_autofree char *text = g_malloc(FILE_SIZE_MAX + 1);
+        ssize_t n = !input && opened < 0
+                            ? -errno
+                            : fd_read_full(input ? STDIN_FILENO : opened, text, FILE_SIZE_MAX + 1);
+
+        if (n < 0)
+                complain("%s: %s", path, g_strerror((int)-n));
+        else if (n > (ssize_t)FILE_SIZE_MAX)
+                complain("%s: found more than %u MB, expected what turbostat prints", path,
+                         FILE_SIZE_MAX >> 20);
+        else if (memchr(text, '\0', (size_t)n))
+                complain("%s: found a NUL byte, expected what turbostat prints", path);
+        else {
+                text[n] = '\0';
+                return g_steal_pointer(&text);
+        }
+        return NULL;
+}
+
+/* Reads what turbostat printed. NULL after a message. */
+static Turbostat *read_turbostat(const char *path)
+{
+        g_autofree char *text = read_whole(path), *why = NULL;
+        Turbostat *found = NULL;
+
+        if (!text)
+                return NULL;
+        path = g_str_equal(path, "-") ? "standard input" : path;
+        if (turbostat_parse(text, &found, &why) < 0)
+                complain("%s: %s", path, why);
+        return found;
+}
+
+static double mean_share(const Turbostat *seen, int package, int state)
+{
+        double sum = 0;
+
+        for (guint i = 0; i < seen->samples->len; i++) {
+                const TurbostatSample *sample = g_ptr_array_index(seen->samples, i);
+
+                sum += sample->shares[package * seen->n_states + state];
+        }
+        return sum / seen->samples->len;
+}
+
+/* The measured watts, NaN unless all samples have them. */
+static double mean_watts(const Turbostat *seen, int package)
+{
+        double sum = 0;
+
+        for (guint i = 0; i < seen->samples->len; i++)
+                sum += ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->watts[package];
+        return sum / seen->samples->len;
+}
+
+/* The percentage of the time that no column has, over all packages. */
+static double missing_percent(const Turbostat *seen)
+{
+        int n = ((TurbostatSample *)g_ptr_array_index(seen->samples, 0))->n_packages;
+        double sum = 0;
+
+        for (int p = 0; p < n; p++)
+                for (int s = 0; s < seen->n_states; s++)
+                        sum += mean_share(seen, p, s);
+        return fmax(1 - sum / n, 0) * 100;
+}
+
+static json_object *describe_state(const Turbostat *seen, const PowerTable *table, int package,
+                                   int state)
+{
+        double share = mean_share(seen, package, state);
+        double price = power_table_find(table, seen->states[state]);
+        json_object *object = json_object_new_object();
+
+        json_put_text(object, "state", seen->states[state]);
+        json_put_real(object, "percent", share * 100, 2);
+        json_put_real(object, "table_watts", price, 3);
+        json_put_real(object, "watts", isnan(price) ? 0 : share * price, 3);
+        return object;
+}
+
+/* One package's object. Its watts, and the share of its time that no figure is for, are added to
+ * the sums. */
+static json_object *describe_package(const Turbostat *seen, const PowerTable *table, int package,
+                                     double *watts, double *unknown)
+{
+        json_object *object = json_object_new_object(), *states = json_object_new_array();
+        const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
+        g_autofree double *shares = g_new(double, (gsize)seen->n_states);
+        double price, without;
+
+        for (int s = 0; s < seen->n_states; s++) {
+                shares[s] = mean_share(seen, package, s);
+                json_object_array_add(states, describe_state(seen, table, package, s));
+        }
+        price = power_table_price(table, (const char *const *)seen->states, shares,
+                                  (size_t)seen->n_states, &without);
+        json_put_int(object, "package", first->packages[package]);
+        json_put_real(object, "watts", without * 100 > UNKNOWN_PERCENT_MAX ? NAN : price, 2);
+        json_put_real(object, "measured_watts", mean_watts(seen, package), 2);
+        json_put(object, "states", states);
+        *watts += price;
+        *unknown += without;
+        return object;
+}
+
+static json_object *describe_table(const PowerTable *table)
+{
+        json_object *object = json_object_new_object(), *states = json_object_new_array();
+
+        for (guint i = 0; i < table->states->len; i++) {
+                const PowerState *state = &g_array_index(table->states, PowerState, i);
+                json_object *row = json_object_new_object();
+
+                json_put_text(row, "state", state->name);
+                json_put_real(row, "watts", state->watts, 3);
+                json_put_real(row, "error_watts", state->error, 3);
+                json_object_array_add(states, row);
+        }
+        json_put_text(object, "name", table->name);
+        json_put_text(object, "file", table->path);
+        json_put_text_any(object, "description", table->description);
+        json_put(object, "states", states);
+        return object;
+}
+
+static void describe_power(const Turbostat *seen, const PowerTable *table, json_object *answer)
+{
+        const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
+        json_object *packages = json_object_new_array();
+        double watts = 0, unknown = 0, measured = 0, percent;
+        bool estimated = false;
+
+        for (int p = 0; p < first->n_packages; p++) {
+                json_object_array_add(packages, describe_package(seen, table, p, &watts, &unknown));
+                measured += mean_watts(seen, p);
+        }
+        for (guint i = 0; i < seen->samples->len; i++)
+                estimated |= ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->estimated;
+        percent = unknown / first->n_packages * 100;
+        if (percent > UNKNOWN_PERCENT_MAX)
+                watts = NAN;
+        json_put_real(answer, "watts", watts, 2);
+        json_put_real(answer, "measured_watts", measured, 2);
+        json_put_real(answer, "without_figure_percent", percent, 2);
+        json_put_real(answer, "in_no_column_percent", missing_percent(seen), 2);
+        json_put_bool(answer, "residency_estimated", estimated);
+        json_put_real(answer, "work_mb_per_second", asked.work > 0 ? asked.work : NAN, 2);
+        json_put_real(answer, "work_mb_per_watt",
+                      asked.work > 0 && watts > 0 ? asked.work / watts : NAN, 2);
+        json_put(answer, "packages", packages);
+}
+
+static json_object *answer_begin(const Turbostat *seen)
+{
+        json_object *answer = json_object_new_object();
+
+        json_put_text(answer, "source", asked.turbostat ? "turbostat" : "this machine");
+        json_put_text(answer, "turbostat", asked.turbostat);
+        json_put_int(answer, "samples", seen->samples->len);
+        json_put_bool(answer, "packages_known", !seen->summary);
+        return answer;
+}
+
+/* Writes the whole file next to the old one and puts it in its place. */
+static bool save_table(const PowerTable *table, const char *path)
+{
+        g_autofree char *text = power_table_format(table);
+        g_autoptr(GError) error = NULL;
+
+        if (g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error))
+                return true;
+        complain("--output: %s", error->message);
+        return false;
+}
+
+static json_object *fit(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(Turbostat) seen = NULL;
+        g_autoptr(PowerTable) table = NULL;
+        json_object *answer;
+        bool complete;
+        int samples;
+
+        seen = asked.turbostat ? read_turbostat(asked.turbostat)
+                               : estimate_measure(ctl, asked.for_usec ?: FIT_USEC,
+                                                  ctl->interval_usec ?: MEASURE_USEC, true);
+        if (!seen)
+                return NULL;
+        answer = answer_begin(seen);
+        table = estimate_fit(seen, asked.turbostat ? asked.turbostat : "--fit", answer);
+        if (!table) {
+                json_object_put(answer);
+                return NULL;
+        }
+        samples = (int)json_int(json_get(answer, "fit"), "samples", 0);
+        g_free(table->description);
+        table->description = g_strdup_printf("Fitted to %d sample%s of %s", samples,
+                                             samples == 1 ? "" : "s",
+                                             asked.turbostat ? asked.turbostat : g_get_host_name());
+        json_put(answer, "table", describe_table(table));
+        describe_power(seen, table, answer);
+        complete = json_true(json_get(answer, "fit"), "complete");
+        if (!complete)
+                complain("--fit: found no figure for C0 or %s, expected one for both ends; no "
+                         "table is written",
+                         seen->states[seen->n_states - 1]);
+        complete = complete && (!asked.save || save_table(table, asked.save));
+        json_put_text(answer, "saved", complete ? asked.save : NULL);
+        if (!complete)
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+json_object *estimate_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(Turbostat) seen = NULL;
+        g_autoptr(PowerTable) table = NULL;
+        json_object *answer;
+
+        if (asked.fit) {
+                answer = fit(ctl, ret_status);
+                *ret_status = answer ? *ret_status : EXIT_FAILED;
+                return answer;
+        }
+        *ret_status = EXIT_FAILED;
+        table = estimate_table(ctl, ctl->power_table, true);
+        if (!table)
+                return NULL;
+        seen = asked.turbostat ? read_turbostat(asked.turbostat)
+                               : estimate_measure(ctl, ctl->interval_usec ?: MEASURE_USEC,
+                                                  ctl->interval_usec ?: MEASURE_USEC, false);
+        if (!seen)
+                return NULL;
+        answer = answer_begin(seen);
+        json_put(answer, "table", describe_table(table));
+        describe_power(seen, table, answer);
+        if (json_get(answer, "watts"))
+                *ret_status = EXIT_FINE;
+        return answer;
+}
+
+static void show_states(const Ctl *ctl, json_object *answer)
+{
+        json_object *packages = json_get(answer, "packages"), *package, *states, *state;
+        bool many = json_length(packages) > 1;
+        const char *mark = json_true(answer, "residency_estimated") ? "~" : "";
+        g_autoptr(Table) table = table_new();
+
+        if (many)
+                table_column(table, "Package", true);
+        table_column(table, "State", false);
+        table_column(table, "Time%", true);
+        table_column(table, "TableW", true);
+        table_column(table, "Watts", true);
+        JSON_FOREACH(package, packages) {
+                states = json_get(package, "states");
+                JSON_FOREACH(state, states) {
+                        if (many)
+                                table_cellf(table, STYLE_PLAIN, "%d",
+                                            (int)json_int(package, "package", 0));
+                        table_cell(table, STYLE_PLAIN, json_text(state, "state"));
+                        table_cellf(table, STYLE_PLAIN, "%s%.2f", mark,
+                                    json_number(state, "percent", 0));
+                        if (json_get(state, "table_watts"))
+                                table_cellf(table, STYLE_PLAIN, "%.2f",
+                                            json_number(state, "table_watts", 0));
+                        else
+                                table_cell(table, STYLE_DIM, "-");
+                        table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));
+                }
+        }
+        table_print(table, &ctl->screen);
+}
+
+/* States that were measured and have no figure: why, and how long to measure. */
+static void show_rejected(const Ctl *ctl, json_object *fit_info)
+{
+        double usec = (double)(asked.for_usec ?: FIT_USEC), step = 10 * G_USEC_PER_SEC;
+        double samples = json_number(fit_info, "samples", 0);
+        json_object *state;
+
+        JSON_FOREACH(state, json_get(fit_info, "rejected")) {
+                double times = json_number(state, "times_needed", 1);
+                g_autofree char *time = duration_format(
+                        (uint64_t)(ceil(usec * times / step) * step));
+                g_autofree char *more = g_strdup_printf("%.0f samples", ceil(samples * times));
+                g_autofree char *text = g_strdup_printf(
+                        "State %s has no figure: %.2f W is %s; measure for about %s",
+                        json_text(state, "state"), json_number(state, "watts", 0),
+                        json_text(state, "reason"), asked.turbostat ? more : time);
+
+                screen_sentence(&ctl->screen, STYLE_WARN, text);
+        }
+}
+
+static void show_fit(const Ctl *ctl, json_object *answer)
+{
+        json_object *fit_info = json_get(answer, "fit"), *name;
+        json_object *states = json_get(json_get(answer, "table"), "states"), *state;
+        g_autoptr(Table) table = table_new();
+
+        table_column(table, "State", false);
+        table_column(table, "TableW", true);
+        table_column(table, "+-", true);
+        JSON_FOREACH(state, states) {
+                table_cell(table, STYLE_PLAIN, json_text(state, "state"));
+                table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));
+                table_number(table, json_number(state, "error_watts", NAN), 2);
+        }
+        JSON_FOREACH(name, json_get(fit_info, "undetermined")) {
+                table_cell(table, STYLE_DIM, json_object_get_string(name));
+                table_cell(table, STYLE_DIM, "-");
+                table_cell(table, STYLE_DIM, "-");
+        }
+        table_print(table, &ctl->screen);
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "Fit of %d sample%s: %.2f W left unexplained, R^2 %.4f",
+                    (int)json_int(fit_info, "samples", 0),
+                    json_int(fit_info, "samples", 0) == 1 ? "" : "s",
+                    json_number(fit_info, "residual_watts", 0),
+                    json_number(fit_info, "explained", NAN));
+        show_rejected(ctl, fit_info);
+        if (json_get(answer, "saved"))
+                screen_line(&ctl->screen, STYLE_GOOD, "Written to %s", json_text(answer, "saved"));
+}
+
+static void show_summary(const Ctl *ctl, json_object *answer)
+{
+        if (!json_true(answer, "packages_known"))
+                screen_sentence(&ctl->screen, STYLE_WARN,
+                                "The file has no rows of CPUs, so the number of packages is not "
+                                "known. Measured watts are those of all packages, and tables are "
+                                "for one");
+}
+
+void estimate_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *table = json_get(answer, "table");
+        double unknown = json_number(answer, "without_figure_percent", 0);
+        double missing = json_number(answer, "in_no_column_percent", 0);
+
+        if (json_get(answer, "fit")) {
+                show_fit(ctl, answer);
+                show_summary(ctl, answer);
+                return;
+        }
+        show_states(ctl, answer);
+        if (json_get(answer, "watts"))
+                screen_line(&ctl->screen, STYLE_TITLE, "Power       ~%.2f W%s by the table %s",
+                            json_number(answer, "watts", 0),
+                            json_true(answer, "packages_known") ? "" : " for each package",
+                            json_text(table, "name"));
+        else
+                screen_line(&ctl->screen, STYLE_BAD,
+                            "Power       not known: the table %s is of another machine",
+                            json_text(table, "name"));
+        if (json_get(answer, "measured_watts"))
+                screen_line(&ctl->screen, STYLE_PLAIN, "Measured    %.2f W",
+                            json_number(answer, "measured_watts", 0));
+        if (json_get(answer, "measured_watts"))
+                show_summary(ctl, answer);
+        if (json_get(answer, "work_mb_per_watt"))
+                screen_line(&ctl->screen, STYLE_PLAIN, "Work        %.2f MB/s, %.2f MB/W",
+                            json_number(answer, "work_mb_per_second", 0),
+                            json_number(answer, "work_mb_per_watt", 0));
+        if (unknown >= 0.01)
+                screen_line(&ctl->screen, STYLE_WARN, "No figure   for %.2f %% of the time%s",
+                            unknown, json_get(answer, "watts") ? ", which counts as 0 W" : "");
+        if (missing >= MISSING_PERCENT_MIN)
+                screen_line(&ctl->screen, STYLE_WARN, "No column   for %.2f %% of the time%s",
+                            missing, json_get(answer, "watts") ? ", which counts as 0 W" : "");
+}

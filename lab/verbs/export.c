@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl export: a recording as CSV, or as a trace for Perfetto.
+ *
+ * CSV is a line for each value: time, table, key, column, of, unit, value. So columns that come or
+ * go from frame to frame need no common head, and every program can select what it needs.
+ *
+ * A trace is the JSON format for trace events: a process for the machine with its counters, one
+ * for each CPU with its own, and an instant event for each event, whose arguments have the reason.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/verb.h"
+#include "recording/read.h"
+
+#define MACHINE_PID 1
+#define CPU_PID     1000 /* and the number of the CPU */
+
+typedef struct Format Format;
+
+static const Format *format_find(const char *name);
+
+static struct {
+        const Format *format;
+} asked;
+
+/* What a format does with a recording, on standard output. */
+struct Format {
+        const char *name;
+        void (*begin)(void);
+        void (*frame)(const RecordedFrame *frame, GHashTable *seen);
+        void (*end)(void);
+};
+
+static int take_format(Ctl *ctl, const char *text)
+{
+        asked.format = format_find(text);
+        return asked.format
+                       ? EXIT_FINE
+                       : complain_usage(NULL, "--format: found \"%s\", expected csv or perfetto",
+                                        text);
+}
+
+const VerbOption export_options[] = {
+        { "format", "FORMAT", "csv (the default) or perfetto", take_format },
+        { 0 },
+};
+
+/* The value of a row of the column; false if it has none. Digits are those that were recorded. */
+static bool print_number(const RecordedColumn *column, size_t row)
+{
+        if (!column || !column->numbers || isnan(column->numbers[row]))
+                return false;
+        printf("%.*f", column->decimals, column->numbers[row]);
+        return true;
+}
+
+/* True for tables that every frame has: they are facts, not samples. */
+static bool is_lasting(const RecordedTable *table)
+{
+        return g_str_equal(table->name, "info") || g_str_equal(table->name, "topology") ||
+               g_str_equal(table->name, "idle_state");
+}
+
+static void csv_begin(void)
+{
+        fputs("time_usec,table,row,key,column,of,unit,value\r\n", stdout);
+}
+
+static void csv_value(const RecordedTable *table, const RecordedColumn *time, size_t row,
+                      uint64_t number, const RecordedColumn *column)
+{
+        if (column->numbers ? isnan(column->numbers[row]) : !column->texts[row])
+                return;
+        print_number(time, row);
+        putchar(',');
+        csv_field_print(table->name);
+        printf(",%" PRIu64 ",", number);
+        if (table->key >= 0)
+                print_number(&table->columns[table->key], row);
+        putchar(',');
+        csv_field_print(column->name);
+        putchar(',');
+        csv_field_print(column->of);
+        putchar(',');
+        csv_field_print(column->unit);
+        putchar(',');
+        if (column->numbers)
+                print_number(column, row);
+        else
+                csv_field_print(column->texts[row]);
+        fputs("\r\n", stdout);
+}
+
+/* `seen` counts the rows of each table, so that the values of one can be put together again. */
+static void csv_frame(const RecordedFrame *frame, GHashTable *seen)
+{
+        for (int t = 0; t < frame->n_tables; t++) {
+                const RecordedTable *table = &frame->tables[t];
+                const RecordedColumn *time = recorded_column(table, "time_usec", NULL);
+                uint64_t *rows = g_hash_table_lookup(seen, table->name);
+
+                if (rows && is_lasting(table))
+                        continue;
+                if (!rows) {
+                        rows = g_new0(uint64_t, 1);
+                        g_hash_table_insert(seen, g_strdup(table->name), rows);
+                }
+                for (size_t row = 0; row < table->n_rows; row++, ++*rows)
+                        for (int c = 0; c < table->n_columns; c++)
+                                if (c != table->key && &table->columns[c] != time)
+                                        csv_value(table, time, row, *rows, &table->columns[c]);
+        }
+}
+
+static void csv_end(void)
+{
+}
+
+/* A string of JSON. */
+static void print_string(const char *text)
+{
+        putchar('"');
+        for (; *text; text++) {
+                if (*text == '"' || *text == '\\')
+                        putchar('\\');
+                if ((unsigned char)*text < 0x20 || *text == 0x7f)
+                        printf("\\u%04x", (unsigned char)*text);
+                else
+                        putchar(*text);
+        }
+        putchar('"');
+}
+
+/* What every event begins with; the first of all has no comma before it. */
+static void trace_head(char phase, int pid, const char *name, const char *of)
+{
+        printf(",\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":0,\"name\":", phase, pid);
+        if (of && *of) {
+                g_autofree char *both = g_strdup_printf("%s %s", name, of);
+
+                print_string(both);
+        } else {
+                print_string(name);
+        }
+}
+
+static void trace_process(int pid, const char *name)
+{
+        trace_head('M', pid, "process_name", NULL);
+        fputs(",\"args\":{\"name\":", stdout);
+        print_string(name);
+        printf("}}");
+        trace_head('M', pid, "process_sort_index", NULL);
+        printf(",\"args\":{\"sort_index\":%d}}", pid);
+}
+
+static void trace_begin(void)
+{
+        fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+              "{\"ph\":\"M\",\"pid\":0,\"name\":\"trace\",\"args\":{\"format\":\"idled "
+              "recording\"}}",
+              stdout);
+        trace_process(MACHINE_PID, "machine");
+}
+
+/* A counter of each number in the row. */
+static void trace_counters(const RecordedTable *table, const double *times, size_t row, int pid)
+{
+        for (int c = 0; c < table->n_columns; c++) {
+                const RecordedColumn *column = &table->columns[c];
+
+                if (c == table->key || !column->numbers || column->numbers == times ||
+                    isnan(column->numbers[row]) || g_str_equal(column->name, "monotonic_usec"))
+                        continue;
+                trace_head('C', pid, column->name, column->of);
+                printf(",\"ts\":%.0f,\"args\":{", times[row]);
+                print_string(*column->unit ? column->unit : "value");
+                putchar(':');
+                print_number(column, row);
+                fputs("}}", stdout);
+        }
+}
+
+static void trace_samples(const RecordedTable *table, GHashTable *seen)
+{
+        const double *times = recorded_numbers(table, "time_usec", NULL);
+        const double *keys = table->key >= 0 ? table->columns[table->key].numbers : NULL;
+
+        for (size_t row = 0; times && row < table->n_rows; row++) {
+                int pid = keys ? CPU_PID + (int)keys[row] : MACHINE_PID;
+
+                if (isnan(times[row]))
+                        continue;
+                if (keys && g_hash_table_insert(seen, g_strdup_printf("%d", pid), NULL)) {
+                        g_autofree char *name = g_strdup_printf("CPU %d", (int)keys[row]);
+
+                        trace_process(pid, name);
+                }
+                trace_counters(table, times, row, pid);
+        }
+}
+
+/* What happened, with its reason. */
+static void trace_events(const RecordedTable *table)
+{
+        static const char *const arguments[] = { "cpus", "policy", "text" };
+        const double *times = recorded_numbers(table, "time_usec", NULL);
+        const char *const *kinds = recorded_texts(table, "kind", NULL);
+
+        for (size_t row = 0; times && kinds && row < table->n_rows; row++) {
+                bool first = true;
+
+                if (isnan(times[row]) || !kinds[row])
+                        continue;
+                trace_head('i', MACHINE_PID, kinds[row], NULL);
+                printf(",\"ts\":%.0f,\"s\":\"g\",\"args\":{", times[row]);
+                for (size_t i = 0; i < G_N_ELEMENTS(arguments); i++) {
+                        const char *const *texts = recorded_texts(table, arguments[i], NULL);
+
+                        if (!texts || !texts[row])
+                                continue;
+                        printf("%s\"%s\":", first ? "" : ",", arguments[i]);
+                        print_string(texts[row]);
+                        first = false;
+                }
+                fputs("}}", stdout);
+        }
+}
+
+static void trace_frame(const RecordedFrame *frame, GHashTable *seen)
+{
+        for (int t = 0; t < frame->n_tables; t++) {
+                const RecordedTable *table = &frame->tables[t];
+
+                if (g_str_equal(table->name, "machine") || g_str_equal(table->name, "cpu"))
+                        trace_samples(table, seen);
+                else if (g_str_equal(table->name, "event"))
+                        trace_events(table);
+        }
+}
+
+static void trace_end(void)
+{
+        puts("\n]}");
+}
+
+static const Format formats[] = {
+        { "csv", csv_begin, csv_frame, csv_end },
+        { "perfetto", trace_begin, trace_frame, trace_end },
+};
+
+static const Format *format_find(const char *name)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+                if (g_str_equal(formats[i].name, name))
+                        return &formats[i];
+        return NULL;
+}
+
+json_object *export_ask(Ctl *ctl, int *ret_status)
+{
+        const Format *format = asked.format ?: &formats[0];
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(RecordingReader) reader = NULL;
+        g_autofree char *problem = NULL;
+        const RecordedFrame *frame;
+        int r = recording_reader_open(AT_FDCWD, ctl->args[0], &reader);
+
+        if (r < 0) {
+                *ret_status = complain("%s: %s", ctl->args[0], g_strerror(-r));
+                return NULL;
+        }
+        r = recording_read(reader, &frame);
+        if (r > 0)
+                format->begin();
+        for (; r > 0 && !ferror(stdout); r = recording_read(reader, &frame))
+                format->frame(frame, seen);
+        if (recording_report(reader)->frames > 0)
+                format->end();
+        problem = recording_problem(reader);
+        if (r < 0)
+                *ret_status = complain("%s: %s", ctl->args[0], g_strerror(-r));
+        if (problem)
+                complain("%s: %s", ctl->args[0], problem);
+        if (recording_report(reader)->frames == 0)
+                *ret_status = EXIT_FAILED;
+        return NULL;
+}

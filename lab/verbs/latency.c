@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl latency: how late a sleeping task runs, under one setting of the machine or many, and
+ * what the machine draws meanwhile.
+ *
+ * Each run is one setting and one interval: threads start, the main thread waits, threads end. Only
+ * the main thread takes signals: one ends the run, the setting is restored, and what was measured
+ * until then is the answer.
+ */
+#include "latency.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/number.h"
+#include "cyclic.h"
+#include "cli/price.h"
+#include "cli/options.h"
+#include "sweep.h"
+#include "cli/watch.h"
+
+#define FOR_USEC          (5 * 1000 * 1000ull)
+#define FOR_MIN_USEC      (100 * 1000ull)
+#define INTERVAL_MIN_USEC 10
+#define INTERVAL_MAX_USEC (1000 * 1000)
+#define INTERVALS_MAX     8
+#define PRIORITY          80
+#define EXIT_BY_SIGNAL    128 /* plus its number */
+
+/* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
+#define CHUNK_USEC (30 * 1000 * 1000ull)
+
+static const double quantiles[LATENCY_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
+const char *const latency_keys[LATENCY_QUANTILES] = { "p50_us", "p90_us", "p99_us", "p99_9_us" };
+
+static struct {
+        uint64_t intervals_usec[INTERVALS_MAX];
+        int n_intervals;
+        uint64_t for_usec;
+        int policy, priority; /* -1: not given */
+        CpuSet cpus;
+        bool cpus_given, csv;
+        const char *plot;
+        GPtrArray *sweep; /* of char *; NULL: none */
+} asked = { .policy = -1, .priority = -1 };
+
+static int take_interval(Ctl *ctl, const char *text)
+{
+        g_auto(GStrv) words = g_strsplit(text, ",", -1);
+
+        asked.n_intervals = 0;
+        for (char **word = words; *word; word++) {
+                uint64_t usec;
+
+                if (duration_parse(*word, &usec) < 0 || usec < INTERVAL_MIN_USEC ||
+                    usec > INTERVAL_MAX_USEC || asked.n_intervals == INTERVALS_MAX)
+                        return complain_usage(NULL,
+                                              "--interval: found \"%s\", expected up to %d "
+                                              "durations from 10us to 1s, such as 1ms,100us",
+                                              text, INTERVALS_MAX);
+                asked.intervals_usec[asked.n_intervals++] = usec;
+        }
+        return EXIT_FINE;
+}
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &asked.for_usec) < 0 || asked.for_usec < FOR_MIN_USEC)
+                return complain_usage(NULL,
+                                      "--for: found \"%s\", expected a duration of at least "
+                                      "100ms, such as 10s",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_policy(Ctl *ctl, const char *text)
+{
+        asked.policy = g_str_equal(text, "fifo")    ? SCHED_FIFO
+                       : g_str_equal(text, "rr")    ? SCHED_RR
+                       : g_str_equal(text, "other") ? SCHED_OTHER
+                                                    : -1;
+        return asked.policy >= 0 ? EXIT_FINE
+                                 : complain_usage(NULL,
+                                                  "--policy: found \"%s\", expected fifo, rr or "
+                                                  "other",
+                                                  text);
+}
+
+static int take_priority(Ctl *ctl, const char *text)
+{
+        if (int_parse(text, &asked.priority) < 0 || asked.priority < 1 || asked.priority > 99)
+                return complain_usage(NULL,
+                                      "--priority: found \"%s\", expected a number from 1 "
+                                      "to 99",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_cpus(Ctl *ctl, const char *text)
+{
+        asked.cpus_given = true;
+        return options_take_cpus(text, &asked.cpus);
+}
+
+static int take_csv(Ctl *ctl, const char *text)
+{
+        asked.csv = true;
+        return EXIT_FINE;
+}
+
+static int take_plot(Ctl *ctl, const char *text)
+{
+        if (!g_str_has_suffix(text, ".html"))
+                return complain_usage(
+                        NULL, "--plot: found \"%s\", expected a name that ends in .html", text);
+        asked.plot = text;
+        return EXIT_FINE;
+}
+
+static int take_sweep(Ctl *ctl, const char *text)
+{
+        if (!asked.sweep)
+                asked.sweep = g_ptr_array_new_with_free_func(g_free);
+        return sweep_parse("--sweep", text, asked.sweep);
+}
+
+const VerbOption latency_options[] = {
+        { "interval", "TIME", "from wake-up to wake-up; several: 1ms,100us,10us", take_interval },
+        { "for", "TIME", "how long each setting is measured (5s)", take_for },
+        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", take_policy },
+        { "priority", "NUMBER", "of fifo and rr (80)", take_priority },
+        { "cpus", "LIST", "CPUs to measure (all)", take_cpus },
+        { "sweep", "WHAT", "under several settings; may be repeated", take_sweep },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
+        { "csv", NULL, "print comma-separated values", take_csv },
+        { "plot", "FILE", "write a page with plots, FILE.html", take_plot },
+        { 0 },
+};
+
+int latency_check(const Ctl *ctl, const Verb *verb)
+{
+        if (asked.csv && ctl->json)
+                return complain_usage(verb, "--csv and --json: expected one of them");
+        for (int i = 0; i < asked.n_intervals; i++) {
+                uint64_t least = asked.intervals_usec[i] * (CYCLIC_WARM_UPS + 1);
+                g_autofree char *interval = duration_format(asked.intervals_usec[i]);
+                g_autofree char *text = duration_format(least);
+
+                if ((asked.for_usec ?: FOR_USEC) < least)
+                        return complain_usage(verb,
+                                              "--for: expected at least %s with --interval %s: the "
+                                              "first %d wake-ups do not count",
+                                              text, interval, CYCLIC_WARM_UPS);
+        }
+        if (asked.policy == SCHED_OTHER && asked.priority >= 0)
+                return complain_usage(verb, "--priority: expected --policy fifo or rr with it");
+        return EXIT_FINE;
+}
+
+/* All of one measurement. */
+typedef struct Session {
+        Ctl *ctl;
+        Watch *watch;
+        PowerTable *table; /* NULL: none */
+        CyclicOptions options;
+        CpuSet cpus;
+        sigset_t signals;
+        int interrupted; /* by which signal */
+} Session;
+
+/* Waits so long, or until a signal arrives. */
+static void wait_usec(Session *session, uint64_t usec)
+{
+        uint64_t end = (uint64_t)g_get_monotonic_time() + usec, now;
+
+        while (!session->interrupted && (now = (uint64_t)g_get_monotonic_time()) < end) {
+                const struct timespec left = { (time_t)((end - now) / G_USEC_PER_SEC),
+                                               (long)((end - now) % G_USEC_PER_SEC * 1000) };
+                int number = sigtimedwait(&session->signals, NULL, &left);
+
+                if (number > 0)
+                        session->interrupted = number;
+        }
+}
+
+/* Sums over a run, each weighted with its time. */
+typedef struct PowerSum {
+        double rapl, estimate, shares[WATCH_STATES_MAX + 1];
+        double usec, rapl_usec;
+} PowerSum;
+
+static void add_chunk(const Session *session, PowerSum *sum, uint64_t energy_before)
+{
+        const Watch *watch = session->watch;
+        double usec = (double)watch->seen->interval_usec, shares[WATCH_STATES_MAX + 1], rapl = 0;
+
+        watch_shares(watch, &session->cpus, shares, NULL);
+        for (int i = 0; i <= watch->n_states; i++)
+                sum->shares[i] += shares[i] * usec;
+        sum->usec += usec;
+        if (session->table)
+                sum->estimate += estimate_watts(session->table, watch) * usec;
+        for (int p = 0; p < watch->topology->n_packages; p++)
+                rapl += watch->package_watts[p];
+        if (watch->energy_usec != energy_before && isfinite(rapl)) {
+                sum->rapl += rapl * usec;
+                sum->rapl_usec += usec;
+        }
+}
+
+/* Measures power and residencies while the threads run. */
+static void follow(Session *session, PowerSum *sum)
+{
+        uint64_t left = asked.for_usec, most = CHUNK_USEC;
+
+        most = MIN(most, sensors_energy_deadline(session->watch->sensors));
+        watch_begin(session->watch, SENSE_RESIDENCY, true);
+        while (left > 0 && !session->interrupted) {
+                uint64_t before = session->watch->energy_usec, chunk = MIN(left, most);
+
+                wait_usec(session, chunk);
+                if (watch_sample(session->watch, SENSE_RESIDENCY, true) == 0)
+                        add_chunk(session, sum, before);
+                left -= chunk;
+        }
+}
+
+static json_object *describe_power(const Session *session, const PowerSum *sum)
+{
+        json_object *object = json_object_new_object(), *states = json_object_new_array();
+        bool rapl = sum->rapl_usec > 0, estimate = session->table && sum->usec > 0;
+
+        json_put_real(object, "watts",
+                      rapl       ? sum->rapl / sum->rapl_usec
+                      : estimate ? sum->estimate / sum->usec
+                                 : NAN,
+                      2);
+        json_put_text(object, "source", rapl ? "RAPL" : estimate ? "estimate" : NULL);
+        json_put_text(object, "table", !rapl && estimate ? session->table->name : NULL);
+        for (int i = 0; i <= session->watch->n_states && sum->usec > 0; i++) {
+                json_object *state = json_object_new_object();
+
+                json_put_text(state, "state", i ? session->watch->states[i - 1] : "C0");
+                json_put_real(state, "percent", sum->shares[i] / sum->usec * 100, 2);
+                json_object_array_add(states, state);
+        }
+        json_put(object, "residency", states);
+        return object;
+}
+
+static json_object *describe_latency(const Histogram *histogram)
+{
+        json_object *object = json_object_new_object();
+
+        json_put_int(object, "samples", (int64_t)histogram->count);
+        json_put_real(object, "min_us", histogram_min(histogram), 2);
+        json_put_real(object, "mean_us", histogram_mean(histogram), 2);
+        for (int i = 0; i < LATENCY_QUANTILES; i++)
+                json_put_real(object, latency_keys[i], histogram_quantile(histogram, quantiles[i]),
+                              2);
+        json_put_real(object, "max_us", histogram_max(histogram), 2);
+        return object;
+}
+
+/* Pairs of lower edge in microseconds and count, those with a count. */
+static json_object *describe_buckets(const Histogram *histogram)
+{
+        json_object *array = json_object_new_array();
+
+        for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+                json_object *pair;
+
+                if (!histogram->buckets[i])
+                        continue;
+                pair = json_object_new_array();
+                json_object_array_add(pair, json_real(i * HISTOGRAM_BUCKET_NSEC / 1000.0, 1));
+                json_object_array_add(pair, json_object_new_int64(histogram->buckets[i]));
+                json_object_array_add(array, pair);
+        }
+        return array;
+}
+
+static json_object *describe_run(const Session *session, uint64_t interval_usec,
+                                 const GArray *results, const PowerSum *sum)
+{
+        json_object *run = json_object_new_object(), *cpus = json_object_new_array();
+        g_autoptr(Histogram) all = histogram_new(), corrected = NULL;
+        uint64_t overruns = 0, due;
+
+        json_put_int(run, "interval_usec", (int64_t)interval_usec);
+        for (guint i = 0; i < results->len; i++) {
+                const CyclicCpu *result = &g_array_index(results, CyclicCpu, i);
+                json_object *cpu = describe_latency(result->histogram);
+
+                json_put_int(cpu, "cpu", result->cpu);
+                json_put_int(cpu, "overruns", (int64_t)result->overruns);
+                json_put_text(cpu, "problem", result->error ? g_strerror(-result->error) : NULL);
+                json_object_array_add(cpus, cpu);
+                histogram_merge(all, result->histogram);
+                overruns += result->overruns;
+        }
+        json_put(run, "all", describe_latency(all));
+        json_put_int(json_get(run, "all"), "overruns", (int64_t)overruns);
+        corrected = histogram_correct(all, interval_usec * 1000);
+        due = all->count + overruns;
+        json_put(run, "all_due", describe_latency(corrected));
+        json_put_int(json_get(run, "all_due"), "overruns",
+                     due > corrected->count ? (int64_t)(due - corrected->count) : 0);
+        json_put(run, "cpus", cpus);
+        json_put(run, "power", describe_power(session, sum));
+        json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
+        json_put(run, "histogram", describe_buckets(all));
+        json_put_int(run, "above_histogram", (int64_t)all->above);
+        return run;
+}
+
+static json_object *measure(Session *session, uint64_t interval_usec)
+{
+        g_autoptr(GArray) results = NULL;
+        PowerSum sum = { 0 };
+        Cyclic *cyclic;
+
+        session->options.interval_nsec = interval_usec * 1000;
+        session->options.for_nsec = asked.for_usec * 1000;
+        cyclic = cyclic_start(&session->cpus, &session->options);
+        follow(session, &sum);
+        results = session->interrupted ? cyclic_stop(cyclic) : cyclic_finish(cyclic);
+        return describe_run(session, interval_usec, results, &sum);
+}
+
+/* One setting: its object. */
+static json_object *measure_point(Session *session, Sweep *sweep, const SweepPoint *point,
+                                  int *ret_status)
+{
+        json_object *object = json_object_new_object(), *runs = json_object_new_array();
+        g_autofree char *error = NULL;
+
+        json_put_text(object, "setting", point->label);
+        if (sweep_enter(sweep, point, &error) < 0) {
+                complain("%s: %s", point->label, error);
+                *ret_status = EXIT_FAILED;
+        }
+        json_put_text(object, "problem", error);
+        for (int i = 0; i < asked.n_intervals && !error && !session->interrupted; i++)
+                json_object_array_add(runs, measure(session, asked.intervals_usec[i]));
+        if (sweep_leave(sweep) < 0)
+                *ret_status = EXIT_FAILED;
+        json_put(object, "runs", runs);
+        return object;
+}
+
+static const char *policy_name(int policy)
+{
+        return policy == SCHED_FIFO ? "fifo" : policy == SCHED_RR ? "rr" : "other";
+}
+
+/* True if threads may have the policy. */
+static bool policy_works(int policy, int priority)
+{
+        const struct sched_param usual = { 0 }, param = { .sched_priority = priority };
+        bool works = sched_setscheduler(0, policy, &param) == 0;
+
+        if (works)
+                sched_setscheduler(0, SCHED_OTHER, &usual);
+        return works;
+}
+
+/* What was not asked for. False after a message. */
+static bool choose(Session *session)
+{
+        static const uint64_t usual[] = { 1000, 100, 10 };
+        int policy = asked.policy >= 0 ? asked.policy : SCHED_FIFO;
+        int priority = asked.priority >= 0 ? asked.priority : PRIORITY;
+        CpuSet absent = asked.cpus;
+
+        if (asked.n_intervals == 0) {
+                memcpy(asked.intervals_usec, usual, sizeof(usual));
+                asked.n_intervals = G_N_ELEMENTS(usual);
+        }
+        asked.for_usec = asked.for_usec ?: FOR_USEC;
+        if (asked.policy < 0 && asked.priority < 0 && !policy_works(policy, priority))
+                policy = SCHED_OTHER;
+        session->options = (CyclicOptions){ 0, policy, policy == SCHED_OTHER ? 0 : priority };
+        if (policy != SCHED_OTHER && !policy_works(policy, priority)) {
+                complain("--policy %s --priority %d: %s; --policy other needs no permission",
+                         policy_name(policy), priority, g_strerror(errno));
+                return false;
+        }
+        session->cpus = asked.cpus_given ? asked.cpus : session->watch->topology->online;
+        cpuset_subtract(&absent, &session->watch->topology->online);
+        if (asked.cpus_given && !cpuset_is_empty(&absent)) {
+                g_autofree char *text = cpuset_format(&absent);
+
+                complain("--cpus: %s: not online", text);
+                return false;
+        }
+        return true;
+}
+
+static void block_signals(Session *session)
+{
+        sigemptyset(&session->signals);
+        sigaddset(&session->signals, SIGINT);
+        sigaddset(&session->signals, SIGTERM);
+        sigaddset(&session->signals, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, &session->signals, NULL);
+}
+
+static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
+{
+        const GPtrArray *points = sweep_points(sweep);
+        json_object *answer = json_object_new_object(), *settings = json_object_new_array();
+        g_autofree char *cpus = cpuset_format(&session->cpus);
+
+        json_put_text(answer, "policy", policy_name(session->options.policy));
+        json_put_int(answer, "priority", session->options.priority);
+        json_put_text(answer, "cpus", cpus);
+        json_put_text(answer, "root", session->ctl->root_path);
+        json_put_int(answer, "duration_usec", (int64_t)asked.for_usec);
+        for (guint i = 0; i < points->len && !session->interrupted; i++) {
+                if (points->len > 1 && isatty(STDERR_FILENO))
+                        fprintf(stderr, "%s (%u of %u)\n", ((SweepPoint *)points->pdata[i])->label,
+                                i + 1, points->len);
+                json_object_array_add(settings,
+                                      measure_point(session, sweep, points->pdata[i], ret_status));
+        }
+        json_put_text(answer, "energy_problem",
+                      session->watch->energy_error < 0 ? watch_energy_problem(session->watch)
+                                                       : NULL);
+        json_put_bool(answer, "interrupted", session->interrupted != 0);
+        json_put(answer, "settings", settings);
+        if (session->interrupted)
+                *ret_status = EXIT_BY_SIGNAL + session->interrupted;
+        return answer;
+}
+
+json_object *latency_ask(Ctl *ctl, int *ret_status)
+{
+        g_autoptr(GPtrArray) none = g_ptr_array_new();
+        g_autoptr(Watch) watch = NULL;
+        g_autoptr(PowerTable) table = NULL;
+        g_autoptr(Sweep) sweep = NULL;
+        Session session = { .ctl = ctl };
+        json_object *answer;
+        int r;
+
+        *ret_status = EXIT_FAILED;
+        if (asked.plot && latency_plot_check(asked.plot) != EXIT_FINE)
+                return NULL;
+        r = watch_new(ctl->root, &watch);
+        if (r < 0) {
+                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
+                         g_strerror(-r));
+                return NULL;
+        }
+        session.watch = watch;
+        if (!choose(&session))
+                return NULL;
+        table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
+        if (ctl->power_table && !table)
+                return NULL;
+        session.table = table;
+        block_signals(&session); /* before anything is changed, and for all threads */
+        sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
+                          &session.cpus);
+        if (!sweep)
+                return NULL;
+        *ret_status = EXIT_FINE;
+        answer = run_sweep(&session, sweep, ret_status);
+        if (asked.plot && latency_plot(answer, asked.plot) != EXIT_FINE)
+                *ret_status = EXIT_FAILED;
+        return answer;
+}
+
+double latency_overruns(json_object *numbers)
+{
+        double overruns = json_number(numbers, "overruns", 0);
+        double due = overruns + json_number(numbers, "samples", 0);
+
+        return due > 0 ? overruns / due : 0;
+}
+
+bool latency_was_late(json_object *run)
+{
+        return json_int(json_get(run, "all_due"), "samples", 0) >
+               json_int(json_get(run, "all"), "samples", 0);
+}
+
+/* What the columns of a table depend on. */
+typedef struct Shown {
+        bool watts, overruns; /* some run has them */
+} Shown;
+
+static void add_row(Table *table, const Shown *shown, const char *setting, json_object *run,
+                    json_object *numbers, const char *cpu)
+{
+        json_object *power = json_get(run, "power");
+        g_autofree char *interval = duration_format((uint64_t)json_int(run, "interval_usec", 0));
+        bool estimate = g_str_equal(json_text(power, "source"), "estimate");
+
+        table_cell(table, STYLE_PLAIN, setting);
+        table_cell(table, STYLE_PLAIN, interval);
+        table_cell(table, STYLE_PLAIN, cpu);
+        table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
+        if (shown->overruns)
+                table_cellf(table, STYLE_PLAIN, "%.1f", latency_overruns(numbers) * 100);
+        for (int i = -1; i <= LATENCY_QUANTILES; i++) {
+                const char *key = i < 0                    ? "min_us"
+                                  : i == LATENCY_QUANTILES ? "max_us"
+                                                           : latency_keys[i];
+
+                table_number(table, json_number(numbers, key, NAN), 1);
+        }
+        if (shown->watts && json_get(power, "watts"))
+                table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
+                            json_number(power, "watts", 0));
+        else if (shown->watts)
+                table_cell(table, STYLE_DIM, "-");
+}
+
+static void add_cpus(Table *table, const Shown *shown, const char *setting, json_object *run)
+{
+        json_object *cpus = json_get(run, "cpus"), *cpu;
+
+        JSON_FOREACH(cpu, cpus) {
+                g_autofree char *number = g_strdup_printf("%d", (int)json_int(cpu, "cpu", 0));
+
+                add_row(table, shown, setting, run, cpu, number);
+                if (json_get(cpu, "problem"))
+                        table_note(table, STYLE_BAD, json_text(cpu, "problem"));
+        }
+}
+
+static Shown look_through(json_object *settings)
+{
+        json_object *setting, *runs, *run;
+        Shown shown = { 0 };
+
+        JSON_FOREACH(setting, settings) {
+                runs = json_get(setting, "runs");
+                JSON_FOREACH(run, runs) {
+                        shown.watts |= json_get(json_get(run, "power"), "watts") != NULL;
+                        shown.overruns |= json_int(json_get(run, "all"), "overruns", 0) > 0;
+                }
+        }
+        return shown;
+}
+
+static void add_columns(Table *table, const Shown *shown)
+{
+        static const char *const titles[] = { "Setting",  "Interval", "CPU", "Samples",
+                                              "Overrun%", "Min",      "p50", "p90",
+                                              "p99",      "p99.9",    "Max", "PkgWatt" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
+                if ((shown->overruns || !g_str_equal(titles[i], "Overrun%")) &&
+                    (shown->watts || !g_str_equal(titles[i], "PkgWatt")))
+                        table_column(table, titles[i], i > 0);
+}
+
+/* A terminal without room for all does without these, first the first. What rows differ in stays,
+ * and so do the 99th percentile and the power. */
+static void fit_columns(Table *table, const Screen *screen, bool many_settings)
+{
+        static const char *const always[] = { "Min", "p99.9", "Overrun%", "p90", "Samples", NULL };
+        static const char *const one_row[] = { "p50", "Max", NULL };
+        const char *const interval[] = { "Interval", NULL };
+        const char *const same[] = { many_settings ? "CPU" : "Setting", NULL };
+
+        table_fit(table, screen, always);
+        if (asked.n_intervals == 1)
+                table_fit(table, screen, interval);
+        table_fit(table, screen, same);
+        table_fit(table, screen, one_row);
+}
+
+/* Wake-ups that were left out had no latency, and those left are not all. */
+static void show_overruns(const Ctl *ctl, json_object *settings)
+{
+        for (int i = 0; i < asked.n_intervals; i++) {
+                g_autofree char *interval = duration_format(asked.intervals_usec[i]);
+                double most = 0;
+
+                for (size_t k = 0; k < json_length(settings); k++) {
+                        json_object *run = latency_run(json_element(settings, k),
+                                                       (int64_t)asked.intervals_usec[i]);
+
+                        most = fmax(most, latency_overruns(json_get(run, "all")));
+                }
+                if (most >= LATENCY_OVERRUNS) {
+                        g_autofree char *text = g_strdup_printf(
+                                "Interval %s: %s%.0f %% of the wake-ups were left out, because "
+                                "they were due while the thread was late or still awake. The "
+                                "latencies are those of the others; in the row \"due\", what was "
+                                "due while the thread was late counts as well",
+                                interval, json_length(settings) > 1 ? "up to " : "", most * 100);
+
+                        screen_sentence(&ctl->screen, STYLE_WARN, text);
+                }
+        }
+}
+
+static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
+{
+        if (!shown->watts && json_get(answer, "energy_problem"))
+                screen_line(&ctl->screen, STYLE_WARN, "Energy: not measured: %s",
+                            json_text(answer, "energy_problem"));
+}
+
+void latency_show(const Ctl *ctl, json_object *answer)
+{
+        json_object *settings = json_get(answer, "settings"), *setting, *run;
+        g_autoptr(Table) table = table_new();
+        const Shown shown = look_through(settings);
+        int priority = (int)json_int(answer, "priority", 0);
+        g_autofree char *rank = priority ? g_strdup_printf(", priority %d", priority)
+                                         : g_strdup("");
+
+        if (asked.csv) {
+                latency_print_csv(answer);
+                return;
+        }
+        screen_line(&ctl->screen, STYLE_PLAIN,
+                    "Wake-up latency in microseconds, policy %s%s, CPUs %s",
+                    json_text(answer, "policy"), rank, json_text(answer, "cpus"));
+        if (json_get(answer, "root") && !g_str_equal(json_text(answer, "root"), "/"))
+                screen_line(
+                        &ctl->screen, STYLE_WARN,
+                        "Latencies are those of the running machine; settings and power are those "
+                        "below %s",
+                        json_text(answer, "root"));
+        add_columns(table, &shown);
+        JSON_FOREACH(setting, settings) {
+                json_object *runs = json_get(setting, "runs");
+
+                JSON_FOREACH(run, runs) {
+                        if (json_length(settings) == 1)
+                                add_cpus(table, &shown, json_text(setting, "setting"), run);
+                        add_row(table, &shown, json_text(setting, "setting"), run,
+                                json_get(run, "all"), "all");
+                        if (latency_was_late(run))
+                                add_row(table, &shown, json_text(setting, "setting"), run,
+                                        json_get(run, "all_due"), "due");
+                }
+        }
+        fit_columns(table, &ctl->screen, json_length(settings) > 1);
+        table_print(table, &ctl->screen);
+        show_overruns(ctl, settings);
+        show_energy(ctl, answer, &shown);
+        if (json_true(answer, "interrupted"))
+                screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The meter.
+ */
+#include "meter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "cli/price.h"
+#include "model/pack.h"
+#include "sense/clock.h"
+#include "sense/power.h"
+#include "sense/task-time.h"
+
+#define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
+
+/* Clocks that count and do not count sleep may be read this far apart. */
+#define SLEPT_USEC 100000
+
+struct Meter {
+        Watch *watch;
+        EnergySource source;
+        const PowerTable *table; /* of an estimate */
+        BatteryReading battery;  /* when the block began */
+        TaskTime *tasks;         /* in the interval of watch->seen */
+        Counters *energy[2];
+        int current; /* of the two */
+        Snapshot *used;
+        uint64_t asleep_usec; /* how long the machine had slept when the block began */
+        CpuSet online;
+        MeterReading sum;
+};
+
+static uint64_t now_usec(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* How long the machine has slept since boot. */
+static uint64_t asleep(void)
+{
+        uint64_t awake = now_usec(CLOCK_MONOTONIC);
+
+        return now_usec(CLOCK_BOOTTIME) - awake;
+}
+
+static int read_energy(Meter *meter)
+{
+        int next = !meter->current;
+        int r = counters_read(meter->watch->sensors, SENSE_ENERGY, meter->energy[next]);
+
+        if (r < 0)
+                return r;
+        snapshot_compute(meter->energy[meter->current], meter->energy[next], meter->used);
+        meter->current = next;
+        return 0;
+}
+
+/* True if some package's counter could be read the last time. */
+static bool has_packages(const Meter *meter)
+{
+        const Counters *last = meter->energy[meter->current];
+
+        for (int i = 0; i < last->n_energy && last->have & SENSE_ENERGY; i++)
+                if (last->energy[i].package && last->energy[i].valid)
+                        return true;
+        return false;
+}
+
+int meter_new(int root, const PowerTable *table, Meter **ret_meter)
+{
+        g_autoptr(Meter) meter = g_new0(Meter, 1);
+        int r = watch_new(root, &meter->watch);
+
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2; i++)
+                meter->energy[i] = counters_new(meter->watch->topology->n_cpus);
+        meter->used = snapshot_new(meter->watch->topology->n_cpus);
+        meter->tasks = task_time_new(meter->watch->topology->n_cpus);
+        r = read_energy(meter);
+        if (r < 0)
+                return r;
+        meter->table = table;
+        meter->source = has_packages(meter)                        ? ENERGY_SOURCE_RAPL
+                        : table                                    ? ENERGY_SOURCE_ESTIMATE
+                        : battery_read(root, &meter->battery) == 0 ? ENERGY_SOURCE_BATTERY
+                                                                   : ENERGY_SOURCE_NONE;
+        if (meter->source == ENERGY_SOURCE_NONE)
+                return -ENODATA;
+        *ret_meter = g_steal_pointer(&meter);
+        return 0;
+}
+
+void meter_free(Meter *meter)
+{
+        if (!meter)
+                return;
+        watch_free(meter->watch);
+        counters_free(meter->energy[0]);
+        counters_free(meter->energy[1]);
+        snapshot_free(meter->used);
+        task_time_free(meter->tasks);
+        g_free(meter);
+}
+
+EnergySource meter_source(const Meter *meter)
+{
+        return meter->source;
+}
+
+bool meter_discharges(const Meter *meter)
+{
+        BatteryReading now;
+
+        return meter->source != ENERGY_SOURCE_BATTERY ||
+               (battery_read(meter->watch->root, &now) == 0 && now.discharging);
+}
+
+uint64_t meter_interval(const Meter *meter)
+{
+        return MIN((uint64_t)METER_USEC, sensors_energy_deadline(meter->watch->sensors));
+}
+
+void meter_begin(Meter *meter)
+{
+        meter->sum = (MeterReading){ 0 };
+        watch_begin(meter->watch, SENSES, false);
+        task_time_read(meter->tasks, meter->watch->root, meter->watch->seen);
+        meter->asleep_usec = asleep();
+        meter->online = meter->watch->topology->online;
+        if (meter->source == ENERGY_SOURCE_RAPL && read_energy(meter) < 0)
+                meter->sum.joules = NAN;
+        if (meter->source == ENERGY_SOURCE_BATTERY &&
+            battery_read(meter->watch->root, &meter->battery) < 0)
+                meter->sum.joules = NAN;
+}
+
+/* Joules of all packages since the reading before; NAN: one of them is not known. */
+static double used_joules(const Meter *meter)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; i < meter->used->n_energy; i++) {
+                const EnergyUse *use = &meter->used->energy[i];
+
+                if (!use->package)
+                        continue;
+                any = true;
+                joules += use->valid ? use->joules : NAN;
+        }
+        return any ? joules : NAN;
+}
+
+/* What a core does per second; its threads have one clock, which matters only while it is busy. */
+static double core_work_now(const Meter *meter, const TopologyCore *core)
+{
+        const Topology *topology = meter->watch->topology;
+        const Snapshot *seen = meter->watch->seen;
+        double work = core_work(topology, core, &seen->cpus, meter->tasks->share), share;
+
+        if (!(work > 0))
+                return 0;
+        share = clock_share(meter->watch->root, topology->core_cpus[core->first]);
+        return isnan(share) ? work : work * share;
+}
+
+WorkUnit meter_unit(const Meter *meter)
+{
+        CPUSET_FOREACH(cpu, &meter->watch->topology->online)
+                if (isfinite(clock_share(meter->watch->root, cpu)))
+                        return WORK_BUSY;
+        return WORK_SWITCHES;
+}
+
+void meter_read(Meter *meter)
+{
+        const Topology *topology = meter->watch->topology;
+        const Snapshot *seen = meter->watch->seen;
+        MeterReading *sum = &meter->sum;
+        double seconds;
+
+        if (watch_sample(meter->watch, SENSES, false) < 0) {
+                sum->joules = NAN;
+                return;
+        }
+        task_time_read(meter->tasks, meter->watch->root, seen);
+        seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
+        if (meter->source == ENERGY_SOURCE_ESTIMATE)
+                sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
+        else if (meter->source == ENERGY_SOURCE_RAPL)
+                sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
+        for (int i = 0; i < topology->n_cores; i++)
+                sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
+        sum->switches += seen->switches_per_sec * seconds;
+        sum->cpu_seconds += meter->tasks->cpus * seconds;
+        sum->task_switches += meter->tasks->known ? meter->tasks->switches_per_sec * seconds : NAN;
+        sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
+        sum->seconds += seconds;
+        sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||
+                        !cpuset_is_subset(&meter->online, &seen->cpus);
+        sum->slept = asleep() > meter->asleep_usec + SLEPT_USEC;
+}
+
+MeterReading meter_end(Meter *meter)
+{
+        BatteryReading now;
+
+        meter_read(meter);
+        if (meter->source == ENERGY_SOURCE_BATTERY)
+                meter->sum.joules += battery_read(meter->watch->root, &now) < 0
+                                             ? NAN
+                                             : battery_joules(&meter->battery, &now);
+        return meter->sum;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl prove: does one setting draw less than another? A randomised switchback on request.
+ *
+ *  1. Blocks come in pairs, one with each setting, in random order (stats/schedule.h).
+ *  2. Each begins with a wash-out; then energy, work and waiting are measured (prove-block.c).
+ *  3. A block in which something else changed is dropped, and its pair with it.
+ *  4. The differences of pairs give the answer with its interval (stats/estimate.h).
+ *
+ * docs/evaluate.md has the reasons. Only the main thread takes signals: one ends the measurement,
+ * everything is restored, and what was measured until then is the answer.
+ */
+#include "prove.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/client.h"
+#include "cli/price.h"
+#include "cli/options.h"
+#include "sense/topology-read.h"
+
+#define SEC_USEC         1000000ull
+#define FOR_USEC         (1800 * SEC_USEC)
+#define BLOCK_MIN_USEC   (200 * 1000ull)
+#define BLOCK_LEAST_USEC (1 * SEC_USEC) /* unless it was asked for */
+#define BLOCK_MOST_USEC  (60 * SEC_USEC)
+#define WASHOUT_MIN_USEC (100 * 1000ull)
+#define BATTERY_USEC     (180 * SEC_USEC) /* steps of batteries are coarse */
+#define BATTERY_WASHOUT  (30 * SEC_USEC)
+#define PROBE_MIN_USEC   1000
+#define PROBE_MAX_USEC   (1000 * 1000)
+#define EXIT_BY_SIGNAL   128 /* plus its number */
+
+static ProveAsked asked;
+
+static int take_policy(Ctl *ctl, const char *text)
+{
+        return arms_take_policy(&asked.arms, text);
+}
+
+static int take_profile(Ctl *ctl, const char *text)
+{
+        return arms_take_profile(&asked.arms, text);
+}
+
+static int take_option(Ctl *ctl, const char *text)
+{
+        return arms_take_option(&asked.arms, text);
+}
+
+static int take_knob(Ctl *ctl, const char *text)
+{
+        return arms_take_knob(&asked.arms, text);
+}
+
+static int take_time(const char *option, const char *text, uint64_t least, uint64_t most,
+                     const char *expected, uint64_t *ret_usec)
+{
+        uint64_t usec;
+
+        if (duration_parse(text, &usec) < 0 || usec < least || usec > most)
+                return complain_usage(NULL, "%s: found \"%s\", expected a duration %s", option,
+                                      text, expected);
+        *ret_usec = usec;
+        return EXIT_FINE;
+}
+
+static int take_for(Ctl *ctl, const char *text)
+{
+        return take_time("--for", text, 1, 366 * 24 * 3600 * SEC_USEC, "such as 30min",
+                         &asked.for_usec);
+}
+
+static int take_block(Ctl *ctl, const char *text)
+{
+        return take_time("--block", text, BLOCK_MIN_USEC, 3600 * SEC_USEC,
+                         "from 200ms to 1h, such as 20s", &asked.block_usec);
+}
+
+static int take_washout(Ctl *ctl, const char *text)
+{
+        return take_time("--wash-out", text, WASHOUT_MIN_USEC, 3600 * SEC_USEC,
+                         "from 100ms to 1h, such as 5s", &asked.washout_usec);
+}
+
+static int take_probe(Ctl *ctl, const char *text)
+{
+        return take_time("--probe", text, PROBE_MIN_USEC, PROBE_MAX_USEC,
+                         "from 1ms to 1s, such as 10ms", &asked.probe_usec);
+}
+
+static int take_precision(Ctl *ctl, const char *text)
+{
+        if (percent_parse(text, &asked.precision) < 0 || asked.precision <= 0 ||
+            asked.precision > 1)
+                return complain_usage(NULL,
+                                      "--precision: found \"%s\", expected a share above 0%% and "
+                                      "up to 100%%, such as 0.5%%",
+                                      text);
+        return EXIT_FINE;
+}
+
+const VerbOption prove_options[] = {
+        { "policy", "NAME", "compare NAME ignored with NAME active", take_policy },
+        { "profile", "NAMES", "compare two profiles, or one with the active one", take_profile },
+        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable", take_option },
+        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states", take_knob },
+        { "for", "TIME", "measure for at most this time (30min)", take_for },
+        { "precision", "PERCENT", "end once the interval is at most this wide to each side",
+          take_precision },
+        { "block", "TIME", "how long each block is (a hundredth of --for, 1s to 60s)", take_block },
+        { "wash-out", "TIME", "time before each block that is not measured (a quarter of it)",
+          take_washout },
+        { "probe", "TIME", "measure wake-up latency, by waking up so often", take_probe },
+        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
+        { 0 },
+};
+
+static void set_schedule(ScheduleOptions *schedule, EnergySource source)
+{
+        bool battery = source == ENERGY_SOURCE_BATTERY;
+        uint64_t usual = CLAMP(asked.for_usec / 100, BLOCK_LEAST_USEC, BLOCK_MOST_USEC);
+        uint64_t block = asked.block_usec ?: battery ? BATTERY_USEC : usual;
+        uint64_t washout = MAX(block / 4, WASHOUT_MIN_USEC);
+
+        *schedule = (ScheduleOptions){
+                .block_usec = block,
+                .washout_usec = asked.washout_usec
+                                        ?: battery ? MIN(washout, BATTERY_WASHOUT)
+                                                   : washout,
+                .duty = 0.5,
+                .seed = g_random_int(),
+        };
+}
+
+/* That there is time for enough pairs; `verb` as for complain_usage(). */
+static int check_time(const Verb *verb, const ScheduleOptions *schedule)
+{
+        uint64_t needed = PROVE_LEAST_PAIRS * schedule_pair_length(schedule);
+        g_autofree char *least = duration_format(needed);
+
+        if (asked.for_usec >= needed)
+                return EXIT_FINE;
+        return complain_usage(verb, "--for: expected at least %s, the time of %d pairs of blocks",
+                              least, PROVE_LEAST_PAIRS);
+}
+
+int prove_check(const Ctl *ctl, const Verb *verb)
+{
+        ScheduleOptions schedule;
+
+        if (asked.arms.kind == ARMS_NONE)
+                return complain_usage(verb, "prove: expected one of --policy, --profile, --option, "
+                                            "--knob");
+        asked.for_usec = asked.for_usec ?: FOR_USEC;
+        set_schedule(&schedule, ENERGY_SOURCE_RAPL);
+        return check_time(verb, &schedule);
+}
+
+/* True if the precision that was asked for is reached. */
+static bool is_precise(const Prove *prove)
+{
+        Estimate found;
+
+        if (asked.precision <= 0)
+                return false;
+        found = prove_estimate(prove);
+        return prove_seconds_needed(prove, &found, asked.precision * found.off_watts) == 0;
+}
+
+/* Pairs of blocks until the time is over, or measuring ends for another reason. */
+static void run_pairs(Prove *prove)
+{
+        prove->begin_usec = (uint64_t)g_get_monotonic_time();
+        prove->end_usec = prove->begin_usec + asked.for_usec;
+        for (uint64_t pair = 0; !is_precise(prove); pair++) {
+                uint64_t start = schedule_pair_start(&prove->schedule, pair);
+                BlockEnd end = BLOCK_FINE;
+
+                if ((uint64_t)g_get_monotonic_time() + prove_pair_usec(prove) > prove->end_usec)
+                        return;
+                for (int half = 0; half < 2 && end == BLOCK_FINE; half++) {
+                        uint64_t at = start +
+                                      (uint64_t)half * schedule_pair_length(&prove->schedule) / 2;
+                        ScheduleSlot slot = schedule_at(&prove->schedule, at);
+
+                        end = prove_block(prove, &slot);
+                }
+                if (end == BLOCK_STOP)
+                        return;
+        }
+}
+
+static int block_signals(Prove *prove)
+{
+        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        sigset_t signals;
+
+        sigaction(SIGCHLD, &usual, NULL); /* the parent may have had it ignored */
+        sigemptyset(&signals);
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+                sigaddset(&signals, ends[i]);
+        pthread_sigmask(SIG_BLOCK, &signals, NULL);
+        prove->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+        return prove->signals < 0 ? -errno : 0;
+}
+
+/* Tries the settings and restores them. False after a message if idled refuses one of them. */
+static bool try_settings(Prove *prove)
+{
+        bool right = asked.arms.kind == ARMS_KNOB || prove_try(prove);
+
+        arms_leave(prove->arms);
+        if (!right)
+                complain("%s", prove->problem);
+        return right;
+}
+
+/* False after a message. */
+static bool open_arms(Prove *prove)
+{
+        int r = topology_read(prove->ctl->root, &prove->topology);
+
+        if (r < 0)
+                complain("%s: no CPUs can be read: %s",
+                         prove->ctl->root_path ? prove->ctl->root_path : "/", g_strerror(-r));
+        else
+                prove->arms = arms_new(prove->ctl, &asked.arms, prove->topology);
+        return prove->arms != NULL;
+}
+
+/* False after a message. */
+static bool open_meter(Prove *prove)
+{
+        const char *root = prove->ctl->root_path ? prove->ctl->root_path : "/";
+        int r;
+
+        prove->table = estimate_table(prove->ctl, prove->ctl->power_table,
+                                      prove->ctl->power_table != NULL);
+        if (prove->ctl->power_table && !prove->table)
+                return false;
+        r = meter_new(prove->ctl->root, prove->table, &prove->meter);
+        /* What is wrong with the arguments is for idled to say, and matters more. */
+        if (r == -ENODATA && !try_settings(prove))
+                return false;
+        if (r == -ENODATA)
+                complain(
+                        "energy cannot be measured: RAPL is not available%s, and there is no power "
+                        "table and no battery that counts; expected --power",
+                        geteuid() != 0 ? " (it needs root)" : "");
+        else if (r < 0)
+                complain("%s: no CPUs can be read: %s", root, g_strerror(-r));
+        else if (!meter_discharges(prove->meter))
+                complain("energy cannot be measured: the battery does not discharge; expected an "
+                         "unplugged machine, or --power");
+        return r >= 0 && meter_discharges(prove->meter);
+}
+
+static void prove_done(Prove *prove)
+{
+        prove_progress_end();
+        workload_free(prove->load);
+        arms_free(prove->arms);
+        meter_free(prove->meter);
+        topology_free(prove->topology);
+        if (prove->table)
+                power_table_free(prove->table);
+        fd_close(&prove->signals);
+        g_free(prove->energy);
+        for (int i = 0; i < QUANTITIES; i++)
+                g_free(prove->quantities[i]);
+        for (int arm = 0; arm < 2; arm++)
+                g_free(prove->effect.states[arm]);
+        g_free(prove->problem);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prove, prove_done)
+
+/* Measures, and restores everything. */
+static int run(Prove *prove)
+{
+        client_listen(prove->ctl->client);
+        if (prove_try(prove) && (!prove->load || prove_warm_up(prove)))
+                run_pairs(prove);
+        if (prove->load)
+                workload_stop(prove->load);
+        prove_progress_end();
+        return arms_leave(prove->arms);
+}
+
+json_object *prove_ask(Ctl *ctl, int *ret_status)
+{
+        g_auto(Prove) prove = { .ctl = ctl, .asked = &asked, .signals = -1 };
+        Estimate found;
+        int r;
+
+        *ret_status = PROVE_EXIT_ERROR;
+        prove.energy = g_new0(Estimator, 1);
+        for (int i = 0; i < QUANTITIES; i++)
+                prove.quantities[i] = g_new0(Estimator, 1);
+        if (block_signals(&prove) < 0 || !open_arms(&prove) || !open_meter(&prove))
+                return NULL;
+        prove.unit = meter_unit(prove.meter);
+        set_schedule(&prove.schedule, meter_source(prove.meter));
+        if (check_time(NULL, &prove.schedule) != EXIT_FINE)
+                return NULL;
+        if (ctl->n_args > 0)
+                prove.load = workload_new(ctl->args);
+        r = run(&prove);
+        if (prove.problem)
+                complain("%s", prove.problem);
+        found = prove_estimate(&prove);
+        if (found.n_pairs == 0 && !prove.interrupted && !prove.problem)
+                complain("no pair of blocks was measured");
+        else if (prove.interrupted)
+                *ret_status = EXIT_BY_SIGNAL + prove.interrupted;
+        else if (!prove.problem && r >= 0)
+                *ret_status = prove_verdict(&prove, &found) == VERDICT_SAVES ? EXIT_FINE
+                                                                             : EXIT_FAILED;
+        return prove.problem && found.n_pairs == 0 ? NULL : prove_answer(&prove);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl record FILE: samples of the machine, and of idled if it runs, as docs/recording.md says.
+ *
+ * What changes rarely, or wakes a CPU of each package (limits, temperature), is read every five
+ * seconds at most. A frame is written every ten seconds: so much is lost if idlectl is killed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/client.h"
+#include "cli/price.h"
+#include "stats/energy-source.h"
+#include "cli/observe.h"
+#include "record.h"
+#include "sense/power.h"
+#include "cli/sleeps-read.h"
+#include "cli/temperature.h"
+#include "cli/watch.h"
+
+#define INTERVAL_USEC (1000u * 1000)
+#define FRAME_USEC    (10u * 1000 * 1000)
+#define SLOW_USEC     (5u * 1000 * 1000)
+#define SLACK_NSEC    (20ul * 1000 * 1000)
+#define BUSY_LEAST    0.01
+#define SENSES        (SENSE_EVERYTHING & ~(unsigned)SENSE_ENERGY)
+
+typedef struct Recorder {
+        Ctl *ctl;
+        const char *path;
+        uint64_t interval_usec;
+        Watch *watch;
+        CpuSet online; /* as recorded */
+        RecordingBatch *batch;
+        RecordingSampler *sampler;
+        RecordingFile *file;
+        RecordingCpu *cpus; /* by CPU number */
+        RecordDaemon *daemon;
+        EnergySource source;
+        BatteryMeter battery;
+        PowerTable *table;    /* NULL: none, or energy is measured */
+        SleepsReader *sleeps; /* NULL: not asked for */
+        Temperatures temperatures;
+        uint64_t slow_usec, energy_usec, frame_usec; /* when each was done last, monotonic */
+        uint64_t samples;
+        int error; /* why no more is recorded */
+} Recorder;
+
+static int64_t clock_usec(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void put_fact_of(Recorder *recorder, const char *key, const char *path)
+{
+        g_autofree char *text = NULL;
+
+        if (file_read(recorder->ctl->root, path, &text) >= 0)
+                recording_fact(recorder->sampler, key, text);
+}
+
+static void put_cpu_model(Recorder *recorder)
+{
+        g_autofree char *text = NULL;
+        const char *model, *colon;
+
+        if (file_read(recorder->ctl->root, "proc/cpuinfo", &text) < 0)
+                return;
+        model = strstr(text, "model name");
+        colon = model ? strchr(model, ':') : NULL;
+        if (colon) {
+                g_autofree char *name = g_strndup(colon + 1, strcspn(colon + 1, "\n"));
+
+                recording_fact(recorder->sampler, "cpu_model", g_strstrip(name));
+        }
+}
+
+static void put_facts(Recorder *recorder, char *const *command)
+{
+        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT, recorder->interval_usec);
+        RecordingSampler *sampler = recorder->sampler;
+
+        recording_fact(sampler, "program", "idlectl");
+        recording_fact(sampler, "version", IDLED_VERSION);
+        recording_fact(sampler, "interval_us", interval);
+        put_fact_of(recorder, "hostname", "proc/sys/kernel/hostname");
+        put_fact_of(recorder, "kernel", "proc/sys/kernel/osrelease");
+        put_fact_of(recorder, "boot_id", "proc/sys/kernel/random/boot_id");
+        put_cpu_model(recorder);
+        recording_fact(sampler, "energy_source", energy_source_text(recorder->source));
+        if (command[0]) {
+                g_autofree char *line = g_strjoinv(" ", (char **)command);
+
+                recording_fact(sampler, "command", line);
+        }
+        if (!client_manager(recorder->ctl->client))
+                recording_fact(sampler, "daemon", client_problem(recorder->ctl->client));
+}
+
+static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
+{
+        recording_event(recorder->sampler,
+                        &(RecordingEvent){ .time_usec = (uint64_t)clock_usec(CLOCK_REALTIME),
+                                           .kind = kind,
+                                           .cpus = cpus,
+                                           .text = text });
+}
+
+/* The machine's CPUs, if they are not those that were recorded. */
+static void put_machine(Recorder *recorder)
+{
+        const Topology *topology = recorder->watch->topology;
+        g_autofree IdleTable *tables = NULL;
+        g_autofree char *cpus = NULL;
+
+        if (cpuset_equal(&topology->online, &recorder->online))
+                return;
+        tables = idle_tables_read(recorder->ctl->root, topology->n_cpus);
+        recording_machine(recorder->sampler, topology, tables);
+        if (!cpuset_is_empty(&recorder->online)) {
+                cpus = cpuset_format(&topology->online);
+                add_event(recorder, "cpus", cpus, NULL);
+        }
+        recorder->online = topology->online;
+}
+
+static double read_khz(int root, int cpu, const char *file)
+{
+        char path[96];
+        uint64_t khz;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
+        return file_read_u64(root, path, &khz) == 0 ? (double)khz : NAN;
+}
+
+/* A CPU that sleeps is not asked for its frequency: kernels before 5.18 would wake it. */
+static void read_cpus(Recorder *recorder, bool slow)
+{
+        const Snapshot *seen = recorder->watch->seen;
+        int root = recorder->ctl->root;
+
+        CPUSET_FOREACH(cpu, &seen->cpus) {
+                RecordingCpu *row = &recorder->cpus[cpu];
+                int64_t limit;
+
+                row->frequency_khz = (double)seen->busy[cpu] < BUSY_LEAST
+                                             ? NAN
+                                             : read_khz(root, cpu, "scaling_cur_freq");
+                if (!slow)
+                        continue;
+                limit = idle_latency_limit(root, cpu);
+                row->latency_limit_us = limit < 0 ? NAN : (double)limit;
+                row->min_khz = read_khz(root, cpu, "scaling_min_freq");
+                row->max_khz = read_khz(root, cpu, "scaling_max_freq");
+        }
+}
+
+static void put_watts(Recorder *recorder, const char *suffix, const double *watts)
+{
+        for (int p = 0; p < recorder->watch->topology->n_packages; p++) {
+                g_autofree char *domain = g_strdup_printf("package-%d%s", p, suffix);
+
+                if (isfinite(watts[p]))
+                        recording_sample_number(recorder->sampler, "power_watts", domain, "W", 3,
+                                                watts[p]);
+        }
+}
+
+static void put_power(Recorder *recorder)
+{
+        const Watch *watch = recorder->watch;
+
+        if (watch->energy_usec > recorder->energy_usec) {
+                recorder->energy_usec = watch->energy_usec;
+                put_watts(recorder, "", watch->package_watts);
+                put_watts(recorder, "-core", watch->core_watts);
+                put_watts(recorder, "-dram", watch->dram_watts);
+        }
+        if (recorder->source == ENERGY_SOURCE_BATTERY) {
+                double watts = battery_watts(&recorder->battery, recorder->ctl->root,
+                                             (uint64_t)clock_usec(CLOCK_BOOTTIME));
+
+                if (isfinite(watts))
+                        recording_sample_number(recorder->sampler, "power_watts", "battery", "W", 3,
+                                                watts);
+        }
+        for (int p = 0; recorder->table && p < watch->topology->n_packages; p++) {
+                g_autofree char *package = g_strdup_printf("package-%d", p);
+
+                recording_sample_number(recorder->sampler, "estimated_watts", package, "W", 3,
+                                        estimate_package_watts(recorder->table, watch, p));
+        }
+}
+
+static void put_temperatures(Recorder *recorder)
+{
+        int n = recorder->watch->topology->n_packages;
+        g_autofree double *celsius = g_new(double, (gsize)MAX(n, 1));
+
+        temperatures_read(&recorder->temperatures, recorder->ctl->root, celsius, n);
+        for (int p = 0; p < n; p++) {
+                g_autofree char *package = g_strdup_printf("package-%d", p);
+
+                if (isfinite(celsius[p]))
+                        recording_sample_number(recorder->sampler, "temperature_celsius", package,
+                                                "C", 1, celsius[p]);
+        }
+}
+
+static void note_clocks(Recorder *recorder)
+{
+        recording_clocks(recorder->sampler, (uint64_t)clock_usec(CLOCK_REALTIME),
+                         (uint64_t)clock_usec(CLOCK_BOOTTIME), recorder->interval_usec);
+}
+
+static void write_frame(Recorder *recorder)
+{
+        int r = recording_file_write(recorder->file, recorder->batch,
+                                     (uint64_t)clock_usec(CLOCK_REALTIME));
+
+        recorder->frame_usec = recorder->watch->seen->time_usec;
+        if (r < 0)
+                recorder->error = r;
+}
+
+/* Adds a sample. */
+static void take_sample(Recorder *recorder)
+{
+        uint64_t now;
+        bool slow;
+        int r = watch_sample(recorder->watch, SENSES, true);
+
+        if (r < 0) {
+                recorder->error = r;
+                return;
+        }
+        put_machine(recorder);
+        now = recorder->watch->seen->time_usec;
+        slow = recorder->slow_usec == 0 || now - recorder->slow_usec >= SLOW_USEC;
+        if (slow)
+                recorder->slow_usec = now;
+        note_clocks(recorder);
+        read_cpus(recorder, slow);
+        record_daemon_ask(recorder->daemon, recorder->cpus, recorder->watch->topology->n_cpus);
+        if (!recording_sample(recorder->sampler, recorder->watch->seen, recorder->cpus))
+                return;
+        recorder->samples++;
+        put_power(recorder);
+        if (slow)
+                put_temperatures(recorder);
+        record_daemon_put(recorder->daemon);
+}
+
+static bool sample_and_write(void *data)
+{
+        Recorder *recorder = data;
+
+        prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0); /* of this process, not of the command */
+        take_sample(recorder);
+        if (recorder->error == 0 &&
+            (recorder->watch->seen->time_usec - recorder->frame_usec >= FRAME_USEC ||
+             recording_file_is_due(recorder->file, recorder->batch)))
+                write_frame(recorder);
+        return recorder->error == 0;
+}
+
+/* Processor time of this process in seconds. */
+static double own_seconds(void)
+{
+        struct rusage usage;
+
+        getrusage(RUSAGE_SELF, &usage);
+        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* The handler of a signal that only ends a write(2); unlike SIG_IGN the command does not inherit
+ * it. */
+static void ignore(int signal_number)
+{
+}
+
+/* Latencies are counted as well, without any limit. */
+static void begin_sleeps(Recorder *recorder)
+{
+        int n_cpus = recorder->watch->topology->n_cpus;
+        g_autofree uint64_t *limits_ns = g_new0(uint64_t, (gsize)n_cpus);
+
+        recorder->sleeps = sleeps_begin(recorder->ctl, limits_ns, n_cpus);
+}
+
+static void put_sleeps(Recorder *recorder)
+{
+        const Sleeps *sleeps = sleeps_end(recorder->sleeps);
+
+        record_sleeps_add(recorder->batch, sleeps, (uint64_t)clock_usec(CLOCK_REALTIME));
+        recording_fact(recorder->sampler, "sleeps", sleeps->why);
+}
+
+static void record_all(Recorder *recorder, char *const *command, int *ret_status)
+{
+        uint64_t usec = recorder->ctl->sleeps.usec ?: OBSERVE_FOREVER;
+        int r = watch_begin(recorder->watch, SENSES, true);
+
+        if (r < 0) {
+                recorder->error = r;
+                return;
+        }
+        recorder->frame_usec = recorder->watch->seen->time_usec;
+        put_machine(recorder);
+        put_facts(recorder, command);
+        note_clocks(recorder);
+        add_event(recorder, "start", NULL, command[0]);
+        observe(recorder->path, usec, command, recorder->interval_usec, sample_and_write, recorder,
+                ret_status);
+        if (recorder->error < 0)
+                return;
+        if (recorder->samples == 0 ||
+            (uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)
+                take_sample(recorder); /* what is left of an interval */
+        if (recorder->sleeps)
+                put_sleeps(recorder);
+        add_event(recorder, "end", NULL, NULL);
+        write_frame(recorder);
+}
+
+static json_object *describe(const Recorder *recorder, double seconds, double spent)
+{
+        json_object *answer = json_object_new_object();
+
+        json_put_text(answer, "file", recorder->path);
+        json_put_real(answer, "seconds", seconds, 3);
+        json_put_int(answer, "samples", (int64_t)recorder->samples);
+        json_put_int(answer, "cpus", cpuset_count(&recorder->online));
+        json_put_int(answer, "frames", (int64_t)recording_file_frames(recorder->file));
+        json_put_int(answer, "file_bytes", (int64_t)recording_file_size(recorder->file));
+        json_put_text(answer, "daemon_error",
+                      client_manager(recorder->ctl->client)
+                              ? NULL
+                              : client_problem(recorder->ctl->client));
+        json_put_real(answer, "own_cpu_seconds", spent, 3);
+        return answer;
+}
+
+static int complain_open(const RecordAsks *asks, int r)
+{
+        const char *file = asks->file;
+
+        switch (r) {
+        case -EEXIST:
+                return complain("%s: the file exists, expected a new one; --append continues a "
+                                "recording",
+                                file);
+        case -EBADMSG:
+                return complain("%s: found something else, expected a recording; nothing was "
+                                "written",
+                                file);
+        case -EPROTONOSUPPORT:
+                return complain("%s: found a recording in the form of idled 0.1, which cannot be "
+                                "continued",
+                                file);
+        case -EBUSY:
+                return complain("%s: another process records into it", file);
+        case -EINVAL:
+                return complain("%s: --max-size and --max-age expect a regular file", file);
+        default:
+                return complain("%s: %s", file, g_strerror(-r));
+        }
+}
+
+static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
+{
+        BatteryReading battery;
+        int r;
+
+        *recorder = (Recorder){ .ctl = ctl,
+                                .path = asks->file,
+                                .interval_usec = ctl->interval_usec ?: INTERVAL_USEC };
+        r = watch_new(ctl->root, &recorder->watch);
+        if (r < 0)
+                return complain("%s: no CPUs can be read: %s",
+                                ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
+        r = recording_file_open(AT_FDCWD, asks->file, &asks->limits,
+                                asks->append || asks->limits.max_bytes || asks->limits.max_age_usec,
+                                &recorder->file);
+        if (r < 0) {
+                watch_free(recorder->watch);
+                return complain_open(asks, r);
+        }
+        recorder->batch = recording_batch_new();
+        recorder->sampler = recording_sampler_new(recorder->batch);
+        recorder->cpus = g_new(RecordingCpu, (gsize)recorder->watch->topology->n_cpus);
+        for (int cpu = 0; cpu < recorder->watch->topology->n_cpus; cpu++)
+                recorder->cpus[cpu] = recording_cpu_unknown;
+        if (recorder->watch->energy_error < 0)
+                recorder->table = estimate_table(ctl, NULL, false);
+        recorder->source = recorder->watch->energy_error == 0       ? ENERGY_SOURCE_RAPL
+                           : recorder->table                        ? ENERGY_SOURCE_ESTIMATE
+                           : battery_read(ctl->root, &battery) == 0 ? ENERGY_SOURCE_BATTERY
+                                                                    : ENERGY_SOURCE_NONE;
+        if (asks->sleeps)
+                begin_sleeps(recorder);
+        temperatures_init(&recorder->temperatures, ctl->root);
+        recorder->daemon = record_daemon_new(ctl->client, recorder->sampler);
+        return EXIT_FINE;
+}
+
+static int recorder_done(Recorder *recorder)
+{
+        int r = recording_file_close(recorder->file);
+
+        if (recorder->sleeps)
+                sleeps_free(recorder->sleeps);
+        record_daemon_free(recorder->daemon);
+        temperatures_done(&recorder->temperatures);
+        power_table_free(recorder->table);
+        g_free(recorder->cpus);
+        recording_sampler_free(recorder->sampler);
+        recording_batch_free(recorder->batch);
+        watch_free(recorder->watch);
+        return r;
+}
+
+json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *command,
+                             int *ret_status)
+{
+        const struct sigaction no_kill = { .sa_handler = ignore };
+        int64_t began = g_get_monotonic_time();
+        double spent = own_seconds();
+        Recorder recorder;
+        json_object *answer;
+        int r;
+
+        *ret_status = recorder_init(&recorder, ctl, asks);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        sigaction(SIGXFSZ, &no_kill, NULL);
+        record_all(&recorder, command, ret_status);
+        answer = describe(&recorder, (double)(g_get_monotonic_time() - began) / 1e6,
+                          own_seconds() - spent);
+        r = recorder.error;
+        if (r == 0)
+                r = recorder_done(&recorder);
+        else
+                recorder_done(&recorder);
+        if (r < 0)
+                *ret_status = complain("%s: recording ended early: %s; what was written before "
+                                       "can be read",
+                                       asks->file, g_strerror(-r));
+        return answer;
+}
+
+/* Not between the frames on standard output. */
+void record_file_show(const Ctl *ctl, json_object *answer)
+{
+        bool output = g_str_equal(json_text(answer, "file"), "-");
+        int64_t samples = json_int(answer, "samples", 0), cpus = json_int(answer, "cpus", 0);
+
+        fprintf(output ? stderr : stdout,
+                "%" G_GINT64_FORMAT " sample%s of %" G_GINT64_FORMAT " CPU%s in %.1f s, %.1f kB, "
+                "%.2f s of CPU time\n",
+                samples, samples == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s",
+                json_number(answer, "seconds", 0), json_number(answer, "file_bytes", 0) / 1000,
+                json_number(answer, "own_cpu_seconds", 0));
+        if (json_get(answer, "daemon_error"))
+                fprintf(output ? stderr : stdout,
+                        "Plan, holds and transitions were not recorded: %s\n",
+                        json_text(answer, "daemon_error"));
+}

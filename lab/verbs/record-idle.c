@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl record --idle: idle periods of this machine as a trace for idlectl replay.
+ *
+ * The kernel's buffer is emptied ten times a second, without being asked to: a reader that is woken
+ * by sleeps would record itself. The kernel passes on the record of a sleep when its CPU sleeps
+ * again. Lines are in the order of idle entries: idlectl withholds later sleeps until it has the
+ * record of each earlier one. A line's length is until the event that ended the sleep
+ * (wake-time.h).
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bpf/ledger.h"
+#include "sense/sensor.h"
+#include "cli/observe.h"
+#include "cli/sleeps-read.h"
+#include "wake-time.h"
+
+#define PERIOD_USEC (100u * 1000)
+#define LINE_MAX_   192
+
+typedef struct Line {
+        struct sleep_record record;
+        char *cause; /* NULL: not asked for */
+} Line;
+
+typedef struct Recorder {
+        const LedgerBackend *backend;
+        Ledger *ledger;
+        FILE *file;
+        bool causes, exits;
+        GArray *waiting;                         /* of Line */
+        ExitLatency (*latencies)[SLEEPS_STATES]; /* by CPU and state */
+        uint64_t written, guessed;
+        int error; /* the errno with which the file could not be written; 0 */
+} Recorder;
+
+static void take(const struct sleep_record *record, const LedgerCause *cause, void *data)
+{
+        Recorder *recorder = data;
+        Line line = { .record = *record };
+
+        if (recorder->causes)
+                line.cause = ledger_cause_text(cause);
+        g_array_append_val(recorder->waiting, line);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+        uint64_t x = ((const Line *)a)->record.entered_ns, y = ((const Line *)b)->record.entered_ns;
+
+        return (x > y) - (x < y);
+}
+
+/* Digits and a comma; much faster than printf(), which would be half the cost of a record. */
+static char *put_number(char *to, uint64_t number)
+{
+        char digits[20];
+        int n = 0;
+
+        do {
+                digits[n++] = (char)('0' + number % 10);
+                number /= 10;
+        } while (number);
+        while (n > 0)
+                *to++ = digits[--n];
+        *to++ = ',';
+        return to;
+}
+
+/* Whether the timer that the governor expected ended it: the tick may come before. */
+static bool is_timer(const struct sleep_record *record)
+{
+        return record->kind == CAUSE_TIMER || record->kind == CAUSE_LOCAL_TIMER ||
+               (record->kind == CAUSE_TICK && record->idle_ns >= record->length_ns);
+}
+
+static void write_line(Recorder *recorder, const Line *line)
+{
+        const struct sleep_record *record = &line->record;
+        ExitLatency *latency = &recorder->latencies[record->cpu][record->state];
+        bool by_timer = is_timer(record);
+        uint64_t idle_ns = wake_time_find(latency, record->idle_ns, record->length_ns, by_timer);
+        char text[LINE_MAX_], *end = text;
+
+        end = put_number(end, record->cpu);
+        end = put_number(end, record->entered_ns);
+        end = put_number(end, record->length_ns);
+        end = put_number(end, idle_ns);
+        end = put_number(end, by_timer);
+        end = put_number(end, record->utilisation);
+        if (record->latency_us < 0)
+                end = g_stpcpy(end, "-1,");
+        else
+                end = put_number(end, (uint64_t)record->latency_us);
+        end = put_number(end, record->io_waiting);
+        end = put_number(end, record->resched);
+        end = put_number(end, record->got_tick);
+        if (recorder->exits)
+                end = put_number(end, record->idle_ns - idle_ns);
+        end[-1] = '\n';
+        fwrite(text, 1, (size_t)(end - text), recorder->file);
+        if (line->cause)
+                fprintf(recorder->file, "# state %u, %s\n", record->state, line->cause);
+        recorder->written++;
+        recorder->guessed += record->length_guessed;
+}
+
+/* Writes what began before `horizon`. */
+static void write_lines(Recorder *recorder, uint64_t horizon)
+{
+        GArray *waiting = recorder->waiting;
+        unsigned n = 0;
+
+        if (!waiting->len)
+                return;
+        g_array_sort(waiting, compare_lines);
+        while (n < waiting->len && g_array_index(waiting, Line, n).record.entered_ns < horizon)
+                write_line(recorder, &g_array_index(waiting, Line, n++));
+        for (unsigned i = 0; i < n; i++)
+                g_free(g_array_index(waiting, Line, i).cause);
+        g_array_remove_range(waiting, 0, n);
+}
+
+/* False when the file cannot be written, which ends the recording unless a command runs. */
+static bool empty(void *data)
+{
+        Recorder *recorder = data;
+
+        write_lines(recorder, recorder->backend->take(recorder->ledger, take, recorder));
+        if (!ferror(recorder->file))
+                return true;
+        recorder->error = recorder->error ?: errno;
+        return false;
+}
+
+static void list_latencies(Recorder *recorder, const IdleTable *tables, int n_cpus)
+{
+        recorder->latencies = g_malloc0_n((gsize)n_cpus, sizeof(*recorder->latencies));
+        for (int cpu = 0; cpu < n_cpus; cpu++)
+                for (int state = 0; state < tables[cpu].n_states; state++)
+                        recorder->latencies[cpu][state].listed_ns =
+                                tables[cpu].states[state].exit_latency_us * 1000ull;
+}
+
+static int open_ledger(const Ctl *ctl, Recorder *recorder)
+{
+        int n = sleeps_possible_cpus(ctl->root);
+        g_autofree IdleTable *tables = idle_tables_read(ctl->root, n);
+        g_autofree LedgerCpu *cpus = sleeps_cpus(ctl->root, tables, n);
+        LedgerConfig config = {
+                .causes = ctl->sleeps.causes, .records = true, .n_cpus = n, .cpus = cpus
+        };
+        g_autofree char *error = NULL;
+
+        if (ctl->root_path)
+                return complain("record: --root names another machine than the running one");
+        recorder->backend = ledger_backend(LEDGER_DIR, &error);
+        if (!recorder->backend || recorder->backend->open(&config, &recorder->ledger, &error) < 0)
+                return complain("idle periods cannot be recorded: %s", error);
+        list_latencies(recorder, tables, n);
+        return EXIT_FINE;
+}
+
+static void write_head(const Ctl *ctl, FILE *file)
+{
+        IdleState states[IDLE_STATES_MAX];
+        int n = idle_states_read(ctl->root, 0, states);
+
+        fputs("# Idle periods, recorded by idlectl record\n", file);
+        for (int i = 0; i < n; i++)
+                fprintf(file, "# state %d: %s, exit latency %u us, target residency %u us\n", i,
+                        states[i].name, states[i].exit_latency_us, states[i].target_residency_us);
+        fputs("cpu,t_enter_ns,sleep_len_ns,idle_ns,wake_timer,util,lat_us,iowait,resched,got_tick",
+              file);
+        fputs(ctl->sleeps.exits ? ",exit_ns\n" : "\n", file);
+}
+
+/* Processor time of this process in seconds. */
+static double own_seconds(void)
+{
+        struct rusage usage;
+
+        getrusage(RUSAGE_SELF, &usage);
+        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static json_object *describe(const Ctl *ctl, Recorder *recorder, const LedgerTotals *totals,
+                             double spent)
+{
+        g_autofree char *missing = recorder->backend->missing(recorder->ledger);
+        json_object *answer = json_object_new_object();
+
+        json_put_text(answer, "file", ctl->sleeps.file);
+        json_put_real(answer, "seconds", (double)totals->duration_ns / 1e9, 3);
+        json_put_int(answer, "periods", (int64_t)recorder->written);
+        json_put_int(answer, "lost", (int64_t)totals->records_lost);
+        json_put_int(answer, "sleep_len_guessed", (int64_t)recorder->guessed);
+        json_put_text(answer, "missing", missing);
+        json_put_real(answer, "own_cpu_seconds", spent, 3);
+        return answer;
+}
+
+static json_object *record(Ctl *ctl, Recorder *recorder, int *ret_status)
+{
+        LedgerTotals totals;
+        double spent = own_seconds();
+
+        write_head(ctl, recorder->file);
+        observe("idle periods", sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder,
+                ret_status);
+        recorder->backend->stop(recorder->ledger);
+        recorder->backend->take(recorder->ledger, take, recorder);
+        write_lines(recorder, UINT64_MAX);
+        recorder->backend->read(recorder->ledger, &totals);
+        fprintf(recorder->file, "# %" PRIu64 " periods in %.3f s, %" PRIu64 " lost\n",
+                recorder->written, (double)totals.duration_ns / 1e9, totals.records_lost);
+        return describe(ctl, recorder, &totals, own_seconds() - spent);
+}
+
+static bool is_standard_output(const Ctl *ctl)
+{
+        return g_str_equal(ctl->sleeps.file, "-");
+}
+
+json_object *record_idle_ask(Ctl *ctl, int *ret_status)
+{
+        Recorder recorder = { .causes = ctl->sleeps.causes, .exits = ctl->sleeps.exits };
+        json_object *answer = NULL;
+
+        *ret_status = open_ledger(ctl, &recorder);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        recorder.file = is_standard_output(ctl) ? stdout : fopen(ctl->sleeps.file, "we");
+        if (!recorder.file) {
+                *ret_status = complain("%s: %s", ctl->sleeps.file, g_strerror(errno));
+                recorder.backend->close(recorder.ledger);
+                g_free(recorder.latencies);
+                return NULL;
+        }
+        recorder.waiting = g_array_new(FALSE, FALSE, sizeof(Line));
+        answer = record(ctl, &recorder, ret_status);
+        recorder.backend->close(recorder.ledger);
+        g_array_free(recorder.waiting, TRUE);
+        g_free(recorder.latencies);
+        if (fflush(recorder.file) != 0)
+                recorder.error = recorder.error ?: errno;
+        if (recorder.error || ferror(recorder.file))
+                *ret_status = complain("%s: %s", ctl->sleeps.file,
+                                       g_strerror(recorder.error ?: EIO));
+        if (!is_standard_output(ctl))
+                fclose(recorder.file);
+        return answer;
+}
+
+/* Not between the lines of a trace on standard output. */
+void record_idle_show(const Ctl *ctl, json_object *answer)
+{
+        FILE *file = is_standard_output(ctl) ? stderr : stdout;
+        int64_t guessed = json_int(answer, "sleep_len_guessed", 0);
+        const char *missing = json_text(answer, "missing");
+
+        fprintf(file, "%" PRId64 " idle periods in %.1f s, %" PRId64 " lost, %.2f s of CPU time\n",
+                json_int(answer, "periods", 0), json_number(answer, "seconds", 0),
+                json_int(answer, "lost", 0), json_number(answer, "own_cpu_seconds", 0));
+        if (guessed)
+                fprintf(file,
+                        "The governor did not ask for the next timer in %" PRId64 " of them; there "
+                        "sleep_len_ns is the next event of the CPU's timer, tick included\n",
+                        guessed);
+        if (*missing)
+                fprintf(file, "This kernel does not offer: %s\n", missing);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl record: samples of everything into a file, or with --idle every idle period; or with
+ * --daemon idled itself does so, as the configuration's section [Recording] then says.
+ */
+#include "record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "model/snapshot.h"
+#include "cli/facts.h"
+#include "cli/save.h"
+#include "cli/sleeps-read.h"
+
+#define AGE_LEAST_USEC     (60u * 1000 * 1000)
+#define INTERVAL_MOST_USEC (3600ull * 1000 * 1000)
+#define MEGABYTE           (1u << 20)
+
+static RecordAsks asked;
+
+static int take_idle(Ctl *ctl, const char *text)
+{
+        ctl->sleeps.file = text;
+        return EXIT_FINE;
+}
+
+static int take_exits(Ctl *ctl, const char *text)
+{
+        ctl->sleeps.exits = true;
+        return EXIT_FINE;
+}
+
+static int take_causes(Ctl *ctl, const char *text)
+{
+        ctl->sleeps.causes = true;
+        return EXIT_FINE;
+}
+
+/* "64K", "10M", "1G": bytes; 0 if it is something else. */
+static uint64_t parse_size(const char *text)
+{
+        static const char units[] = "KMG";
+        size_t length = strlen(text);
+        const char *unit = length > 1 ? strchr(units, text[length - 1]) : NULL;
+        g_autofree char *digits = g_strndup(text, length - (unit ? 1 : 0));
+        unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+        uint64_t number;
+
+        if (u64_parse(digits, &number) < 0 || number > UINT64_MAX >> 1 >> shift)
+                return 0;
+        return number << shift;
+}
+
+static int take_max_size(Ctl *ctl, const char *text)
+{
+        asked.limits.max_bytes = parse_size(text);
+        if (asked.limits.max_bytes < RECORDING_SIZE_LEAST)
+                return complain_usage(NULL,
+                                      "--max-size: found \"%s\", expected a size of at least 64K, "
+                                      "such as 10M",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_max_age(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &asked.limits.max_age_usec) < 0 ||
+            asked.limits.max_age_usec < AGE_LEAST_USEC)
+                return complain_usage(NULL,
+                                      "--max-age: found \"%s\", expected a time of at least 1min, "
+                                      "such as 24h",
+                                      text);
+        return EXIT_FINE;
+}
+
+static int take_append(Ctl *ctl, const char *text)
+{
+        asked.append = true;
+        return EXIT_FINE;
+}
+
+static int take_sleeps(Ctl *ctl, const char *text)
+{
+        asked.sleeps = true;
+        return EXIT_FINE;
+}
+
+static int take_daemon(Ctl *ctl, const char *text)
+{
+        asked.daemon = true;
+        return EXIT_FINE;
+}
+
+static int take_interval(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->interval_usec) < 0 || ctl->interval_usec < READING_USEC ||
+            ctl->interval_usec > INTERVAL_MOST_USEC)
+                return complain_usage(NULL,
+                                      "--interval: found \"%s\", expected a duration from %dms to "
+                                      "1h, such as 1s",
+                                      text, READING_USEC / 1000);
+        return EXIT_FINE;
+}
+
+const VerbOption record_options[] = {
+        { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)", take_interval },
+        { "seconds", "N", "end after so many seconds (with --idle: 10)", sleeps_take_seconds },
+        { "append", NULL, "continue FILE if it exists", take_append },
+        { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
+          take_max_size },
+        { "max-age", "TIME", "keep the samples of the last TIME only, such as 24h", take_max_age },
+        { "daemon", NULL, "idled keeps a ring in /var/lib/idled/idled.rec from now on",
+          take_daemon },
+        { "sleeps", NULL, "record what ends sleeps, and their lengths", take_sleeps },
+        { "idle", "FILE", "write every idle period to FILE instead; - is standard output",
+          take_idle },
+        { "causes", NULL, "with --idle: add a comment with state and cause to each period",
+          take_causes },
+        { "exits", NULL, "with --idle: add the column exit_ns", take_exits },
+        { 0 },
+};
+
+static int check_daemon(const Ctl *ctl, const Verb *verb)
+{
+        if (ctl->n_args > 0 || ctl->sleeps.file || asked.append || asked.sleeps ||
+            ctl->sleeps.exits || ctl->sleeps.causes || ctl->sleeps.usec > 0)
+                return complain_usage(verb, "--daemon: expected only --interval, --max-age and "
+                                            "--max-size with it");
+        if (asked.limits.max_bytes % MEGABYTE)
+                return complain_usage(verb, "--max-size: expected whole megabytes with --daemon, "
+                                            "such as 10M");
+        return EXIT_FINE;
+}
+
+int record_check(const Ctl *ctl, const Verb *verb)
+{
+        bool ring = asked.limits.max_bytes || asked.limits.max_age_usec;
+
+        if (asked.daemon)
+                return check_daemon(ctl, verb);
+        if (ctl->sleeps.file && (ring || asked.append || asked.sleeps || ctl->interval_usec))
+                return complain_usage(verb, "--idle: expected none of --append, --interval, "
+                                            "--max-age, --max-size and --sleeps with it");
+        if (!ctl->sleeps.file && ctl->sleeps.exits)
+                return complain_usage(verb, "--exits: expected --idle with it");
+        if (!ctl->sleeps.file && ctl->sleeps.causes)
+                return complain_usage(verb, "--causes: expected --idle with it");
+        if (!ctl->sleeps.file && ctl->n_args == 0)
+                return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
+        return EXIT_FINE;
+}
+
+/* Writes the options into the configuration, which idled then loads. */
+static json_object *daemon_ask(Ctl *ctl, int *ret_status)
+{
+        g_autofree char *interval = duration_format(ctl->interval_usec);
+        g_autofree char *age = duration_format(asked.limits.max_age_usec), *path = NULL;
+        g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
+                                                asked.limits.max_bytes / MEGABYTE);
+        SavedValue values[4] = { { "Enabled", "yes" } };
+        json_object *answer;
+        guint n = 1;
+
+        if (ctl->interval_usec)
+                values[n++] = (SavedValue){ "Interval", interval };
+        if (asked.limits.max_age_usec)
+                values[n++] = (SavedValue){ "MaxAge", age };
+        if (asked.limits.max_bytes)
+                values[n++] = (SavedValue){ "MaxMegabytes", size };
+        *ret_status = settings_save(ctl, "Recording", values, n, &path);
+        if (*ret_status != EXIT_FINE)
+                return NULL;
+        answer = answer_new(ctl);
+        json_put_text(answer, "file", "/var/lib/idled/idled.rec");
+        json_put_text(answer, "saved_in", path);
+        return answer;
+}
+
+static void daemon_show(const Ctl *ctl, json_object *answer)
+{
+        answer_show_daemon(ctl, answer);
+        screen_line(&ctl->screen, STYLE_GOOD, "idled keeps a recording in %s; saved in %s",
+                    json_text(answer, "file"), json_text(answer, "saved_in"));
+}
+
+json_object *record_ask(Ctl *ctl, int *ret_status)
+{
+        if (asked.daemon)
+                return daemon_ask(ctl, ret_status);
+        if (ctl->sleeps.file)
+                return record_idle_ask(ctl, ret_status);
+        asked.file = ctl->args[0];
+        return record_file_ask(ctl, &asked, ctl->args + 1, ret_status);
+}
+
+void record_show(const Ctl *ctl, json_object *answer)
+{
+        if (asked.daemon)
+                daemon_show(ctl, answer);
+        else if (ctl->sleeps.file)
+                record_idle_show(ctl, answer);
+        else
+                record_file_show(ctl, answer);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl record: what its parts share.
+ */
+#ifndef IDLED_CTL_RECORD_H
+#define IDLED_CTL_RECORD_H
+
+#include "cli/verb.h"
+#include "recording/file.h"
+#include "recording/sample.h"
+#include "cli/sleeps-read.h"
+
+extern const VerbOption record_options[];
+int record_check(const Ctl *ctl, const Verb *verb);
+
+/* What was asked for; 0 and NULL: not given. */
+typedef struct RecordAsks {
+        const char *file;
+        RecordingLimits limits;
+        bool append, sleeps;
+        bool daemon; /* idled itself keeps a ring, from now on */
+} RecordAsks;
+
+/* The recording of idle periods: --idle FILE. */
+json_object *record_idle_ask(Ctl *ctl, int *ret_status);
+void record_idle_show(const Ctl *ctl, json_object *answer);
+
+/* The recording of samples: FILE. `command` is empty or ends with NULL. */
+json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *command,
+                             int *ret_status);
+void record_file_show(const Ctl *ctl, json_object *answer);
+
+/* Adds what the ledger has counted until this time (CLOCK_REALTIME). */
+void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec);
+
+/* What idled knows: its plan, holds and transitions. */
+typedef struct RecordDaemon RecordDaemon;
+
+RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler);
+void record_daemon_free(RecordDaemon *daemon);
+
+/* Asks idled, at most once a second, and adds the events that came. `cpus` are the rows of the next
+ * sample, of `n_cpus` CPUs. */
+void record_daemon_ask(RecordDaemon *daemon, RecordingCpu *cpus, int n_cpus);
+
+/* Adds to the row of the sample. */
+void record_daemon_put(RecordDaemon *daemon);
+
+#endif

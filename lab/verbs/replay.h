@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What replaying takes, and what comes of it: traces, each through several governors.
+ */
+#ifndef IDLED_REPLAY_VERB_H
+#define IDLED_REPLAY_VERB_H
+
+#include "governors/governors.h"
+#include "governors/replay.h"
+#include "cli/verb.h"
+
+/* A governor as it was asked for. */
+typedef struct Choice {
+        char *name; /* with its argument: "fixed:2" */
+        const Governor *governor;
+        void *options;
+} Choice;
+
+/* A trace on its way through all governors. */
+typedef struct Run {
+        const char *path;
+        TraceFacts facts;
+        Replay **replays;     /* by choice */
+        char *error;          /* NULL: it is read to its end */
+        uint64_t bytes, size; /* read of the file, changed while it runs; its size, 0: not known */
+} Run;
+
+/* The table that --table= names: a file, or "this" (or NULL) for the machine below ctl->root. 0, or
+ * -1 after a message. */
+int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table);
+
+/* The governors of a list such as "teo-6.1,fixed:2" (NULL: all that need no argument), with the
+ * options of ctl->replay. An array of Choice, or NULL after a message. */
+GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *table);
+
+/* Replays all traces, several at a time. An array of Run, in their order; with a progress bar if
+ * standard error is a terminal. */
+GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices,
+                       const StateTable *table);
+
+/* Prints "RECORD CPU STATE" of every period. EXIT_FINE, or EXIT_FAILED after a message. */
+int replay_decisions(const char *path, const Choice *choice, const StateTable *table);
+
+/* Writes the answer of the verb as a page with plots. EXIT_FINE, or EXIT_FAILED after a message. */
+int replay_page(json_object *answer, const char *path);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl report: what was recorded, in words and as a table.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "page/page.h"
+#include "report.h"
+
+const char *report_name(const Report *report)
+{
+        const char *slash = strrchr(report->path, '/');
+
+        return slash && slash[1] ? slash + 1 : report->path;
+}
+
+char *report_title(const Report *const *reports, size_t n)
+{
+        const char *host = report_fact(reports[0], "hostname");
+
+        if (n > 1)
+                return g_strdup_printf("%zu recordings of idled", n);
+        return g_strdup_printf("idled on %s: %s", host ?: "a machine", report_name(reports[0]));
+}
+
+/* "12.3", or NULL if it is not known. */
+static char *text_of(double value, int decimals, const char *unit)
+{
+        return isfinite(value)
+                       ? g_strdup_printf("%.*f%s%s", decimals, value, *unit ? " " : "", unit)
+                       : NULL;
+}
+
+static char *joules_text(double joules)
+{
+        if (!isfinite(joules))
+                return NULL;
+        return fabs(joules) >= 1e6   ? g_strdup_printf("%.3g MJ", joules / 1e6)
+               : fabs(joules) >= 1e3 ? g_strdup_printf("%.3g kJ", joules / 1e3)
+                                     : g_strdup_printf("%.3g J", joules);
+}
+
+char *report_time_text(double seconds)
+{
+        g_autoptr(GDateTime) time = isfinite(seconds) && fabs(seconds) < 2e11
+                                            ? g_date_time_new_from_unix_utc((gint64)floor(seconds))
+                                            : NULL;
+
+        return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S") : NULL;
+}
+
+/* "saved 1.2 kJ (95 % interval: 0.9 kJ to 1.5 kJ)", or "cost 177 J more" with the interval of that;
+ * NULL if nothing is known. */
+static char *saved_text(const ReportSaving *saving)
+{
+        bool costs = saving->joules[0] < 0;
+        int sign = costs ? -1 : 1;
+        g_autofree char *value = joules_text(sign * saving->joules[0]);
+        g_autofree char *low = joules_text(sign * saving->joules[costs ? 2 : 1]);
+        g_autofree char *high = joules_text(sign * saving->joules[costs ? 1 : 2]);
+        g_autofree char *range = low && high
+                                         ? g_strdup_printf(" (95 %% interval: %s to %s)", low, high)
+                                         : NULL;
+
+        if (!value)
+                return NULL;
+        return g_strdup_printf("%s %s%s%s", costs ? "cost" : "saved", value, costs ? " more" : "",
+                               range ?: "");
+}
+
+static const char *verdict_text(const ReportSaving *saving)
+{
+        if (g_strcmp0(saving->verdict, "saves") == 0)
+                return "it saves energy";
+        if (g_strcmp0(saving->verdict, "costs") == 0)
+                return "it costs energy";
+        return "whether it saves energy is not known yet";
+}
+
+/* "on web1 (48 CPUs in 24 cores)". */
+static void put_machine(GString *text, const Report *report)
+{
+        const char *host = report_fact(report, "hostname");
+
+        g_string_append(text, host ?: "A machine");
+        if (isfinite(report->cpus))
+                g_string_append_printf(text, " (%.0f CPU%s%s", report->cpus,
+                                       report->cpus == 1 ? "" : "s",
+                                       isfinite(report->cores) ? "" : ")");
+        if (isfinite(report->cpus) && isfinite(report->cores))
+                g_string_append_printf(text, " in %.0f core%s)", report->cores,
+                                       report->cores == 1 ? "" : "s");
+}
+
+static void put_savings(GString *text, const Report *report)
+{
+        for (guint i = 0; i < report->savings->len; i++) {
+                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+                g_autofree char *saved = saved_text(saving);
+
+                if (saved)
+                        g_string_append_printf(text, " Policy %s %s: %s.", saving->policy, saved,
+                                               verdict_text(saving));
+        }
+}
+
+/* "3 min 55 s", so that power times this is the energy next to it. */
+static char *span_text(double seconds)
+{
+        unsigned long minutes = (unsigned long)(seconds / 60), hours = minutes / 60;
+
+        if (seconds < 60)
+                return g_strdup_printf("%.0f s", floor(seconds));
+        if (hours < 1)
+                return g_strdup_printf("%lu min %lu s", minutes,
+                                       (unsigned long)seconds - 60 * minutes);
+        return g_strdup_printf("%lu h %lu min", hours, minutes - 60 * hours);
+}
+
+static char *in_words(const Report *report)
+{
+        GString *text = g_string_new(NULL);
+        g_autofree char *duration = span_text(report->seconds);
+        g_autofree char *joules = joules_text(report->joules);
+
+        put_machine(text, report);
+        g_string_append_printf(text, " was recorded for %s.", duration);
+        if (isfinite(report->parked_cpus))
+                g_string_append_printf(text, " On average %.1f CPUs were parked",
+                                       report->parked_cpus);
+        if (isfinite(report->parked_cpus) && isfinite(report->parked_cores))
+                g_string_append_printf(text, " (%.1f whole cores)", report->parked_cores);
+        if (isfinite(report->busy_share))
+                g_string_append_printf(text, "%s %.1f %% of the CPU time was used.",
+                                       isfinite(report->parked_cpus) ? " while" : "",
+                                       report->busy_share * 100);
+        if (isfinite(report->watts))
+                g_string_append_printf(text, " All packages drew %.2f W, %s in total.",
+                                       report->watts, joules);
+        put_savings(text, report);
+        if (isfinite(report->wakeups_per_second))
+                g_string_append_printf(text, " The CPUs together woke up %.1f times a second.",
+                                       report->wakeups_per_second);
+        return g_string_free(text, FALSE);
+}
+
+/* One row of the table: its text for a recording, as a new string, NULL: not known. */
+typedef struct Row {
+        const char *title;
+        char *(*get)(const Report *report, double offset);
+} Row;
+
+static char *copy_fact(const Report *report, const char *key)
+{
+        return g_strdup(report_fact(report, key));
+}
+
+static char *get_host(const Report *report, double offset)
+{
+        return copy_fact(report, "hostname");
+}
+
+static char *get_processor(const Report *report, double offset)
+{
+        return copy_fact(report, "cpu_model");
+}
+
+static char *get_kernel(const Report *report, double offset)
+{
+        return copy_fact(report, "kernel");
+}
+
+static char *get_program(const Report *report, double offset)
+{
+        const char *program = report_fact(report, "program");
+
+        return program ? g_strdup_printf("%s %s", program, report_fact(report, "version") ?: "")
+                       : NULL;
+}
+
+static char *get_command(const Report *report, double offset)
+{
+        return copy_fact(report, "command");
+}
+
+static char *get_cpus(const Report *report, double offset)
+{
+        return isfinite(report->cpus) ? g_strdup_printf("%.0f, %.0f, %.0f", report->cpus,
+                                                        report->cores, report->packages)
+                                      : NULL;
+}
+
+static char *get_begin(const Report *report, double offset)
+{
+        return report_time_text(report->begin + offset);
+}
+
+static char *get_end(const Report *report, double offset)
+{
+        return report_time_text(report->end + offset);
+}
+
+static char *get_duration(const Report *report, double offset)
+{
+        g_autofree char *text = span_text(report->seconds);
+
+        return g_strdup_printf("%s, %zu samples", text, reduced_samples(report->samples));
+}
+
+static char *get_parked(const Report *report, double offset)
+{
+        return text_of(report->parked_cpus, 1, "");
+}
+
+static char *get_parked_cores(const Report *report, double offset)
+{
+        return text_of(report->parked_cores, 1, "");
+}
+
+static char *get_busy(const Report *report, double offset)
+{
+        return text_of(report->busy_share * 100, 1, "%");
+}
+
+static char *get_watts(const Report *report, double offset)
+{
+        return text_of(report->watts, 2, "W");
+}
+
+static char *get_joules(const Report *report, double offset)
+{
+        return isfinite(report->watts) ? joules_text(report->joules) : NULL;
+}
+
+static char *get_source(const Report *report, double offset)
+{
+        return copy_fact(report, "energy_source");
+}
+
+static char *get_saved(const Report *report, double offset)
+{
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < report->savings->len; i++) {
+                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+                g_autofree char *saved = saved_text(saving);
+
+                g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "", saving->policy,
+                                       saved ?: "not known");
+        }
+        return g_string_free(text, text->len == 0);
+}
+
+static char *get_verdict(const Report *report, double offset)
+{
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < report->savings->len; i++) {
+                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+
+                g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "", saving->policy,
+                                       saving->verdict ?: "unknown");
+        }
+        return g_string_free(text, text->len == 0);
+}
+
+static char *get_wakeups(const Report *report, double offset)
+{
+        return text_of(report->wakeups_per_second, 1, "1/s");
+}
+
+static char *get_transitions(const Report *report, double offset)
+{
+        return text_of(report->transitions, 0, "");
+}
+
+static char *get_latency(const Report *report, double offset)
+{
+        const GArray *buckets = report->histograms[REPORT_LATENCIES];
+        g_autofree char *half = NULL, *most = NULL;
+
+        if (buckets->len == 0)
+                return NULL;
+        half = report_us_text(report_quantile(buckets, 0.5));
+        most = report_us_text(report_quantile(buckets, 0.99));
+        return g_strdup_printf("%s, %s", half, most);
+}
+
+static const Row rows[] = {
+        { "Machine", get_host },
+        { "Processor", get_processor },
+        { "Kernel", get_kernel },
+        { "CPUs, cores, packages", get_cpus },
+        { "Recorded by", get_program },
+        { "Command", get_command },
+        { "Began", get_begin },
+        { "Ended", get_end },
+        { "Recorded for", get_duration },
+        { "CPU time used", get_busy },
+        { "Parked CPUs, mean", get_parked },
+        { "Parked cores, mean", get_parked_cores },
+        { "Changes of the parked set", get_transitions },
+        { "Power, mean", get_watts },
+        { "Energy", get_joules },
+        { "Energy source", get_source },
+        { "Saved", get_saved },
+        { "Verdict", get_verdict },
+        { "Wake-ups", get_wakeups },
+        { "Wake-up latency, median and 99 %", get_latency },
+};
+
+/* A row that no recording knows anything about is left out. */
+static void add_row(json_object *table, const Row *row, const Report *const *reports, size_t n,
+                    double offset)
+{
+        g_autofree char **cells = g_new0(char *, n + 1);
+        bool any = false;
+
+        for (size_t r = 0; r < n; r++) {
+                cells[r + 1] = row->get(reports[r], offset);
+                any |= cells[r + 1] != NULL;
+        }
+        cells[0] = g_strdup(row->title);
+        if (any)
+                page_table_row(table, (const char *const *)cells, n + 1);
+        for (size_t r = 0; r <= n; r++)
+                g_free(cells[r]);
+}
+
+/* A text, with the recording's name if there are several. */
+static void put_text(json_object *page, const char *key, const Report *report, bool named,
+                     const char *text)
+{
+        g_autofree char *whole = named ? g_strdup_printf("%s: %s", report_name(report), text)
+                                       : g_strdup(text);
+
+        page_text(page, key, whole);
+}
+
+void report_put_summary(json_object *page, const Report *const *reports, size_t n, double offset)
+{
+        g_autofree PageColumn *columns = g_new0(PageColumn, n + 1);
+        json_object *table;
+
+        columns[0].title = "Summary";
+        for (size_t r = 0; r < n; r++) {
+                g_autofree char *words = in_words(reports[r]);
+
+                put_text(page, "text", reports[r], n > 1, words);
+                columns[r + 1].title = report_name(reports[r]);
+        }
+        for (size_t r = 0; r < n; r++)
+                for (guint i = 0; i < reports[r]->notes->len; i++)
+                        put_text(page, "note", reports[r], n > 1, reports[r]->notes->pdata[i]);
+        table = page_table(columns, n + 1);
+        json_put_text(table, "class", "summary");
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+                add_row(table, &rows[i], reports, n, offset);
+        page_part(page, "table", table);
+}

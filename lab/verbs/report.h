@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl report: what a recording comes to, between its reader (report-read.c) and the page
+ * (report-page.c). All of it is bounded, whatever the recording has.
+ *
+ * Everything here may be missing: a number is NaN, a text NULL, a list empty.
+ */
+#ifndef IDLED_REPORT_H
+#define IDLED_REPORT_H
+
+#include "cli/verb.h"
+#include "reduce.h"
+
+/* More recordings than this are not next to each other on any screen. */
+#define REPORT_MOST 8
+
+/* How many elements of a list are kept. */
+#define REPORT_EVENTS  300 /* the last */
+#define REPORT_SOURCES 20  /* those that ended most sleeps */
+#define REPORT_SERIES  8   /* of a chart, */
+#define REPORT_STACKS  34  /* without those of idle states */
+
+#define REPORT_NO_COLUMN SIZE_MAX
+
+typedef enum ReportChart {
+        REPORT_CPUS,
+        REPORT_RESIDENCY,
+        REPORT_PARKED_RESIDENCY,
+        REPORT_POWER,
+        REPORT_SAVED,
+        REPORT_FREQUENCY,
+        REPORT_WAKEUPS,
+        REPORT_PRESSURE,
+        REPORT_CHARTS,
+} ReportChart;
+
+typedef enum ReportKind { REPORT_LINE, REPORT_STEPS, REPORT_STACK } ReportKind;
+
+/* Something that is drawn: a column of `samples`. */
+typedef struct ReportSeries {
+        ReportChart chart;
+        ReportKind kind;
+        char *name;
+        size_t column;
+        size_t low, high; /* columns of an interval around it; `column`: its band is from the least
+                           * to the greatest of the samples that a point unites */
+} ReportSeries;
+
+typedef struct ReportEvent {
+        double seconds;
+        char *kind, *cpus, *policy, *text;
+} ReportEvent;
+
+/* What ended sleeps, on all CPUs. */
+typedef struct ReportSource {
+        char *name;
+        double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
+} ReportSource;
+
+typedef struct ReportBucket {
+        double from_us, to_us, count;
+} ReportBucket;
+
+typedef enum ReportHistogram { REPORT_LATENCIES, REPORT_SLEEPS, REPORT_HISTOGRAMS } ReportHistogram;
+
+/* What a policy saved, as its evaluator last said. */
+typedef struct ReportSaving {
+        char *policy, *verdict, *source;
+        double joules[3], watts[3], share; /* value and 95 % interval */
+} ReportSaving;
+
+typedef struct Report {
+        char *path;
+        GHashTable *facts; /* keys and values of table info */
+        double cpus, cores, packages;
+        double begin, end;                    /* seconds since 1970 */
+        double seconds;                       /* recorded, without gaps */
+        double joules, joules_seconds, watts; /* of all packages; the time of these joules; mean */
+        double parked_cpus, parked_cores, busy_share; /* means by time */
+        double wakeups_per_second;
+        double transitions;
+        GArray *series;                        /* of ReportSeries */
+        GArray *events;                        /* of ReportEvent, in the order of time */
+        GArray *sources;                       /* of ReportSource, the most frequent first */
+        GArray *savings;                       /* of ReportSaving */
+        GArray *histograms[REPORT_HISTOGRAMS]; /* of ReportBucket, ascending */
+        size_t events_left, sources_left;      /* that were too many */
+        GPtrArray *notes;                      /* what a person should know: sentences */
+        Reduced *samples;
+} Report;
+
+/* An empty one; `points` bounds its samples. */
+Report *report_new(const char *path, size_t points);
+void report_free(Report *report);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Report, report_free)
+
+/* A fact about the recording; NULL: not known. */
+const char *report_fact(const Report *report, const char *key);
+
+/* The column of a series, which is added if it is not there; REPORT_NO_COLUMN if the chart has no
+ * room for it. */
+size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name);
+
+/* The same with an interval around it: the columns that follow the returned one are its low and
+ * high end. */
+size_t report_column_interval(Report *report, ReportChart chart, const char *name);
+
+void report_note(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Half of the histogram's counts, 99 %, ..., do not exceed this, to a bucket. NaN if it is empty.
+ */
+double report_quantile(const GArray *buckets, double share);
+
+/* "12.3 us", "4.56 ms", "7.89 s", as a new string. */
+char *report_us_text(double us);
+
+/* Reads a recording. Returns EXIT_FINE, or EXIT_FAILED after a message. */
+int report_read(Report *report);
+
+/* What is in it, as JSON: the summary of the page and of the verb. */
+json_object *report_describe(const Report *report);
+
+/* The file's name without folders and ending, with the host's if that is known, for titles. Belongs
+ * to the report. */
+const char *report_name(const Report *report);
+
+/* A new string: what the page is about. */
+char *report_title(const Report *const *reports, size_t n);
+
+/* "2026-01-31 12:00:00" of seconds since 1970, as a new string; NULL: not known. */
+char *report_time_text(double seconds);
+
+/* Adds what was recorded to a page, in words and as a table with a column for each recording. Times
+ * are shown `offset` seconds east of UTC. */
+void report_put_summary(json_object *page, const Report *const *reports, size_t n, double offset);
+
+/* Writes the page about `n` recordings, 1 .. REPORT_MOST. EXIT_FINE, or EXIT_FAILED after a
+ * message.
+ */
+int report_write(const Report *const *reports, size_t n, const char *path);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * JSON documents.
+ */
+#include "cli/json.h"
+
+#include <math.h>
+#include <string.h>
+
+json_object *json_get(json_object *object, const char *key)
+{
+        json_object *value;
+
+        if (!json_object_is_type(object, json_type_object) ||
+            !json_object_object_get_ex(object, key, &value))
+                return NULL;
+        return value;
+}
+
+const char *json_text(json_object *object, const char *key)
+{
+        json_object *value = json_get(object, key);
+
+        return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static bool is_number(json_object *value)
+{
+        return json_object_is_type(value, json_type_double) ||
+               json_object_is_type(value, json_type_int);
+}
+
+double json_number(json_object *object, const char *key, double absent)
+{
+        json_object *value = json_get(object, key);
+
+        return is_number(value) ? json_object_get_double(value) : absent;
+}
+
+int64_t json_int(json_object *object, const char *key, int64_t absent)
+{
+        json_object *value = json_get(object, key);
+
+        return is_number(value) ? json_object_get_int64(value) : absent;
+}
+
+bool json_true(json_object *object, const char *key)
+{
+        json_object *value = json_get(object, key);
+
+        return json_object_is_type(value, json_type_boolean) && json_object_get_boolean(value);
+}
+
+size_t json_length(json_object *array)
+{
+        return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+}
+
+json_object *json_element(json_object *array, size_t i)
+{
+        return i < json_length(array) ? json_object_array_get_idx(array, i) : NULL;
+}
+
+const char *json_element_text(json_object *array, size_t i)
+{
+        json_object *value = json_element(array, i);
+
+        return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+double json_element_number(json_object *array, size_t i)
+{
+        json_object *value = json_element(array, i);
+
+        return is_number(value) ? json_object_get_double(value) : NAN;
+}
+
+void json_put(json_object *object, const char *key, json_object *value)
+{
+        json_object_object_add(object, key, value);
+}
+
+void json_put_text(json_object *object, const char *key, const char *text)
+{
+        json_put(object, key, text ? json_object_new_string(text) : NULL);
+}
+
+void json_put_text_any(json_object *object, const char *key, const char *text)
+{
+        json_put_text(object, key, text && *text ? text : NULL);
+}
+
+void json_put_int(json_object *object, const char *key, int64_t value)
+{
+        json_put(object, key, json_object_new_int64(value));
+}
+
+void json_put_bool(json_object *object, const char *key, bool value)
+{
+        json_put(object, key, json_object_new_boolean(value));
+}
+
+json_object *json_plain(double value)
+{
+        char text[64];
+
+        if (!isfinite(value))
+                return NULL;
+        g_snprintf(text, sizeof(text), "%.6g", value);
+        return json_object_new_double_s(value, text);
+}
+
+double json_rounded(double value, int decimals)
+{
+        double unit = pow(10, -decimals);
+
+        return fabs(value) < unit / 2 ? 0 : value;
+}
+
+json_object *json_real(double value, int decimals)
+{
+        char text[64];
+
+        if (!isfinite(value))
+                return NULL;
+        value = json_rounded(value, decimals);
+        g_snprintf(text, sizeof(text), "%.*f", decimals, value);
+        return json_object_new_double_s(value, text);
+}
+
+void json_put_real(json_object *object, const char *key, double value, int decimals)
+{
+        json_put(object, key, json_real(value, decimals));
+}
+
+void json_put_same(json_object *object, const char *key, json_object *other, const char *from)
+{
+        json_put(object, key, json_object_get(json_get(other, from)));
+}
+
+json_object *json_copy_strings(const char *const *strings)
+{
+        json_object *array = json_object_new_array();
+
+        for (; strings && *strings; strings++)
+                json_object_array_add(array, json_object_new_string(*strings));
+        return array;
+}

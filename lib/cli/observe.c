@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Waiting: one poll() on a descriptor of signals, and a process if there is a command.
+ */
+#include "cli/observe.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/verb.h"
+
+#define EXIT_NO_EXECUTABLE 126
+#define EXIT_NOT_FOUND     127
+#define EXIT_BY_SIGNAL     128 /* plus its number */
+
+extern char **environ;
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+typedef struct Wait {
+        int signals;
+        sigset_t before; /* what was blocked */
+        pid_t pid;       /* of the command; 0: none */
+        int status;
+} Wait;
+
+/* False after a message. */
+static bool begin_command(Wait *wait, char *const *command)
+{
+        posix_spawnattr_t attributes;
+        int error;
+
+        posix_spawnattr_init(&attributes);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        posix_spawnattr_setsigmask(&attributes, &wait->before);
+        error = posix_spawnp(&wait->pid, command[0], NULL, &attributes, command, environ);
+        posix_spawnattr_destroy(&attributes);
+        if (!error)
+                return true;
+        wait->pid = 0;
+        complain("%s: %s", command[0], g_strerror(error));
+        wait->status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
+        return false;
+}
+
+/* True if the command ended. */
+static bool reap(Wait *wait)
+{
+        int status;
+
+        if (wait->pid <= 0 || waitpid(wait->pid, &status, WNOHANG) != wait->pid)
+                return false;
+        wait->status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
+                                           : WEXITSTATUS(status);
+        return true;
+}
+
+/* True if it ends the wait. */
+static bool take_signal(Wait *wait)
+{
+        struct signalfd_siginfo info;
+
+        if (read(wait->signals, &info, sizeof(info)) != sizeof(info))
+                return false;
+        if (info.ssi_signo == SIGCHLD)
+                return reap(wait);
+        if (wait->pid > 0 &&
+            info.ssi_code <= 0) /* what a terminal sends, the command has as well */
+                kill(wait->pid, (int)info.ssi_signo);
+        return wait->pid <= 0;
+}
+
+static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanwhile)(void *data),
+                   void *data)
+{
+        int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, next = now;
+        struct pollfd fd = { .fd = wait->signals, .events = POLLIN };
+
+        for (;;) {
+                int64_t until = wait->pid > 0 ? INT64_MAX : end;
+
+                if (period_usec)
+                        until = MIN(until, next + (int64_t)period_usec);
+                now = g_get_monotonic_time();
+                if (wait->pid <= 0 && now >= end)
+                        return;
+                if (poll(&fd, 1,
+                         until == INT64_MAX
+                                 ? -1
+                                 : (int)MIN((MAX(until - now, 0) + 999) / 1000, INT32_MAX)) > 0 &&
+                    take_signal(wait))
+                        return;
+                now = g_get_monotonic_time();
+                if (period_usec && now - next >= (int64_t)period_usec) {
+                        if (!meanwhile(data)) {
+                                period_usec = 0;
+                                end = now;
+                        }
+                        next = now;
+                }
+        }
+}
+
+static void announce(const char *what, uint64_t usec, char *const *command)
+{
+        if (!isatty(STDERR_FILENO))
+                return;
+        if (command && command[0])
+                fprintf(stderr, "Recording %s until %s ends\n", what, command[0]);
+        else if (usec == OBSERVE_FOREVER)
+                fprintf(stderr, "Recording %s; Ctrl+C ends it\n", what);
+        else
+                fprintf(stderr, "Recording %s for %g s; Ctrl+C ends it\n", what,
+                        (double)usec / 1e6);
+}
+
+bool observe(const char *what, uint64_t usec, char *const *command, uint64_t period_usec,
+             bool (*meanwhile)(void *data), void *data, int *ret_status)
+{
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        struct sigaction child;
+        Wait wait = { 0 };
+        sigset_t signals;
+        bool fine;
+
+        sigaction(SIGCHLD, &usual, &child); /* the parent process may ignore it */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+                sigaddset(&signals, ends[i]);
+        sigprocmask(SIG_BLOCK, &signals, &wait.before);
+        wait.signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        fine = !command || !command[0] || begin_command(&wait, command);
+        if (fine && what)
+                announce(what, usec, command);
+        if (fine)
+                follow(&wait, usec, period_usec, meanwhile, data);
+        fd_close(&wait.signals);
+        sigprocmask(SIG_SETMASK, &wait.before, NULL);
+        sigaction(SIGCHLD, &child, NULL);
+        *ret_status = wait.status;
+        return fine;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The command line. Options are rows: those below go everywhere, each verb brings its own.
+ *
+ * The verb is found first, because it decides which options there are. So that "--interval 1s cpus"
+ * finds it too, all verbs' options are known to the parser; what the verb does not take is refused.
+ */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/nearest.h"
+#include "base/number.h"
+
+#define TAKE_FLAG(name)                                                                            \
+        static int take_##name(Ctl *ctl, const char *text)                                         \
+        {                                                                                          \
+                ctl->name = true;                                                                  \
+                return EXIT_FINE;                                                                  \
+        }
+#define TAKE_TEXT(name)                                                                            \
+        static int take_##name(Ctl *ctl, const char *text)                                         \
+        {                                                                                          \
+                ctl->name = text;                                                                  \
+                return EXIT_FINE;                                                                  \
+        }
+
+TAKE_FLAG(json)
+TAKE_FLAG(no_colour)
+TAKE_FLAG(help)
+TAKE_FLAG(version)
+TAKE_TEXT(root_path)
+TAKE_TEXT(run_path)
+TAKE_TEXT(config_dir)
+TAKE_TEXT(vendor_dir)
+TAKE_TEXT(policy_dir)
+
+static int take_bus(Ctl *ctl, const char *text)
+{
+        if (ctl->bus)
+                return complain_usage(NULL, "--session-bus and --bus-address: expected one of "
+                                            "them, once");
+        ctl->bus = text ? text : "session";
+        return EXIT_FINE;
+}
+
+static const VerbOption json_option[] = {
+        { "json", NULL, "print one JSON document", take_json },
+        { 0 },
+};
+
+static const VerbOption everywhere[] = {
+        { "no-colour", NULL, "no colours, as with NO_COLOR set", take_no_colour },
+        { "session-bus", NULL, "ask the daemon on the session bus", take_bus },
+        { "bus-address", "ADDRESS", "ask the daemon on the bus there", take_bus },
+        { "root", "DIR", "the machine is below DIR instead of /", take_root_path },
+        { "run", "DIR", "where idled keeps its record (/run/idled)", take_run_path },
+        { "config-dir", "DIR", "the administrator's files (/etc/idled)", take_config_dir },
+        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")", take_vendor_dir },
+        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", take_policy_dir },
+        { "help", NULL, "print this", take_help },
+        { "version", NULL, "print the version", take_version },
+        { 0 },
+};
+
+/* The shortest and the longest interval. */
+#define INTERVAL_MIN_USEC (10u * 1000)
+#define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
+
+static int take_interval(Ctl *ctl, const char *text)
+{
+        if (duration_parse(text, &ctl->interval_usec) < 0 ||
+            ctl->interval_usec < INTERVAL_MIN_USEC || ctl->interval_usec > INTERVAL_MAX_USEC)
+                return complain_usage(NULL,
+                                      "--interval: found \"%s\", expected a duration from 10ms "
+                                      "to 1h, such as 1s",
+                                      text);
+        return EXIT_FINE;
+}
+
+const VerbOption interval_option[] = {
+        { "interval", "TIME", "measure over this time, such as 1s", take_interval },
+        { 0 },
+};
+
+static void add_rows(GPtrArray *rows, const VerbOption *table)
+{
+        for (; table && table->name; table++)
+                g_ptr_array_add(rows, (gpointer)table);
+}
+
+/* The options that help about the verb lists, of VerbOption. */
+static GPtrArray *own_rows(const Verb *verb)
+{
+        GPtrArray *rows = g_ptr_array_new();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(verb->options); i++)
+                add_rows(rows, verb->options[i]);
+        if (!verb->mute)
+                add_rows(rows, json_option);
+        return rows;
+}
+
+static const VerbOption *find_row(const GPtrArray *rows, const char *name)
+{
+        for (guint i = 0; i < rows->len; i++) {
+                const VerbOption *row = g_ptr_array_index(rows, i);
+
+                if (g_str_equal(row->name, name))
+                        return row;
+        }
+        return NULL;
+}
+
+/* All verbs' options, each name once. */
+static GPtrArray *all_rows(const Verb *verbs)
+{
+        GPtrArray *all = g_ptr_array_new();
+
+        add_rows(all, json_option);
+        add_rows(all, everywhere);
+        for (const Verb *v = verbs; v->name; v++)
+                for (size_t i = 0; i < G_N_ELEMENTS(v->options); i++)
+                        for (const VerbOption *row = v->options[i]; row && row->name; row++)
+                                if (!find_row(all, row->name))
+                                        g_ptr_array_add(all, (gpointer)row);
+        return all;
+}
+
+/* What getopt_long() refused. */
+static int complain_option(const GPtrArray *all, const char *word, int what)
+{
+        g_autofree const char **names = g_new0(const char *, all->len + 1);
+        g_autofree char *name = g_strndup(word, strcspn(word, "="));
+        const char *nearest;
+
+        if (what == ':')
+                return complain_usage(NULL, "%s: expected an argument behind it", name);
+        if (g_str_has_prefix(name, "--") && find_row(all, name + 2))
+                return complain_usage(NULL, "%s: takes no argument", name);
+        for (guint i = 0; i < all->len; i++)
+                names[i] = ((const VerbOption *)g_ptr_array_index(all, i))->name;
+        nearest = word_nearest(name + strspn(name, "-"), names);
+        return complain_usage(NULL, "found an unknown option %s%s%s%s", name,
+                              nearest ? " (did you mean --" : "", nearest ? nearest : "",
+                              nearest ? "?)" : "");
+}
+
+/* The variable's value, NULL if it is not set or empty. */
+static const char *environment_text(const char *name)
+{
+        const char *text = g_getenv(name);
+
+        return text && *text ? text : NULL;
+}
+
+/* What the command line leaves open. */
+static void take_environment(Ctl *ctl)
+{
+        if (!ctl->run_path)
+                ctl->run_path = environment_text("IDLED_RUN");
+        if (!ctl->bus)
+                ctl->bus = environment_text("IDLED_BUS_ADDRESS");
+}
+
+static struct option *getopt_table(const GPtrArray *all)
+{
+        struct option *table = g_new0(struct option, all->len + 1);
+
+        for (guint i = 0; i < all->len; i++) {
+                const VerbOption *row = g_ptr_array_index(all, i);
+
+                table[i] = (struct option){ row->name,
+                                            row->argument ? required_argument : no_argument, NULL,
+                                            'o' };
+        }
+        return table;
+}
+
+/* What may be meant by a verb that does not exist: one of a similar name, or an option of this name
+ * and its verb, as a new string. NULL: nothing is known. */
+static char *suggest_verb(const Verb *verbs, GPtrArray *names, const char *name)
+{
+        const char *nearest = word_nearest(name, (const char *const *)names->pdata);
+
+        for (const Verb *v = verbs; v->name && !nearest; v++) {
+                g_autoptr(GPtrArray) rows = own_rows(v);
+
+                if (find_row(rows, name))
+                        return g_strdup_printf("%s --%s", v->name, name);
+        }
+        return g_strdup(nearest);
+}
+
+/* NULL after a message. */
+static const Verb *find_verb(const Verb *verbs, const char *name)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autofree char *meant = NULL, *hint = NULL;
+
+        complain_about(NULL);
+        for (const Verb *v = verbs; v->name; v++) {
+                if (g_str_equal(v->name, name))
+                        return v;
+                g_ptr_array_add(names, (gpointer)v->name);
+        }
+        g_ptr_array_add(names, NULL);
+        meant = suggest_verb(verbs, names, name);
+        hint = text_suggest(meant);
+        complain_usage(NULL, "found an unknown verb \"%s\"%s", name, hint);
+        return NULL;
+}
+
+/* Where in `argv` the verb is, 0: nowhere. */
+static int verb_index(int argc, char **argv, const GPtrArray *all, const struct option *table,
+                      int *ret_status)
+{
+        int c;
+
+        *ret_status = EXIT_FINE;
+        while ((c = getopt_long(argc, argv, "+:h", table, NULL)) >= 0)
+                if (c != 'o' && c != 'h') {
+                        *ret_status = complain_option(all, argv[optind - 1], c);
+                        return 0;
+                }
+        return optind < argc ? optind : 0;
+}
+
+static int take_options(int argc, char **argv, const GPtrArray *all, const struct option *table,
+                        const Verb *verb, Ctl *ctl)
+{
+        g_autoptr(GPtrArray) rows = own_rows(verb);
+        int c, index, status;
+
+        add_rows(rows, everywhere);
+        optind = 0; /* GNU's way to begin again */
+        while ((c = getopt_long(argc, argv, verb->command ? "+:h" : ":h", table, &index)) >= 0) {
+                const VerbOption *row;
+
+                if (c != 'o' && c != 'h')
+                        return complain_option(all, argv[optind - 1], c);
+                row = find_row(rows, c == 'h' ? "help" : table[index].name);
+                if (!row)
+                        return complain_usage(verb, "%s does not take --%s", verb->name,
+                                              table[index].name);
+                status = row->take(ctl, optarg);
+                if (status != EXIT_FINE)
+                        return status;
+        }
+        ctl->args = argv + optind;
+        ctl->n_args = argc - optind;
+        return EXIT_FINE;
+}
+
+int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
+                  bool *ret_named)
+{
+        g_autoptr(GPtrArray) all = all_rows(verbs);
+        g_autofree struct option *table = getopt_table(all);
+        int at, status;
+
+        opterr = 0;
+        at = verb_index(argc, argv, all, table, &status);
+        if (status != EXIT_FINE)
+                return status;
+        *ret_named = at > 0;
+        *ret_verb = at > 0 ? find_verb(verbs, argv[at]) : verbs;
+        if (!*ret_verb)
+                return EXIT_USAGE;
+        complain_about(*ret_named ? *ret_verb : NULL);
+        if (at > 0)
+                memmove(argv + at, argv + at + 1, sizeof(*argv) * (size_t)(argc - at));
+        status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, ctl);
+        if (status == EXIT_FINE)
+                take_environment(ctl);
+        return status;
+}
+
+int options_check(const Ctl *ctl, const Verb *verb)
+{
+        if (ctl->n_args > verb->max_args)
+                return complain_usage(verb, "%s: found an unexpected argument \"%s\"", verb->name,
+                                      ctl->args[verb->max_args]);
+        if (ctl->n_args < verb->min_args)
+                return complain_usage(verb, "%s: expected %s", verb->name, verb->arguments);
+        return verb->check ? verb->check(ctl, verb) : EXIT_FINE;
+}
+
+static void print_options(const GPtrArray *rows)
+{
+        if (rows->len > 0)
+                puts("\nOptions:");
+        for (guint i = 0; i < rows->len; i++) {
+                const VerbOption *row = g_ptr_array_index(rows, i);
+                g_autofree char *text = g_strconcat("--", row->name, row->argument ? " " : "",
+                                                    row->argument, NULL);
+
+                printf("  %-22s %s\n", text, row->help);
+        }
+}
+
+void options_help(const Verb *verbs, const Verb *verb)
+{
+        g_autoptr(GPtrArray) rows = verb ? own_rows(verb) : g_ptr_array_new();
+
+        if (verb) {
+                printf("Usage: idlectl %s [OPTION...]%s%s\n%s.\n", verb->name,
+                       *verb->arguments ? " " : "", verb->arguments, verb->summary);
+                if (verb->help)
+                        printf("\n%s\n", verb->help);
+                print_options(rows);
+                puts("\n\"idlectl --help\" lists the options of all verbs.");
+                return;
+        }
+        puts("Usage: idlectl [OPTION...] [VERB [ARGUMENT...]]\n"
+             "See and steer idled, which keeps CPU cores asleep.\n\nVerbs:");
+        for (const Verb *v = verbs; v->name; v++)
+                printf("  %-10s %s\n", v->name, v->summary);
+        add_rows(rows, json_option);
+        add_rows(rows, everywhere);
+        print_options(rows);
+        puts("\nWithout a verb: status. \"idlectl help VERB\" explains one; -h is --help.\n"
+             "Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage.\n"
+             "See idlectl(1).");
+}
+
+json_object *help_ask(Ctl *ctl, int *ret_status)
+{
+        const Verb *verb = ctl->n_args ? find_verb(ctl->verbs, ctl->args[0]) : NULL;
+
+        if (ctl->n_args && !verb)
+                *ret_status = EXIT_USAGE;
+        else
+                options_help(ctl->verbs, verb);
+        return NULL;
+}
+
+json_object *version_ask(Ctl *ctl, int *ret_status)
+{
+        puts("idlectl " IDLED_VERSION);
+        return NULL;
+}
+
+int options_take_power(Ctl *ctl, const char *text)
+{
+        ctl->power_table = text;
+        return EXIT_FINE;
+}
+
+int options_take_cpus(const char *text, CpuSet *ret_cpus)
+{
+        if (cpuset_parse(text, ret_cpus) < 0 || cpuset_is_empty(ret_cpus))
+                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
+                                      text);
+        return EXIT_FINE;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl's command line: options, and help about them and the verbs.
+ */
+#ifndef IDLED_OPTIONS_H
+#define IDLED_OPTIONS_H
+
+#include "base/cpuset.h"
+#include "cli/verb.h"
+
+/* `verbs` are all that there are: rows that end with one without name. */
+
+/* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, whose options come
+ * zeroed; the environment has what is left open. What is no option is left in ctl->args.
+ * `*ret_named` says whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
+                  bool *ret_named);
+
+/* Checks the number of arguments and what the verb itself checks. EXIT_FINE, or EXIT_USAGE after a
+ * message. */
+int options_check(const Ctl *ctl, const Verb *verb);
+
+/* Takes --power of any verb: a VerbOption's take(). */
+int options_take_power(Ctl *ctl, const char *text);
+
+/* Takes the CPUs of --cpus, at least one. EXIT_FINE, or EXIT_USAGE after a message. */
+int options_take_cpus(const char *text, CpuSet *ret_cpus);
+
+/* Prints help about everything, or about one verb. */
+void options_help(const Verb *verbs, const Verb *verb);
+
+#endif

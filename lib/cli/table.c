@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tables.
+ */
+#include "cli/table.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define GAP         2
+#define NOTE_INDENT 6
+
+/* A column of texts narrower than this is cut and not wrapped. */
+#define WRAP_COLUMNS 16
+
+typedef struct Column {
+        char *title;
+        bool right, hidden;
+        int width;
+} Column;
+
+typedef struct Cell {
+        char *text;
+        Style style;
+} Cell;
+
+typedef struct Note {
+        Cell cell;
+        guint cells; /* how many there were before it */
+} Note;
+
+struct Table {
+        GArray *columns; /* of Column */
+        GArray *cells;   /* of Cell, row by row */
+        GArray *notes;   /* of Note, by row */
+        bool wrap_last;
+};
+
+static void column_clear(gpointer data)
+{
+        g_free(((Column *)data)->title);
+}
+
+static void note_clear(gpointer data)
+{
+        g_free(((Note *)data)->cell.text);
+}
+
+static void cell_clear(gpointer data)
+{
+        g_free(((Cell *)data)->text);
+}
+
+Table *table_new(void)
+{
+        Table *table = g_new0(Table, 1);
+
+        table->columns = g_array_new(FALSE, FALSE, sizeof(Column));
+        table->cells = g_array_new(FALSE, FALSE, sizeof(Cell));
+        table->notes = g_array_new(FALSE, FALSE, sizeof(Note));
+        g_array_set_clear_func(table->notes, note_clear);
+        g_array_set_clear_func(table->columns, column_clear);
+        g_array_set_clear_func(table->cells, cell_clear);
+        return table;
+}
+
+void table_free(Table *table)
+{
+        g_array_unref(table->columns);
+        g_array_unref(table->cells);
+        g_array_unref(table->notes);
+        g_free(table);
+}
+
+void table_column(Table *table, const char *title, bool right)
+{
+        Column column = { .title = g_strdup(title), .right = right, .width = text_columns(title) };
+
+        g_array_append_val(table->columns, column);
+}
+
+void table_cell(Table *table, Style style, const char *text)
+{
+        Cell cell = { text_fit(&(Screen){ 0 }, text, 0), style };
+        guint number = table->cells->len % table->columns->len;
+        Column *column = &g_array_index(table->columns, Column, number);
+
+        column->width = MAX(column->width, text_columns(cell.text));
+        g_array_append_val(table->cells, cell);
+}
+
+void table_cellf(Table *table, Style style, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        table_cell(table, style, text);
+}
+
+void table_number(Table *table, double value, int decimals)
+{
+        if (isnan(value))
+                table_cell(table, STYLE_DIM, "-");
+        else
+                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
+}
+
+void table_note(Table *table, Style style, const char *text)
+{
+        Note note = { { g_strdup(text), style }, table->cells->len };
+
+        g_array_append_val(table->notes, note);
+}
+
+void table_wrap_last(Table *table)
+{
+        table->wrap_last = true;
+}
+
+static int line_width(const Table *table)
+{
+        int width = -GAP;
+
+        for (guint i = 0; i < table->columns->len; i++)
+                if (!g_array_index(table->columns, Column, i).hidden)
+                        width += g_array_index(table->columns, Column, i).width + GAP;
+        return width;
+}
+
+bool table_fit(Table *table, const Screen *screen, const char *const *titles)
+{
+        bool fits = !screen->width || line_width(table) <= screen->width;
+
+        for (; *titles && screen->width && line_width(table) > screen->width; titles++)
+                for (guint i = 0; i < table->columns->len; i++) {
+                        Column *column = &g_array_index(table->columns, Column, i);
+
+                        column->hidden |= g_pattern_match_simple(*titles, column->title);
+                }
+        return fits;
+}
+
+/* Prints one cell where there is room for so many columns. Returns how many it took. */
+static int print_cell(const Table *table, const Screen *screen, guint number, const Cell *cell,
+                      bool last, int room)
+{
+        const Column *column = &g_array_index(table->columns, Column, number);
+        int pad = column->width - text_columns(cell->text);
+        int left = column->right ? pad : 0, right = column->right || last ? 0 : pad;
+        g_autofree char *padded = g_strdup_printf("%*s%s%*s", left, "", cell->text, right, "");
+        g_autofree char *fit = text_fit(screen, padded, screen->width ? room : 0);
+
+        screen_print(screen, cell->style, fit);
+        return text_columns(padded);
+}
+
+/* A number that is cut is a wrong one. */
+static bool is_left_out(const Column *column, int room)
+{
+        return column->right && column->width > room;
+}
+
+static void print_row(const Table *table, const Screen *screen, const Cell *cells)
+{
+        guint n = table->columns->len, last = n - 1;
+        int room = screen->width ? screen->width : G_MAXINT;
+
+        while (last > 0 && g_array_index(table->columns, Column, last).hidden)
+                last--;
+        n = last + 1;
+        /* No blanks at the end of lines. */
+        while (n > 1 && !*cells[n - 1].text)
+                n--;
+        for (guint i = 0; i < n; i++) {
+                const Column *column = &g_array_index(table->columns, Column, i);
+
+                if (column->hidden)
+                        continue;
+                if (is_left_out(column, room)) {
+                        screen_print(screen, STYLE_DIM, screen->unicode ? "…" : ">");
+                        break;
+                }
+                if (table->wrap_last && i == last && screen->width && room >= WRAP_COLUMNS) {
+                        screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);
+                        return;
+                }
+                room -= print_cell(table, screen, i, &cells[i], i == n - 1, room);
+                if (room <= GAP)
+                        break;
+                if (i < n - 1)
+                        printf("%*s", GAP, "");
+                room -= GAP;
+        }
+        putchar('\n');
+}
+
+static void print_notes(const Table *table, const Screen *screen, guint cells)
+{
+        for (guint i = 0; i < table->notes->len; i++) {
+                const Note *note = &g_array_index(table->notes, Note, i);
+
+                if (note->cells == cells)
+                        screen_paragraph(screen, note->cell.style, NOTE_INDENT, note->cell.text);
+        }
+}
+
+void table_print(const Table *table, const Screen *screen)
+{
+        guint n = table->columns->len;
+        g_autofree Cell *titles = g_new(Cell, n);
+
+        for (guint i = 0; i < n; i++)
+                titles[i] = (Cell){ g_array_index(table->columns, Column, i).title, STYLE_TITLE };
+        print_row(table, screen, titles);
+        for (guint i = 0; i + n <= table->cells->len; i += n) {
+                print_row(table, screen, &g_array_index(table->cells, Cell, i));
+                print_notes(table, screen, i + n);
+        }
+}

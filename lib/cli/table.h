@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tables for people: columns as wide as their widest cell, two blanks apart.
+ */
+#ifndef IDLED_TABLE_H
+#define IDLED_TABLE_H
+
+#include "cli/screen.h"
+
+typedef struct Table Table;
+
+Table *table_new(void);
+void table_free(Table *table);
+
+/* Adds a column; numbers stand at the right. All columns come before the first cell. */
+void table_column(Table *table, const char *title, bool right);
+
+/* Adds the next cell of the row; a row that is full begins a new one. */
+void table_cell(Table *table, Style style, const char *text);
+void table_cellf(Table *table, Style style, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* The same with a number of so many decimals, "-" for NaN. */
+void table_number(Table *table, double value, int decimals);
+
+/* Adds a line of its own below the row that is full now, for text that no column has room for. */
+void table_note(Table *table, Style style, const char *text);
+
+/* On a terminal the last column that is shown, of texts, is wrapped between words instead of cut.
+ */
+void table_wrap_last(Table *table);
+
+/* Hides columns with these titles, a list of patterns such as "*%" that ends with NULL, one after
+ * the other until the lines fit the terminal. False if they did not fit with all columns. Call it
+ * when the table is full. */
+bool table_fit(Table *table, const Screen *screen, const char *const *titles);
+
+/* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
+void table_print(const Table *table, const Screen *screen);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
+
+#endif
