@@ -36,14 +36,39 @@ struct thread_info {
 
 struct cfs_rq;
 
-/* cfs_rq: with CONFIG_FAIR_GROUP_SCHED only. */
+/* cfs_rq: with CONFIG_FAIR_GROUP_SCHED only. sched_delayed: from 6.12 on. */
 struct sched_entity {
         struct cfs_rq *cfs_rq;
+        unsigned char sched_delayed;
+};
+
+struct qstr {
+        const unsigned char *name;
+};
+
+struct dentry {
+        struct qstr d_name;
+};
+
+struct path {
+        struct dentry *dentry;
+};
+
+struct file {
+        struct path f_path;
+};
+
+struct mm_struct {
+        struct file *exe_file;
 };
 
 struct task_struct {
         struct thread_info thread_info;
+        unsigned int __state;
+        int on_rq;
         struct sched_entity se;
+        int nr_cpus_allowed;
+        struct mm_struct *mm;
         int pid;
         char comm[16];
         struct css_set *cgroups;

@@ -16,15 +16,15 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "cgroup-path.h"
 #include "kernel.h"
 #include "refused.h"
 
 /* As in sleeps.bpf.c. */
 char LICENSE[] SEC("license") = "GPL";
 
-#define EINVAL     22
-#define LEVELS_MAX 16
-#define USERS_MAX  1024
+#define EINVAL    22
+#define USERS_MAX 1024
 
 /* Chosen before loading: how many bytes a mask of CPUs has. */
 const volatile __u32 mask_size;
@@ -65,42 +65,12 @@ static bool too_many(__u32 uid)
         return rate->n > REFUSED_OF_USER;
 }
 
-static const struct kernfs_node *parent_of(const struct kernfs_node *node)
-{
-        const struct kernfs_node___rcu *newer = (const void *)node;
-
-        if (bpf_core_field_exists(newer->__parent))
-                return BPF_CORE_READ(newer, __parent);
-        return BPF_CORE_READ(node, parent);
-}
-
-static void take_path(struct refused_call *call)
-{
-        const struct task_struct *task = (const void *)bpf_get_current_task();
-        const struct kernfs_node *node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
-        __u32 size = 0;
-
-        for (int level = 0; level < LEVELS_MAX && node; level++) {
-                long n;
-
-                if (size > REFUSED_PATH - REFUSED_NAME)
-                        break;
-                n = bpf_probe_read_kernel_str(&call->path[size], REFUSED_NAME,
-                                              BPF_CORE_READ(node, name));
-                if (n <= 0 || n >= REFUSED_NAME)
-                        break; /* or it may be cut */
-                size += (__u32)n;
-                node = parent_of(node);
-        }
-        call->path_size = size;
-        call->whole = !node;
-}
-
 SEC("fexit/sched_setaffinity")
 int BPF_PROG(on_sched_setaffinity, int pid, const void *mask, long result)
 {
         __u32 uid = (__u32)bpf_get_current_uid_gid();
         __u32 limited = uid < REFUSED_SHARED_UID ? uid : REFUSED_SHARED_UID;
+        const struct task_struct *task = (const void *)bpf_get_current_task();
         struct refused_call *call;
 
         if (result != -EINVAL)
@@ -118,7 +88,8 @@ int BPF_PROG(on_sched_setaffinity, int pid, const void *mask, long result)
         call->target = pid;
         bpf_get_current_comm(call->program, sizeof(call->program));
         bpf_probe_read_kernel(call->cpus, mask_size, mask);
-        take_path(call);
+        call->path_size = cgroup_names(BPF_CORE_READ(task, cgroups, dfl_cgrp, kn), call->path,
+                                       &call->whole);
         bpf_ringbuf_submit(call, 0);
         return 0;
 }

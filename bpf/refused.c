@@ -92,7 +92,7 @@ static void copy(RefusedWatch *watch, const struct refused_call *call)
 {
         memset(&watch->call, 0, sizeof(watch->call));
         memcpy(&watch->call, call, offsetof(struct refused_call, cpus) + watch->mask_size);
-        watch->call.path_size = MIN(watch->call.path_size, REFUSED_PATH);
+        watch->call.path_size = MIN(watch->call.path_size, CGROUP_PATH_SIZE);
         watch->call.program[sizeof(watch->call.program) - 1] = '\0';
 }
 

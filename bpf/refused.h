@@ -11,18 +11,18 @@
 
 #include <linux/types.h>
 
-#define REFUSED_WORDS 128 /* of 64 CPUs: CPUSET_MAX */
-#define REFUSED_NAME  128 /* a longer name of a cgroup is cut */
-#define REFUSED_PATH  512
+#include "cgroup-path.h"
+
+#define REFUSED_WORDS 128    /* of 64 CPUs: CPUSET_MAX */
 #define REFUSED_RING  131072 /* bytes that wait to be read: 80 calls at 8192 CPUs */
 
 struct refused_call {
-        __u32 pid, uid;          /* of the process that called */
-        __u32 target;            /* the thread that it was for; 0: the caller itself */
-        __u32 path_size;         /* bytes of `path` */
-        __u32 whole;             /* 1: `path` reaches the root, and no name is cut */
-        char program[16];        /* the thread's name */
-        char path[REFUSED_PATH]; /* names of its cgroup and those above, each ended by a NUL */
+        __u32 pid, uid;              /* of the process that called */
+        __u32 target;                /* the thread that it was for; 0: the caller itself */
+        __u32 path_size;             /* bytes of `path` */
+        __u32 whole;                 /* 1: `path` reaches the root, and no name is cut */
+        char program[16];            /* the thread's name */
+        char path[CGROUP_PATH_SIZE]; /* names of its cgroup and those above, each ended by a NUL */
         __u64 cpus[REFUSED_WORDS];
 };
 

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "bpf/refused.h"
+#include "model/cgroup-unit.h"
 
 #define FILE_NAME "refused"
 
@@ -165,27 +166,10 @@ static bool follow_process(Refusals *refusals, pid_t pid)
         return true;
 }
 
-/* "/a.slice/b.service" of the names from the innermost on, of which the root's is empty. */
-static char *path_from(const struct refused_call *call)
-{
-        GString *path = g_string_new(NULL);
-
-        for (size_t at = 0; at < call->path_size;) {
-                size_t length = strnlen(call->path + at, call->path_size - at);
-
-                if (length > 0) {
-                        g_string_prepend_len(path, call->path + at, (gssize)length);
-                        g_string_prepend_c(path, '/');
-                }
-                at += length + 1;
-        }
-        return g_string_free(path, FALSE);
-}
-
 /* The CPUs of the call that idled had parked; false: it would fail without idled, too. */
 static bool is_ours(const Refusals *refusals, const struct refused_call *call, CpuSet *ret_cpus)
 {
-        g_autofree char *path = path_from(call);
+        g_autofree char *path = cgroup_path_of_names(call->path, call->path_size, call->whole);
 
         memcpy(ret_cpus->bits, call->cpus, sizeof(ret_cpus->bits));
         cpuset_and(ret_cpus, &refusals->online);

@@ -132,7 +132,10 @@ void unit_wakeups_subtract(const UnitWakeups *later, const UnitWakeups *earlier,
 
 void unit_wakeups_free(UnitWakeups *unit)
 {
-        if (unit)
-                g_free(unit->unit);
+        if (!unit)
+                return;
+        g_free(unit->unit);
+        g_free(unit->cgroup);
+        g_free(unit->process);
         g_free(unit);
 }

@@ -68,7 +68,9 @@ static inline uint32_t wakeups_bin(uint64_t ns)
 /* The wake-ups of one unit's tasks, by what the delay was spent on. Each is in `all` and in one of
  * `idle`, `waiting` and none of these (the CPU was about to choose a task anyway). */
 typedef struct UnitWakeups {
-        char *unit;                        /* of systemd, or a cgroup's path from the root */
+        char *unit;                        /* of systemd: its name; else the cgroup's path */
+        char *cgroup;                      /* the path, from the root */
+        char *process;                     /* the executable that the row is of; NULL: all */
         WakeupDelays all;                  /* as contracts count them */
         WakeupDelays idle[WAKEUPS_STATES]; /* the CPU left this idle state */
         WakeupDelays waiting;              /* the CPU ran another task */

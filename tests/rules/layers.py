@@ -25,7 +25,8 @@ READERS = [*SHARED, "config/", "systemd/", "sense/readings.h", "sense/sensor.h",
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
-    "bpf": ["base/cpuset.h", "bpf/ledger.h", "bpf/refused.h", "bpf/sleeps.h", "sleeps.skel.h", "refused.lskel.h", "./"],
+    "bpf": ["base/cpuset.h", "model/cgroup-unit.h", "model/wakeups.h", "bpf/", "sleeps.skel.h", "refused.lskel.h",
+            "wakeups.lskel.h", "./"],
     "lib/base": ["base/"],
     "lib/model": SHARED,
     "lib/sense": [*SHARED, "sense/"],
@@ -38,8 +39,8 @@ LAYERS = {
     "lib/stats": [*SHARED, "stats/"],
     "daemon/apps": [*SHARED, "sense/", "config/", "holds/", "apps/"],
     "daemon/manager": [*SHARED, "sense/", "act/", "config/", "systemd/", "holds/", "apps/",
-                       "stats/", "manager/", "recording/", "bpf/refused.h", "idled-policy.h"],
-    "daemon/bus": [*SHARED, "sense/", "config/", "systemd/", "manager/", "bus/", "bpf/ledger.h"],
+                       "stats/", "manager/", "recording/", "bpf/bill.h", "bpf/refused.h", "idled-policy.h"],
+    "daemon/bus": [*SHARED, "sense/", "config/", "systemd/", "manager/", "bus/", "bpf/bill.h", "bpf/ledger.h"],
     "daemon": ["base/", "sense/", "systemd/", "manager/", "bus/", "arguments.h"],
     "policies": DECIDE,
     # Packing is idled's, too (max_cores), and compiled into the module.

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Delays of wake-ups, in the kernel.
+ *
+ * 1. A task that sleeps is woken (sched_waking, sched_wakeup_new): the time is noted. If a timer is
+ *    being handled, it is the time at which that was due, because the CPU had to wake up for it.
+ * 2. The task runs (sched_switch). If the CPU's idle task ran before it, the delay is that of the
+ *    idle state that this task entered; otherwise, and if the task moved from another CPU while it
+ *    was runnable, it waited for a CPU.
+ * 3. The delay is counted in a row, which the cgroup and the cause share.
+ * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes
+ *    also stands for those that it skipped, so that their number stays exact.
+ *
+ * A task that is woken while it runs or is runnable has no delay. From 6.12 on a task that sleeps
+ * may remain in the run queue for a while (sched_delayed).
+ */
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bill.h"
+#include "kernel.h"
+
+/* As in sleeps.bpf.c. */
+char LICENSE[] SEC("license") = "GPL";
+
+#define WINDOW_NS    100000000ull
+#define STATE_NONE   BILL_OTHER
+#define SKIPPED_MOST 60000
+
+/* Chosen before loading. */
+const volatile __u32 by_process;
+const volatile WakeupDelays nothing; /* zeroes */
+
+/* Written by the loader. */
+volatile __u32 n_parked, n_active;
+
+/* Read by the loader. */
+__u64 lost, unstored;
+
+struct waiting_task {
+        __u64 woken_ns; /* 0: it does not wait */
+        __u32 pid;
+        __u16 skipped; /* its wake-ups since the last that was counted */
+        __u8 moved, spare;
+};
+
+/* By PID. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, BILL_TASKS);
+        __type(key, __u32);
+        __type(value, struct waiting_task);
+} tasks SEC(".maps");
+
+/* The loader sets the size. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, 1);
+        __type(key, __u32);
+        __type(value, struct bill_cpu);
+} cpus SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(map_flags, BPF_F_NO_PREALLOC);
+        __uint(max_entries, BILL_DELAYS);
+        __type(key, struct bill_key);
+        __type(value, WakeupDelays);
+} delays SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(map_flags, BPF_F_NO_PREALLOC);
+        __uint(max_entries, BILL_CGROUPS);
+        __type(key, __u64);
+        __type(value, struct bill_cgroup);
+} cgroups SEC(".maps");
+
+/* Too large for a stack; only used with interrupts off. */
+struct {
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+        __uint(max_entries, 1);
+        __type(key, __u32);
+        __type(value, struct bill_cgroup);
+} scratch SEC(".maps");
+
+static struct bill_cpu *cpu_here(void)
+{
+        __u32 cpu = bpf_get_smp_processor_id();
+
+        return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+static struct waiting_task *task_of(__u32 pid)
+{
+        __u32 i = pid % BILL_TASKS;
+
+        return bpf_map_lookup_elem(&tasks, &i);
+}
+
+static void choose_sample(struct bill_cpu *cpu, __u64 now)
+{
+        __u64 n = cpu->n * 1000000000ull;
+
+        cpu->each = n / (now - cpu->since_ns + 1) / BILL_RATE;
+        cpu->since_ns = now;
+        cpu->n = 0;
+}
+
+/* True if the CPU takes this wake-up. */
+static bool is_taken(struct bill_cpu *cpu)
+{
+        cpu->n++;
+        return cpu->each < 1 || bpf_get_prandom_u32() % (cpu->each + 1) == 0;
+}
+
+static int on_woken(const struct task_struct *task)
+{
+        struct waiting_task *waiting = task_of(task->pid);
+        struct bill_cpu *cpu = cpu_here();
+        __u64 now;
+
+        if (!waiting || !cpu)
+                return 0;
+        if (waiting->pid != (__u32)task->pid) {
+                if (waiting->woken_ns)
+                        __sync_fetch_and_add(&lost, 1 + waiting->skipped);
+                waiting->pid = task->pid;
+                waiting->woken_ns = 0;
+                waiting->skipped = 0;
+        }
+        if (!is_taken(cpu) && waiting->skipped < SKIPPED_MOST) {
+                waiting->skipped++;
+                waiting->woken_ns = 0;
+                cpu->skipped++;
+                return 0;
+        }
+        now = bpf_ktime_get_ns();
+        if (now - cpu->since_ns > WINDOW_NS)
+                choose_sample(cpu, now);
+        waiting->moved = 0;
+        waiting->woken_ns = cpu->due_ns ?: now;
+        return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_sched_waking, struct task_struct *task)
+{
+        bool delayed = bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed;
+
+        return task->on_rq && !delayed ? 0 : on_woken(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_sched_wakeup_new, struct task_struct *task)
+{
+        return on_woken(task);
+}
+
+/* A task that is being woken also moves, but is not runnable yet. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(on_sched_migrate_task, struct task_struct *task, int cpu)
+{
+        struct waiting_task *waiting = task->__state == 0 ? task_of(task->pid) : NULL;
+
+        if (waiting && waiting->pid == (__u32)task->pid)
+                waiting->moved = 1;
+        return 0;
+}
+
+/* `now`: the time of the timer's own clock. */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_hrtimer_expire_entry, struct hrtimer *timer, __s64 *now)
+{
+        struct bill_cpu *cpu = cpu_here();
+        __s64 base_now = 0, late;
+
+        bpf_probe_read_kernel(&base_now, sizeof(base_now), now);
+        late = base_now - timer->node.expires;
+        if (cpu)
+                cpu->due_ns = bpf_ktime_get_ns() - (late > 0 ? late : 0);
+        return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(on_hrtimer_expire_exit, struct hrtimer *timer)
+{
+        struct bill_cpu *cpu = cpu_here();
+
+        if (cpu)
+                cpu->due_ns = 0;
+        return 0;
+}
+
+SEC("tp_btf/cpu_idle")
+int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int number)
+{
+        struct bill_cpu *cpu = state != ~0u ? cpu_here() : NULL;
+
+        if (cpu)
+                cpu->state = state < WAKEUPS_STATES ? state : WAKEUPS_STATES - 1;
+        return 0;
+}
+
+static void note_cgroup(__u64 id, const struct kernfs_node *node)
+{
+        struct bill_cgroup *cgroup;
+        __u32 zero = 0;
+
+        if (bpf_map_lookup_elem(&cgroups, &id))
+                return;
+        cgroup = bpf_map_lookup_elem(&scratch, &zero);
+        if (!cgroup)
+                return;
+        cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
+        bpf_map_update_elem(&cgroups, &id, cgroup, BPF_NOEXIST);
+}
+
+/* The loader may drop its rows. */
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(on_cgroup_rmdir, struct cgroup *group)
+{
+        __u64 id = group->kn->id;
+        struct bill_cgroup *cgroup = bpf_map_lookup_elem(&cgroups, &id);
+
+        if (cgroup)
+                cgroup->gone = 1;
+        return 0;
+}
+
+static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
+{
+        const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
+        struct bill_key key = { .cgroup = node->id, .kind = kind };
+        WakeupDelays *row;
+
+        if (by_process) {
+                const unsigned char *name = BPF_CORE_READ(task, mm, exe_file, f_path.dentry,
+                                                          d_name.name);
+
+                if (!name || bpf_probe_read_kernel_str(key.process, BILL_PROCESS, name) <= 0)
+                        bpf_probe_read_kernel_str(key.process, sizeof(task->comm), task->comm);
+        }
+        row = bpf_map_lookup_elem(&delays, &key);
+        if (row)
+                return row;
+        note_cgroup(key.cgroup, node);
+        bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST);
+        return bpf_map_lookup_elem(&delays, &key);
+}
+
+static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 times)
+{
+        WakeupDelays *row = row_of(task, kind);
+        __u32 bin = wakeups_bin(ns);
+
+        if (!row) {
+                __sync_fetch_and_add(&unstored, times);
+                return;
+        }
+        __sync_fetch_and_add(&row->count, times);
+        __sync_fetch_and_add(&row->sum_ns, ns * times);
+        if (bin < WAKEUPS_BINS) /* for the verifier */
+                __sync_fetch_and_add(&row->bins[bin], times);
+        for (int i = 0; i < 8; i++) {
+                __u64 max = row->max_ns;
+
+                if (ns <= max || __sync_val_compare_and_swap(&row->max_ns, max, ns) == max)
+                        break;
+        }
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+        __u32 pid = next->pid, kind;
+        struct waiting_task *waiting;
+        struct bill_cpu *cpu;
+        __u64 now, woken;
+
+        if (prev->pid && (preempt || prev->__state == 0)) {
+                waiting = task_of(prev->pid); /* it was not asleep when it was woken */
+                if (waiting && waiting->pid == (__u32)prev->pid)
+                        waiting->woken_ns = 0;
+        }
+        if (pid == 0) {
+                cpu = cpu_here();
+                if (cpu)
+                        cpu->state = STATE_NONE;
+                return 0;
+        }
+        waiting = task_of(pid);
+        if (!waiting || waiting->pid != pid || !waiting->woken_ns)
+                return 0;
+        cpu = cpu_here();
+        if (!cpu)
+                return 0;
+        woken = waiting->woken_ns;
+        waiting->woken_ns = 0;
+        now = bpf_ktime_get_ns();
+        if (prev->pid == 0 && !waiting->moved)
+                kind = cpu->state;
+        else if (n_parked && next->nr_cpus_allowed >= (int)n_active)
+                kind = BILL_PARKED;
+        else
+                kind = BILL_WAITING;
+        count(next, kind, now > woken ? now - woken : 0, 1 + waiting->skipped);
+        waiting->skipped = 0;
+        return 0;
+}
