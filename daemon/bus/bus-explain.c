@@ -174,9 +174,10 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
 }
 
 /* Appends what is wrong with the knob, if anything is. */
-static int append_problem(sd_bus_message *m, const ActContext *context, const Knob *knob)
+static int append_problem(sd_bus_message *m, const ActContext *context, const Knobs *knobs,
+                          const Knob *knob)
 {
-        g_autofree char *found = NULL, *problem = NULL;
+        g_autofree char *found = NULL, *problem = NULL, *why = knob_failure(knobs, knob);
         int error = knob->kind->read(context, knob->name, &found);
         bool equal = error >= 0 && knob_is_as_written(context, knob, found);
 
@@ -187,7 +188,7 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
         else if (knob->state == KNOB_FOREIGN)
                 problem = g_strdup("another program has taken it over; idled leaves it unchanged");
         else if (knob->state == KNOB_FAILED || knob->error < 0)
-                problem = g_strdup_printf("it could not be changed: %s", g_strerror(-knob->error));
+                problem = g_strdup_printf("it could not be changed: %s", why);
         else if (!equal)
                 problem = g_strdup("it has another value than was written");
         else
@@ -223,7 +224,7 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
         manager_verify(bus->manager);
         n = knobs_list(manager_knobs(manager), &knobs);
         for (int i = 0; r >= 0 && i < n; i++)
-                r = append_problem(reply, &context, knobs[i]);
+                r = append_problem(reply, &context, manager_knobs(manager), knobs[i]);
         if (r >= 0)
                 r = bus_append_failures(reply, manager, append_failure);
         return finish(reply, r);

@@ -229,8 +229,9 @@ BUS_GETTER(get_degraded)
         int r = sd_bus_message_open_container(reply, 'a', "(sss)");
 
         for (int i = 0; r >= 0 && i < n; i++) {
+                g_autofree char *failure = knob_failure(manager_knobs(bus->manager), knobs[i]);
                 const char *why = knobs[i]->state == KNOB_FOREIGN ? "taken over by another program"
-                                  : knobs[i]->error < 0           ? g_strerror(-knobs[i]->error)
+                                  : knobs[i]->error < 0           ? failure
                                                                   : NULL;
 
                 if (why)

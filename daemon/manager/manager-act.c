@@ -189,6 +189,7 @@ static char *actuator_obstacle(const Manager *manager)
 char *manager_obstacle(const Manager *manager)
 {
         const Knob *knob = lost_knob(manager);
+        g_autofree char *why = NULL;
 
         if (manager->setup.dry_run)
                 return g_strdup("this is a dry run");
@@ -199,8 +200,8 @@ char *manager_obstacle(const Manager *manager)
         if (knob->state == KNOB_FOREIGN)
                 return g_strdup_printf("another program has taken over %s %s", knob->kind->name,
                                        knob->name);
-        return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name,
-                               g_strerror(-knob->error));
+        why = knob_failure(manager->knobs, knob);
+        return g_strdup_printf("%s %s could not be changed: %s", knob->kind->name, knob->name, why);
 }
 
 static unsigned count_degraded(const Manager *manager)

@@ -86,6 +86,17 @@ static char *blame(const Manager *manager, const char *word)
         return g_strdup("");
 }
 
+/* The error of the actuator's first knob that failed with it, with the knob's obstacle. */
+static char *failed_by(const Manager *manager, const ActuatorState *a, int error)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+                if (knobs[i]->error == error && knob_is_of(knobs[i], a->actuator->kinds))
+                        return knob_failure(manager->knobs, knobs[i]);
+        return g_strdup(g_strerror(-error));
+}
+
 char *manager_failure(const Manager *manager, const ActuatorState *a, int error)
 {
         const ActFacts facts = machine_facts(&manager->machine);
@@ -94,9 +105,11 @@ char *manager_failure(const Manager *manager, const ActuatorState *a, int error)
 
         if (error == -EINVAL && a->actuator->refused)
                 offered = a->actuator->refused(a->state, &manager->plan, &facts, &word);
-        if (!offered)
-                return g_strdup_printf("the plan could not be applied completely: %s",
-                                       g_strerror(-error));
+        if (!offered) {
+                g_autofree char *why = failed_by(manager, a, error);
+
+                return g_strdup_printf("the plan could not be applied completely: %s", why);
+        }
         option = blame(manager, word);
         return g_strdup_printf("%sfound \"%s\", expected %s", option, word, offered);
 }

@@ -46,9 +46,9 @@ void plan_merge_cpus(Plan *plan, const Wish *wish)
 /* Fastest first. */
 static const char *const governor_speeds[] = { "performance",  "schedutil", "ondemand", "userspace",
                                                "conservative", "powersave", NULL };
-static const char *const preference_speeds[] = { "performance", "balance_performance",
-                                                 "default",     "balance_power",
-                                                 "power",       NULL };
+static const char *const preference_speeds[] = { "performance", "balance_performance", "default",
+                                                 "dynamic",     "balance_power",       "power",
+                                                 NULL };
 
 static size_t speed_rank(const char *const *speeds, const char *word)
 {

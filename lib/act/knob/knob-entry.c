@@ -349,6 +349,17 @@ const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name
         return entry ? &entry->knob : NULL;
 }
 
+char *knob_failure(const Knobs *knobs, const Knob *knob)
+{
+        const char *obstacle = knob->error < 0 && knob->kind->obstacle
+                                       ? knob->kind->obstacle(&knobs->context, knob->name,
+                                                              knob->error)
+                                       : NULL;
+
+        return g_strdup_printf("%s%s%s", g_strerror(-knob->error), obstacle ? ": " : "",
+                               obstacle ?: "");
+}
+
 int knob_original(const Knobs *knobs, const KnobKind *kind, const char *name, char **ret_value)
 {
         const Knob *knob = knob_find(knobs, kind, name);

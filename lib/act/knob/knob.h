@@ -88,6 +88,10 @@ typedef struct KnobKind {
         bool (*held)(const ActContext *context, const char *name, const char *wanted,
                      const char *now);
 
+        /* Why writing fails with this error on this machine and what to do, for people, static;
+         * NULL: no more is known. NULL as a function: it never is. */
+        const char *(*obstacle)(const ActContext *context, const char *name, int error);
+
         /* The kernel takes the value at once and shows it a moment later, so that reading back must
          * wait for it. */
         bool late;
@@ -181,6 +185,9 @@ static inline bool knob_is_of(const Knob *knob, const KnobKind *const *kinds)
 
 /* The knob's entry if it was ever set and not restored, else NULL. */
 const Knob *knob_find(const Knobs *knobs, const KnobKind *kind, const char *name);
+
+/* The error of a knob that failed, with the obstacle that its kind knows, as a new string. */
+char *knob_failure(const Knobs *knobs, const Knob *knob);
 
 /* The value that the knob has without idled, as a new string: the original if there is one and the
  * knob was not taken over, else the present value, or the error of reading that. */

@@ -154,10 +154,25 @@ static bool limit_held(const ActContext *context, const char *name, const char *
         return (firmware && firmware <= now_khz) || is_hot(context->root);
 }
 
+/* amd-pstate refuses EPP while it chooses that itself. */
+static const char *choice_obstacle(const ActContext *context, const char *name, int error)
+{
+        char text[16];
+
+        if (error != -EBUSY || !g_str_has_suffix(name, CPUFREQ_EPP) ||
+            file_read_value(context->root, TUNE_DIR "amd_pstate/dynamic_epp", text, sizeof(text)) <
+                    0 ||
+            g_str_equal(text, "disabled") || g_str_equal(text, "0"))
+                return NULL;
+        return "amd-pstate chooses EPP itself while amd_pstate/dynamic_epp is on; write disabled "
+               "to that file, or request no EPP";
+}
+
 const KnobKind cpufreq_choice_kind = {
         .name = "cpufreq",
         .read = tune_read,
         .write = tune_write,
+        .obstacle = choice_obstacle,
         .dir = tune_dir,
 };
 

@@ -20,6 +20,7 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 /* The limits of a policy. */
 #define CPUFREQ_MIN "scaling_min_freq"
 #define CPUFREQ_MAX "scaling_max_freq"
+#define CPUFREQ_EPP "energy_performance_preference"
 
 /* What boosts the whole machine, if anything does. */
 #define CPUFREQ_BOOST    "cpufreq/boost"

@@ -19,8 +19,6 @@
 #include "base/file.h"
 #include "base/number.h"
 
-#define PREFERENCE "energy_performance_preference"
-
 int cpufreq_first_error(int a, int b)
 {
         return a < 0 ? a : MIN(b, 0);
@@ -118,7 +116,7 @@ static void preference_done(void *data, int i, bool effective, int r)
         char name[TUNE_NAME];
 
         if (r == -EBUSY && governor_is_performance(round->state, work->policy)) {
-                cpufreq_name(name, work->policy->number, PREFERENCE);
+                cpufreq_name(name, work->policy->number, CPUFREQ_EPP);
                 r = tune_set(round->knobs, &cpufreq_choice_kind, name, NULL, &effective);
         }
         work->tuned->effective.preference = effective ? wished_preference(work) : NULL;
@@ -137,7 +135,7 @@ static void apply_preferences(Round *round, bool fixed)
 
                 if (!work->choices || fixes_preference(work->policy, work->wish->governor) != fixed)
                         continue;
-                cpufreq_name(tune_batch_name(&batch), work->policy->number, PREFERENCE);
+                cpufreq_name(tune_batch_name(&batch), work->policy->number, CPUFREQ_EPP);
                 tune_batch_add(&batch, &cpufreq_choice_kind, wished_preference(work), i);
         }
         tune_batch_end(&batch);

@@ -3,6 +3,7 @@
  * What drivers and the kernel do to frequencies: governors that vanish, boost, limits that no
  * program wrote.
  */
+#include "act/tune/cpufreq-knobs.h"
 #include "cpufreq-tree.h"
 
 START_TEST(acpi)
@@ -211,6 +212,54 @@ START_TEST(refused_again)
 }
 END_TEST
 
+/* While amd-pstate chooses EPP itself it refuses every word; a person reads why. */
+static const struct {
+        const char *name, *dynamic;
+        int error;
+        bool explained;
+} busy[] = {
+        { "on", "enabled", EBUSY, true },          { "on, as a number", "1", EBUSY, true },
+        { "off", "disabled", EBUSY, false },       { "another error", "enabled", EIO, false },
+        { "an older kernel", NULL, EBUSY, false },
+};
+
+START_TEST(epp_busy)
+{
+        typeof(busy[0]) *c = &busy[_i];
+        g_autofree char *why = NULL;
+
+        make_policy(0, "amd-pstate-epp", words_of_pstate);
+        if (c->dynamic)
+                put(c->dynamic, "amd_pstate/dynamic_epp");
+        wishes[0].preference = g_intern_string("power");
+        tuning_refusal = c->error;
+        ck_assert_int_eq(apply(), -c->error);
+        tuning_refusal = 0;
+        why = knob_failure(knobs, knob_find(knobs, &cpufreq_choice_kind, "cpufreq/policy0/" EPP));
+        ck_case(c->name, g_str_has_prefix(why, g_strerror(c->error)), "%s", why);
+        ck_case(c->name, (strstr(why, "dynamic_epp") != NULL) == c->explained, "%s", why);
+}
+END_TEST
+
+/* The word dynamic is a choice as others are, and slower than those that ask for speed. */
+START_TEST(epp_dynamic)
+{
+        found(0, EPP, "dynamic");
+        wishes[0].preference = g_intern_string("power");
+        ck_assert_int_eq(apply(), 0);
+        expect("requested", 0, EPP, "power");
+        wishes[1].preference = g_intern_string("dynamic");
+        ck_assert_int_eq(apply(), 0);
+        expect("the faster one", 0, EPP, "dynamic");
+        ck_assert_str_eq(effective_of(&actuator_cpufreq, state, 0).preference, "dynamic");
+        wishes[0].preference = g_intern_string("balance_performance");
+        ck_assert_int_eq(apply(), 0);
+        expect("the faster one", 0, EPP, "balance_performance");
+        restore(knobs);
+        expect("as found", 0, EPP, "dynamic");
+}
+END_TEST
+
 /* A value that was there already counts as in effect for as long as it is requested, and no
  * longer. */
 START_TEST(there_already)
@@ -287,6 +336,8 @@ int main(void)
         tcase_add_test(tcase, governor_left_alone);
         tcase_add_loop_test(tcase, rounds, 0, G_N_ELEMENTS(rounded));
         tcase_add_test(tcase, refused_again);
+        tcase_add_loop_test(tcase, epp_busy, 0, G_N_ELEMENTS(busy));
+        tcase_add_test(tcase, epp_dynamic);
         tcase_add_test(tcase, there_already);
         tcase_add_test(tcase, away_and_back);
         tcase_add_test(tcase, not_there);
