@@ -6,7 +6,10 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/membarrier.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "model/cgroup-unit.h"
@@ -18,7 +21,17 @@
 struct Bill {
         struct wakeups_bpf *programs;
         int n_cpus;
+        uint64_t read_ns;    /* when it was read last */
+        BillReading counted; /* by then; without units */
 };
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 void bill_close(Bill *bill)
 {
@@ -46,6 +59,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
                 bill_close(bill);
                 return r;
         }
+        bill->read_ns = now_ns();
         *ret_bill = bill;
         return 0;
 }
@@ -65,40 +79,55 @@ static bool map_call(int command, int fd, const void *key, void *value)
         return syscall(SYS_bpf, command, &attr, sizeof(attr)) == 0;
 }
 
-/* All keys of the table, collected first, because the kernel begins again behind one that is gone.
- */
-static GArray *read_keys(int fd)
+/* Until no program that began before works any more. */
+static void wait_for_programs(void)
 {
-        GArray *keys = g_array_new(FALSE, FALSE, sizeof(struct bill_key));
-        struct bill_key key, *previous = NULL;
+        static const struct timespec long_enough = { .tv_nsec = 2000000 };
 
-        while (keys->len < 2 * BILL_DELAYS && map_call(BPF_MAP_GET_NEXT_KEY, fd, previous, &key)) {
-                g_array_append_val(keys, key);
-                previous = &key;
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+                nanosleep(&long_enough, NULL);
+}
+
+/* Keys of the half that rests, collected before any is taken, because the kernel begins again
+ * behind one that is gone. */
+static GArray *read_keys(int fd, size_t size, size_t epoch_at, uint32_t epoch)
+{
+        GArray *keys = g_array_new(FALSE, FALSE, (guint)size);
+        g_autofree char *key = g_malloc0(size), *previous = NULL;
+        uint32_t its;
+
+        while (map_call(BPF_MAP_GET_NEXT_KEY, fd, previous, key)) {
+                memcpy(&its, key + epoch_at, sizeof(its));
+                if (its == epoch)
+                        g_array_append_vals(keys, key, 1);
+                if (!previous)
+                        previous = g_malloc(size);
+                memcpy(previous, key, size);
         }
         return keys;
 }
 
-/* Paths of cgroups by their ID, as far as they have been asked for; "" if one is not known. */
-typedef struct Paths {
-        const Bill *bill;
-        GHashTable *known; /* uint64_t -> char * */
-} Paths;
-
-static const char *path_of(const Paths *paths, uint64_t id)
+/* Paths of units by the IDs of their cgroups. */
+static GHashTable *take_paths(const Bill *bill, uint32_t epoch)
 {
-        char *path = g_hash_table_lookup(paths->known, &id);
+        GHashTable *paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        int fd = bill->programs->maps.cgroups.map_fd;
+        g_autoptr(GArray) keys = read_keys(fd, sizeof(struct bill_cgroup_key),
+                                           offsetof(struct bill_cgroup_key, epoch), epoch);
         struct bill_cgroup cgroup;
 
-        if (path)
-                return path;
-        if (map_call(BPF_MAP_LOOKUP_ELEM, paths->bill->programs->maps.cgroups.map_fd, &id, &cgroup))
+        for (unsigned i = 0; i < keys->len; i++) {
+                struct bill_cgroup_key *key = &g_array_index(keys, struct bill_cgroup_key, i);
+                g_autofree char *path = NULL;
+
+                if (!map_call(BPF_MAP_LOOKUP_AND_DELETE_ELEM, fd, key, &cgroup))
+                        continue;
                 path = cgroup_path_of_names(cgroup.names, MIN(cgroup.size, CGROUP_PATH_SIZE),
                                             cgroup.whole);
-        else
-                path = g_strdup_printf("?/%" G_GUINT64_FORMAT, id);
-        g_hash_table_insert(paths->known, g_memdup2(&id, sizeof(id)), path);
-        return path;
+                g_hash_table_insert(paths, g_memdup2(&key->cgroup, sizeof(key->cgroup)),
+                                    cgroup_unit_path(path));
+        }
+        return paths;
 }
 
 static UnitWakeups *row_of(GHashTable *rows, GPtrArray *units, const char *cgroup,
@@ -118,72 +147,50 @@ static UnitWakeups *row_of(GHashTable *rows, GPtrArray *units, const char *cgrou
         return row;
 }
 
-static void add(UnitWakeups *row, uint32_t kind, const WakeupDelays *delays)
+static void take_counters(Bill *bill, BillReading *reading)
 {
-        wakeups_merge(&row->all, delays);
-        if (kind < WAKEUPS_STATES)
-                wakeups_merge(&row->idle[kind], delays);
-        if (kind == BILL_WAITING || kind == BILL_PARKED)
-                wakeups_merge(&row->waiting, delays);
-        if (kind == BILL_PARKED)
-                wakeups_merge(&row->parked, delays);
-}
-
-static void read_counters(const Bill *bill, BillTotals *totals)
-{
+        BillReading counted = { 0 };
         struct bill_cpu cpu;
 
-        totals->lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
-        totals->unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
+        counted.lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
+        counted.unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
         for (uint32_t i = 0; i < (uint32_t)bill->n_cpus; i++)
                 if (map_call(BPF_MAP_LOOKUP_ELEM, bill->programs->maps.cpus.map_fd, &i, &cpu))
-                        totals->skipped += cpu.skipped;
+                        counted.skipped += cpu.skipped;
+        reading->lost = counted.lost - bill->counted.lost;
+        reading->unstored = counted.unstored - bill->counted.unstored;
+        reading->skipped = counted.skipped - bill->counted.skipped;
+        bill->counted = counted;
 }
 
-/* Makes room. */
-static void drop_gone(const Bill *bill, const GArray *keys)
+void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
-        int names = bill->programs->maps.cgroups.map_fd;
-        struct bill_cgroup cgroup;
-
-        for (unsigned i = 0; i < keys->len; i++) {
-                const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-
-                if (!map_call(BPF_MAP_LOOKUP_ELEM, names, &key->cgroup, &cgroup) || cgroup.gone)
-                        map_call(BPF_MAP_DELETE_ELEM, bill->programs->maps.delays.map_fd, key,
-                                 NULL);
-        }
-        for (unsigned i = 0; i < keys->len; i++) {
-                const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-
-                if (map_call(BPF_MAP_LOOKUP_ELEM, names, &key->cgroup, &cgroup) && cgroup.gone)
-                        map_call(BPF_MAP_DELETE_ELEM, names, &key->cgroup, NULL);
-        }
-}
-
-void bill_read(Bill *bill, BillWants wants, void *data, BillTotals *ret_totals)
-{
+        uint32_t epoch = bill->programs->bss->epoch;
+        uint64_t now = now_ns();
         int fd = bill->programs->maps.delays.map_fd;
-        g_autoptr(GArray) keys = read_keys(fd);
         g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        Paths paths = { bill, g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free) };
-        BillTotals totals = { .units = g_ptr_array_new_with_free_func(
-                                      (GDestroyNotify)unit_wakeups_free) };
+        g_autoptr(GHashTable) paths = NULL;
+        g_autoptr(GArray) keys = NULL;
+        BillReading reading = { .duration_ns = now - bill->read_ns };
         WakeupDelays delays;
 
+        bill->read_ns = now;
+        __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
+        wait_for_programs();
+        paths = take_paths(bill, epoch);
+        keys = read_keys(fd, sizeof(struct bill_key), offsetof(struct bill_key, epoch), epoch);
+        reading.units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         for (unsigned i = 0; i < keys->len; i++) {
                 const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-                g_autofree char *cgroup = cgroup_unit_path(path_of(&paths, key->cgroup));
+                const char *cgroup = g_hash_table_lookup(paths, &key->cgroup) ?: "?";
 
-                if ((!wants || wants(cgroup, data)) &&
-                    map_call(BPF_MAP_LOOKUP_ELEM, fd, key, &delays))
-                        add(row_of(rows, totals.units, cgroup, key->process), key->kind, &delays);
+                if (map_call(BPF_MAP_LOOKUP_AND_DELETE_ELEM, fd, key, &delays) &&
+                    key->kind < WAKEUPS_KINDS && (!wants || wants(cgroup, data)))
+                        unit_wakeups_add(row_of(rows, reading.units, cgroup, key->process),
+                                         key->kind, &delays);
         }
-        read_counters(bill, &totals);
-        if (keys->len > BILL_DELAYS / 2)
-                drop_gone(bill, keys);
-        g_hash_table_unref(paths.known);
-        *ret_totals = totals;
+        take_counters(bill, &reading);
+        *ret_reading = reading;
 }
 
 #else
@@ -197,28 +204,7 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
 {
 }
 
-/* Makes room. */
-static void drop_gone(const Bill *bill, const GArray *keys)
-{
-        int names = bill->programs->maps.cgroups.map_fd;
-        struct bill_cgroup cgroup;
-
-        for (unsigned i = 0; i < keys->len; i++) {
-                const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-
-                if (!map_call(BPF_MAP_LOOKUP_ELEM, names, &key->cgroup, &cgroup) || cgroup.gone)
-                        map_call(BPF_MAP_DELETE_ELEM, bill->programs->maps.delays.map_fd, key,
-                                 NULL);
-        }
-        for (unsigned i = 0; i < keys->len; i++) {
-                const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-
-                if (map_call(BPF_MAP_LOOKUP_ELEM, names, &key->cgroup, &cgroup) && cgroup.gone)
-                        map_call(BPF_MAP_DELETE_ELEM, names, &key->cgroup, NULL);
-        }
-}
-
-void bill_read(Bill *bill, BillWants wants, void *data, BillTotals *ret_totals)
+void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
 }
 
@@ -227,6 +213,11 @@ void bill_close(Bill *bill)
 }
 
 #endif
+
+void bill_reading_done(BillReading *reading)
+{
+        g_clear_pointer(&reading->units, g_ptr_array_unref);
+}
 
 char *bill_error(int error)
 {

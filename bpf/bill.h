@@ -4,7 +4,8 @@
  * for what, counted by BPF programs in the kernel while a Bill is open. The first part is what the
  * programs and their loader share.
  *
- * They are loaded without libbpf, as bpf/refused.h explains.
+ * They are loaded without libbpf, as bpf/refused.h explains: an open Bill takes no memory of idled
+ * but for what it returns, and the kernel's is freed when it is closed.
  */
 #ifndef IDLED_BILL_H
 #define IDLED_BILL_H
@@ -12,21 +13,12 @@
 #include "cgroup-path.h"
 #include "model/wakeups.h"
 
-/* What a delay was spent on: 0 .. WAKEUPS_STATES - 1 are the idle states that CPUs left. */
-enum bill_kind {
-        BILL_WAITING = WAKEUPS_STATES, /* the CPU ran another task */
-        BILL_PARKED,                   /* the same, while a parked CPU could have run it */
-        BILL_OTHER,                    /* the CPU was about to choose a task anyway */
-        BILL_KINDS,
-};
-
 #define BILL_PROCESS 32
 
 /* The kernel stores at most BILL_DELAYS rows of WakeupDelays, one for each key that has any, and
- * the names of BILL_CGROUPS cgroups: 8 MB together. A thousand units with four kinds of delays each
- * take half. */
+ * the names of BILL_CGROUPS cgroups. */
 #define BILL_DELAYS  8192
-#define BILL_CGROUPS 2048
+#define BILL_CGROUPS 4096
 
 /* Tasks that wait, by the last bits of their PIDs: 1 MB. */
 #define BILL_TASKS 65536
@@ -37,13 +29,16 @@ enum bill_kind {
 struct bill_key {
         uint64_t cgroup; /* its ID in cgroup v2 */
         uint32_t kind;
-        uint32_t spare;
+        uint32_t epoch;             /* the half of the tables */
         char process[BILL_PROCESS]; /* its executable's name, or "" */
+};
+
+struct bill_cgroup_key {
+        uint64_t cgroup, epoch;
 };
 
 struct bill_cgroup {
         uint32_t size, whole;
-        uint32_t gone, spare;
         char names[CGROUP_PATH_SIZE];
 };
 
@@ -59,13 +54,14 @@ struct bill_cpu {
 
 typedef struct Bill Bill;
 
-/* What was counted since the bill was opened. */
-typedef struct BillTotals {
-        GPtrArray *units;  /* of UnitWakeups, freed with it: a row per unit and process */
-        uint64_t skipped;  /* wake-ups that are counted, but whose delays are not */
+/* What was counted since the bill was opened or read last. */
+typedef struct BillReading {
+        GPtrArray *units; /* of UnitWakeups: a row per unit and process that had wake-ups */
+        uint64_t duration_ns;
+        uint64_t skipped;  /* wake-ups that are counted, but whose delays are those of a sample */
         uint64_t lost;     /* of tasks that another one with the same bits of its PID displaced */
         uint64_t unstored; /* for which the tables have no room */
-} BillTotals;
+} BillReading;
 
 /* True for the cgroups whose rows are wanted, by their unit's path. */
 typedef bool (*BillWants)(const char *cgroup, void *data);
@@ -78,10 +74,15 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill);
  * could run on a parked one. */
 void bill_set_parked(Bill *bill, int n_parked, int n_active);
 
-/* Reads the rows that are wanted (NULL: all). If the tables are half full, it removes those of
- * cgroups that no longer exist, and their counts begin again. */
-void bill_read(Bill *bill, BillWants wants, void *data, BillTotals *ret_totals);
+/* Takes what was counted; the next reading begins with nothing. Rows that are not wanted (NULL: all
+ * are) are dropped. It waits until no program works on the half of the tables that it reads, some
+ * 10 ms, without waking a CPU. A cgroup may be gone when its row is read. */
+void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading);
 
+void bill_reading_done(BillReading *reading);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(BillReading, bill_reading_done)
+
+/* Removes the programs and their tables from the kernel. */
 void bill_close(Bill *bill);
 
 /* What a failed bill_open() lacked, and what helps, as a new string. */

@@ -7,7 +7,8 @@
  * 2. The task runs (sched_switch). If the CPU's idle task ran before it, the delay is that of the
  *    idle state that this task entered; otherwise, and if the task moved from another CPU while it
  *    was runnable, it waited for a CPU.
- * 3. The delay is counted in a row, which the cgroup and the cause share.
+ * 3. The delay is counted in a row, which the cgroup and the cause share. A reader swaps the two
+ *    halves of the tables (`epoch`) and takes the rows of the one that rests.
  * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes
  *    also stands for those that it skipped, so that their number stays exact.
  *
@@ -28,7 +29,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define WINDOW_NS    100000000ull
-#define STATE_NONE   BILL_OTHER
+#define STATE_NONE   WAKEUPS_OTHER
 #define SKIPPED_MOST 60000
 
 /* Chosen before loading. */
@@ -36,7 +37,7 @@ const volatile __u32 by_process;
 const volatile WakeupDelays nothing; /* zeroes */
 
 /* Written by the loader. */
-volatile __u32 n_parked, n_active;
+volatile __u32 n_parked, n_active, epoch;
 
 /* Read by the loader. */
 __u64 lost, unstored;
@@ -76,7 +77,7 @@ struct {
         __uint(type, BPF_MAP_TYPE_HASH);
         __uint(map_flags, BPF_F_NO_PREALLOC);
         __uint(max_entries, BILL_CGROUPS);
-        __type(key, __u64);
+        __type(key, struct bill_cgroup_key);
         __type(value, struct bill_cgroup);
 } cgroups SEC(".maps");
 
@@ -206,36 +207,25 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int number)
         return 0;
 }
 
-static void note_cgroup(__u64 id, const struct kernfs_node *node)
+static void note_cgroup(const struct bill_key *row, const struct kernfs_node *node)
 {
+        struct bill_cgroup_key key = { row->cgroup, row->epoch };
         struct bill_cgroup *cgroup;
         __u32 zero = 0;
 
-        if (bpf_map_lookup_elem(&cgroups, &id))
+        if (bpf_map_lookup_elem(&cgroups, &key))
                 return;
         cgroup = bpf_map_lookup_elem(&scratch, &zero);
         if (!cgroup)
                 return;
         cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
-        bpf_map_update_elem(&cgroups, &id, cgroup, BPF_NOEXIST);
-}
-
-/* The loader may drop its rows. */
-SEC("tp_btf/cgroup_rmdir")
-int BPF_PROG(on_cgroup_rmdir, struct cgroup *group)
-{
-        __u64 id = group->kn->id;
-        struct bill_cgroup *cgroup = bpf_map_lookup_elem(&cgroups, &id);
-
-        if (cgroup)
-                cgroup->gone = 1;
-        return 0;
+        bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST);
 }
 
 static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
 {
         const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
-        struct bill_key key = { .cgroup = node->id, .kind = kind };
+        struct bill_key key = { .cgroup = node->id, .kind = kind, .epoch = epoch & 1 };
         WakeupDelays *row;
 
         if (by_process) {
@@ -248,7 +238,7 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
         row = bpf_map_lookup_elem(&delays, &key);
         if (row)
                 return row;
-        note_cgroup(key.cgroup, node);
+        note_cgroup(&key, node);
         bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST);
         return bpf_map_lookup_elem(&delays, &key);
 }
@@ -305,9 +295,9 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         if (prev->pid == 0 && !waiting->moved)
                 kind = cpu->state;
         else if (n_parked && next->nr_cpus_allowed >= (int)n_active)
-                kind = BILL_PARKED;
+                kind = WAKEUPS_PARKED;
         else
-                kind = BILL_WAITING;
+                kind = WAKEUPS_WAITING;
         count(next, kind, now > woken ? now - woken : 0, 1 + waiting->skipped);
         waiting->skipped = 0;
         return 0;

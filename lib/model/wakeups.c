@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Delays of wake-ups in bins: sums, differences and quantiles.
+ * Delays of wake-ups in bins: sums and quantiles.
  */
 #include "model/wakeups.h"
 
@@ -33,28 +33,6 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
         into->max_ns = MAX(into->max_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++)
                 into->bins[i] += MIN(from->bins[i], UINT32_MAX - into->bins[i]);
-}
-
-void wakeups_subtract(const WakeupDelays *later, const WakeupDelays *earlier,
-                      WakeupDelays *ret_between)
-{
-        WakeupDelays between = *later;
-        unsigned last = 0;
-
-        if (later->count < earlier->count || later->sum_ns < earlier->sum_ns) {
-                *ret_between = between;
-                return;
-        }
-        between.count -= earlier->count;
-        between.sum_ns -= earlier->sum_ns;
-        for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
-                between.bins[i] = later->bins[i] - MIN(later->bins[i], earlier->bins[i]);
-                if (between.bins[i])
-                        last = i + 1;
-        }
-        if (later->max_ns <= earlier->max_ns)
-                between.max_ns = MIN(later->max_ns, wakeups_bin_begin(last));
-        *ret_between = between;
 }
 
 uint64_t wakeups_binned(const WakeupDelays *delays)
@@ -111,29 +89,29 @@ double wakeups_share_above(const WakeupDelays *delays, double limit_us)
         return above / (double)wakeups_binned(delays);
 }
 
-void unit_wakeups_merge(UnitWakeups *into, const UnitWakeups *from)
+void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays)
 {
-        wakeups_merge(&into->all, &from->all);
-        for (unsigned i = 0; i < WAKEUPS_STATES; i++)
-                wakeups_merge(&into->idle[i], &from->idle[i]);
-        wakeups_merge(&into->waiting, &from->waiting);
-        wakeups_merge(&into->parked, &from->parked);
+        if (!unit->kinds[kind])
+                unit->kinds[kind] = g_new0(WakeupDelays, 1);
+        wakeups_merge(unit->kinds[kind], delays);
 }
 
-void unit_wakeups_subtract(const UnitWakeups *later, const UnitWakeups *earlier,
-                           UnitWakeups *ret_between)
+void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last, WakeupDelays *ret_sum)
 {
-        wakeups_subtract(&later->all, &earlier->all, &ret_between->all);
-        for (unsigned i = 0; i < WAKEUPS_STATES; i++)
-                wakeups_subtract(&later->idle[i], &earlier->idle[i], &ret_between->idle[i]);
-        wakeups_subtract(&later->waiting, &earlier->waiting, &ret_between->waiting);
-        wakeups_subtract(&later->parked, &earlier->parked, &ret_between->parked);
+        WakeupDelays sum = { 0 };
+
+        for (unsigned kind = first; kind <= last; kind++)
+                if (unit->kinds[kind])
+                        wakeups_merge(&sum, unit->kinds[kind]);
+        *ret_sum = sum;
 }
 
 void unit_wakeups_free(UnitWakeups *unit)
 {
         if (!unit)
                 return;
+        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++)
+                g_free(unit->kinds[kind]);
         g_free(unit->unit);
         g_free(unit->cgroup);
         g_free(unit->process);

@@ -26,8 +26,16 @@ typedef __u64 uint64_t;
 /* The kernel has at most 10 idle states a CPU; the last index is for any other. */
 #define WAKEUPS_STATES 11
 
+/* What a delay was spent on: 0 .. WAKEUPS_STATES - 1 are the idle states that CPUs left. */
+enum wakeup_kind {
+        WAKEUPS_WAITING = WAKEUPS_STATES, /* the CPU ran another task */
+        WAKEUPS_PARKED,                   /* the same, while a parked CPU could have run it */
+        WAKEUPS_OTHER,                    /* the CPU was about to choose a task anyway */
+        WAKEUPS_KINDS,
+};
+
 typedef struct WakeupDelays {
-        uint64_t count; /* wake-ups; where the kernel took a sample, more than the bins hold */
+        uint64_t count; /* of wake-ups */
         uint64_t sum_ns, max_ns;
         uint32_t bins[WAKEUPS_BINS];
 } WakeupDelays;
@@ -65,16 +73,12 @@ static inline uint32_t wakeups_bin(uint64_t ns)
 
 #ifndef __bpf__
 
-/* The wake-ups of one unit's tasks, by what the delay was spent on. Each is in `all` and in one of
- * `idle`, `waiting` and none of these (the CPU was about to choose a task anyway). */
+/* The wake-ups of one unit's tasks, by what the delays were spent on. */
 typedef struct UnitWakeups {
-        char *unit;                        /* of systemd: its name; else the cgroup's path */
-        char *cgroup;                      /* the path, from the root */
-        char *process;                     /* the executable that the row is of; NULL: all */
-        WakeupDelays all;                  /* as contracts count them */
-        WakeupDelays idle[WAKEUPS_STATES]; /* the CPU left this idle state */
-        WakeupDelays waiting;              /* the CPU ran another task */
-        WakeupDelays parked;               /* of `waiting`: a parked CPU could have run it */
+        char *unit;                         /* of systemd: its name; else the cgroup's path */
+        char *cgroup;                       /* the path, from the root */
+        char *process;                      /* the executable that the row is of; NULL: all */
+        WakeupDelays *kinds[WAKEUPS_KINDS]; /* NULL: none */
 } UnitWakeups;
 
 /* Counts one delay. */
@@ -82,14 +86,6 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns);
 
 /* Adds all of `from`, bins that are full stay so. */
 void wakeups_merge(WakeupDelays *into, const WakeupDelays *from);
-
-/*
- * What came between two readings of growing counts: `later` without `earlier`. Counts that have
- * shrunk are those of a new beginning, and `later` is all. The longest delay is exact if it is of
- * that time, else the end of the last bin that grew.
- */
-void wakeups_subtract(const WakeupDelays *later, const WakeupDelays *earlier,
-                      WakeupDelays *ret_between);
 
 /* How many delays the bins hold. */
 uint64_t wakeups_binned(const WakeupDelays *delays);
@@ -105,10 +101,13 @@ double wakeups_share_above(const WakeupDelays *delays, double limit_us);
 /* Where bin `i` begins, in ns; `i` up to WAKEUPS_BINS. */
 uint64_t wakeups_bin_begin(unsigned i);
 
-/* The same for all parts of a unit; `into` keeps its name. */
-void unit_wakeups_merge(UnitWakeups *into, const UnitWakeups *from);
-void unit_wakeups_subtract(const UnitWakeups *later, const UnitWakeups *earlier,
-                           UnitWakeups *ret_between);
+/* Adds delays of one kind. */
+void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays);
+
+/* The delays of the kinds from `first` to `last`, of all with 0 and WAKEUPS_KINDS - 1: these are
+ * what a contract counts. */
+void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last,
+                      WakeupDelays *ret_sum);
 
 void unit_wakeups_free(UnitWakeups *unit);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitWakeups, unit_wakeups_free)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Delays of wake-ups: bins, quantiles against sorted delays, sums and differences. */
+/* Delays of wake-ups: bins, quantiles against sorted delays, sums. */
 #include "model/wakeups.h"
 
 #include <inttypes.h>
@@ -113,39 +113,23 @@ START_TEST(sorted)
 }
 END_TEST
 
-static const struct {
-        const char *name;
-        uint64_t before, between[2]; /* ns; 0: none */
-        double longest_us, within;
-} subtract_cases[] = {
-        { "nothing new", 10 * US, { 0 }, 0, 0 },
-        { "longer than before", 10 * US, { 20 * US, 5 * MS }, 5000, 0 },
-        { "shorter than before", 10 * MS, { 20 * US, 300 * US }, 300, 37 },
-        { "about as long", 10 * MS, { 20 * US, 10 * MS - 1 }, 10000, 0 },
-};
-
-START_TEST(subtract)
+/* Kinds add up, and those that are not asked for stay out. */
+START_TEST(kinds)
 {
-        const typeof(subtract_cases[0]) *c = &subtract_cases[_i];
-        UnitWakeups later = { 0 }, earlier = { 0 }, between = { 0 }, again = { 0 };
-        uint64_t n = 0;
+        UnitWakeups *unit = g_new0(UnitWakeups, 1);
+        WakeupDelays one = { 0 }, sum;
 
-        wakeups_add(&earlier.idle[2], c->before);
-        unit_wakeups_merge(&later, &earlier);
-        for (int i = 0; i < 2 && c->between[i]; i++, n++)
-                wakeups_add(&later.idle[2], c->between[i]);
-        unit_wakeups_subtract(&later, &earlier, &between);
-        ck_case(c->name, between.idle[2].count == n && wakeups_binned(&between.idle[2]) == n,
-                "%" PRIu64 " and %" PRIu64 " in bins, expected %" PRIu64, between.idle[2].count,
-                wakeups_binned(&between.idle[2]), n);
-        ck_case(c->name, fabs((double)between.idle[2].max_ns / 1000 - c->longest_us) <= c->within,
-                "longest %" PRIu64 " ns, expected %g us", between.idle[2].max_ns, c->longest_us);
-        /* Counts that shrank began again. */
-        if (n > 0) {
-                unit_wakeups_subtract(&earlier, &later, &again);
-                ck_case(c->name, again.idle[2].count == 1, "began again with %" PRIu64,
-                        again.idle[2].count);
-        }
+        wakeups_add(&one, 50 * US);
+        for (unsigned kind = 1; kind < WAKEUPS_KINDS; kind++)
+                unit_wakeups_add(unit, kind, &one);
+        unit_wakeups_add(unit, WAKEUPS_PARKED, &one);
+        ck_assert_ptr_null(unit->kinds[0]);
+        unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &sum);
+        ck_assert_uint_eq(sum.count, WAKEUPS_KINDS);
+        unit_wakeups_sum(unit, WAKEUPS_WAITING, WAKEUPS_PARKED, &sum);
+        ck_assert_uint_eq(sum.count, 3);
+        ck_assert_uint_eq(sum.bins[wakeups_bin(50 * US)], 3);
+        unit_wakeups_free(unit);
 }
 END_TEST
 
@@ -169,7 +153,7 @@ int main(void)
         tcase_add_loop_test(tcase, bin, 0, G_N_ELEMENTS(bin_cases));
         tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantile_cases));
         tcase_add_loop_test(tcase, sorted, 0, 5);
-        tcase_add_loop_test(tcase, subtract, 0, G_N_ELEMENTS(subtract_cases));
+        tcase_add_test(tcase, kinds);
         tcase_add_test(tcase, full);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

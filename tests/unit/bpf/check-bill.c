@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The bill of wake-ups on the running kernel, against a program that measures itself: how late its
+ * timers and its pipe are. Skipped where BPF is refused. What a busy host does between waking and
+ * reading the clock is in its own p99, which is therefore only printed; tests/vm/tests/test_bill.py
+ * compares it.
+ */
+#include "bpf/bill.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "table.h"
+
+#define WAKEUPS 2000
+#define PERIOD  700000 /* ns: no multiple of a tick */
+#define WITHIN  0.05
+#define OWN_NS  30000 /* the calls around waking and running */
+
+typedef struct Truth {
+        uint64_t late_ns[WAKEUPS];
+        int n;       /* how many of these */
+        int ends[2]; /* of the pipe */
+        atomic_bool over;
+} Truth;
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        sched_setaffinity(0, sizeof(set), &set);
+}
+
+static uint64_t sleep_until(uint64_t due)
+{
+        struct timespec at = { (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
+
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+        return now_ns();
+}
+
+static void time_timers(Truth *truth)
+{
+        for (int i = 0; i < WAKEUPS; i++) {
+                uint64_t due = now_ns() + PERIOD;
+
+                truth->late_ns[truth->n++] = sleep_until(due) - due;
+        }
+}
+
+/* The other CPU writes when it sent. */
+static void *write_pipe(void *data)
+{
+        Truth *truth = data;
+
+        pin(1);
+        prctl(PR_SET_NAME, "writer");
+        for (int i = 0; i < WAKEUPS; i++) {
+                uint64_t sent = now_ns() + PERIOD;
+
+                while (now_ns() < sent)
+                        ;
+                sent = now_ns();
+                if (write(truth->ends[1], &sent, sizeof(sent)) != sizeof(sent))
+                        break;
+        }
+        return NULL;
+}
+
+static void time_pipe(Truth *truth)
+{
+        pthread_t writer;
+        uint64_t sent;
+
+        /* What is there already wakes no one. */
+        ck_assert_int_eq(pipe(truth->ends), 0);
+        ck_assert_int_eq(pthread_create(&writer, NULL, write_pipe, truth), 0);
+        for (int i = 0; i < WAKEUPS; i++) {
+                bool waits = poll(&(struct pollfd){ truth->ends[0], POLLIN, 0 }, 1, 0) == 0;
+
+                ck_assert_int_eq(read(truth->ends[0], &sent, sizeof(sent)), sizeof(sent));
+                if (waits)
+                        truth->late_ns[truth->n++] = now_ns() - sent;
+        }
+        pthread_join(writer, NULL);
+}
+
+static void *be_busy(void *data)
+{
+        Truth *truth = data;
+
+        pin(0);
+        while (!truth->over)
+                ;
+        return NULL;
+}
+
+/* A task of equal weight has the CPU when the timer expires. */
+static void time_waits(Truth *truth)
+{
+        pthread_t busy;
+
+        ck_assert_int_eq(pthread_create(&busy, NULL, be_busy, truth), 0);
+        time_timers(truth);
+        truth->over = true;
+        pthread_join(busy, NULL);
+}
+
+static const struct {
+        const char *name;
+        void (*time)(Truth *truth);
+        int n_parked;
+        unsigned first, last; /* the kinds that the delays must have */
+} truth_cases[] = {
+        { "timers", time_timers, 0, 0, WAKEUPS_OTHER },
+        { "pipe", time_pipe, 0, 0, WAKEUPS_OTHER },
+        { "busy CPU", time_waits, 0, WAKEUPS_WAITING, WAKEUPS_WAITING },
+        { "busy CPU while one is parked", time_waits, 1, WAKEUPS_PARKED, WAKEUPS_PARKED },
+};
+
+/* NULL where the kernel refuses; then the case is skipped. */
+static Bill *open_bill(void)
+{
+        int r, n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
+        g_autofree char *error = NULL;
+        Bill *bill = NULL;
+
+        r = bill_open(n_cpus, true, &bill);
+        if (r < 0) {
+                error = bill_error(r);
+                case_skip("bill", error);
+        }
+        return bill;
+}
+
+static int by_value(const void *a, const void *b)
+{
+        const uint64_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+static const UnitWakeups *find_own(const BillReading *reading)
+{
+        for (unsigned i = 0; i < reading->units->len; i++) {
+                const UnitWakeups *unit = reading->units->pdata[i];
+
+                if (g_strcmp0(unit->process, g_get_prgname()) == 0)
+                        return unit;
+        }
+        return NULL;
+}
+
+static void assert_quantile(const char *name, const WakeupDelays *found, const Truth *sorted,
+                            double q)
+{
+        double truth = (double)sorted->late_ns[(int)(q * sorted->n)] / 1000;
+        double us = wakeups_quantile_us(found, q);
+
+        printf("%s: p%g %.1f us, by itself %.1f\n", name, 100 * q, us, truth);
+        ck_case(name,
+                q > 0.5 ||
+                        (us <= truth * (1 + WITHIN) && us >= truth * (1 - WITHIN) - OWN_NS / 1e3),
+                "p%g %g us, by itself %g", 100 * q, us, truth);
+}
+
+START_TEST(measured)
+{
+        const typeof(truth_cases[0]) *c = &truth_cases[_i];
+        g_autofree Truth *truth = g_new0(Truth, 1);
+        g_auto(BillReading) reading = { 0 }, before = { 0 };
+        Bill *bill = open_bill();
+        const UnitWakeups *own;
+        WakeupDelays all, kinds;
+
+        if (!bill)
+                return;
+        pin(0);
+        prctl(PR_SET_TIMERSLACK, 1);
+        bill_set_parked(bill, c->n_parked, 1);
+        bill_read(bill, NULL, NULL, &before);
+        c->time(truth);
+        bill_read(bill, NULL, NULL, &reading);
+        bill_close(bill);
+        own = find_own(&reading);
+        ck_case(c->name, own, "no row");
+        unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
+        unit_wakeups_sum(own, c->first, c->last, &kinds);
+        ck_case(c->name, all.count >= 0.95 * truth->n && all.count <= 1.05 * truth->n + 10,
+                "%g wake-ups of %d", (double)all.count, truth->n);
+        ck_case(c->name, kinds.count >= (1 - WITHIN) * (double)all.count, "%g of %g of its kind",
+                (double)kinds.count, (double)all.count);
+        qsort(truth->late_ns, (size_t)truth->n, sizeof(uint64_t), by_value);
+        assert_quantile(c->name, &all, truth, 0.5);
+        assert_quantile(c->name, &all, truth, 0.99);
+}
+END_TEST
+
+/* Rows come once, and only those that are wanted. */
+static bool wants_none(const char *cgroup, void *data)
+{
+        return false;
+}
+
+START_TEST(readings)
+{
+        Bill *bill = open_bill();
+        g_auto(BillReading) first = { 0 }, none = { 0 };
+        uint64_t due = now_ns();
+
+        if (!bill)
+                return;
+        for (int i = 0; i < 20; i++)
+                sleep_until(due += PERIOD);
+        bill_read(bill, NULL, NULL, &first);
+        ck_assert_ptr_nonnull(find_own(&first));
+        ck_assert_uint_ge(first.duration_ns, 20 * PERIOD);
+        for (int i = 0; i < 20; i++)
+                sleep_until(due += PERIOD);
+        bill_read(bill, wants_none, NULL, &none);
+        ck_assert_uint_eq(none.units->len, 0);
+        bill_reading_done(&none);
+        bill_read(bill, NULL, NULL, &none);
+        for (unsigned i = 0; i < none.units->len; i++) {
+                const UnitWakeups *unit = none.units->pdata[i];
+                WakeupDelays all;
+
+                unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &all);
+                ck_assert_msg(g_strcmp0(unit->process, g_get_prgname()) != 0 || all.count < 20,
+                              "counted twice");
+        }
+        bill_close(bill);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+        TCase *cases = tcase_create("bill");
+        Suite *suite = suite_create("bill");
+
+        g_set_prgname("check-bill");
+        tcase_set_timeout(cases, 60);
+        tcase_add_loop_test(cases, measured, 0, G_N_ELEMENTS(truth_cases));
+        tcase_add_test(cases, readings);
+        suite_add_tcase(suite, cases);
+        return suite_run(suite);
+}
