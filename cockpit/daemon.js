@@ -202,7 +202,7 @@ export class Daemon {
 
         /* Ends the hold with this path. */
         release(path) {
-                return this.call_object(path, 'org.idled1.Hold', 'Release', [], {type: ''});
+                return this.call('ReleaseHold', 'o', path);
         }
 
         call_object(...call) {

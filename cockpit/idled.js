@@ -137,14 +137,13 @@ class Page {
                         (node, [, value]) => set_text(node.firstChild, value));
                 set_text(
                         this.pause,
-                        manager.PauseDetails.some(pause => pause.lasting.v) ?
-                                _("Resume") :
-                                _("Pause for an hour"));
+                        manager.Pauses.some(pause => pause.lasting.v) ? _("Resume") :
+                                                                        _("Pause for an hour"));
                 this.draw_notices(manager);
         }
 
         draw_notices(manager) {
-                const notices = manager.PauseDetails.map(pause => ['info', this.pause_text(pause)]);
+                const notices = manager.Pauses.map(pause => ['info', this.pause_text(pause)]);
 
                 if (this.limited)
                         notices.push(['info', LIMITED + ' ' + this.hint]);
@@ -167,13 +166,13 @@ class Page {
         }
 
         toggle_pause() {
-                const lasting = this.daemon.manager.PauseDetails.some(pause => pause.lasting.v);
+                const lasting = this.daemon.manager.Pauses.some(pause => pause.lasting.v);
 
                 if (lasting)
                         this.run(this.daemon.call('Resume', ''), _("idled stays paused"));
                 else
                         this.run(
-                                this.daemon.call('PauseFor', 'st', 'Cockpit', PAUSE_USEC),
+                                this.daemon.call('Pause', 'st', 'Cockpit', PAUSE_USEC),
                                 _("idled was not paused"));
         }
 

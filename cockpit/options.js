@@ -46,7 +46,7 @@ export class Options {
         apply(form, setting, value) {
                 const input = form.querySelector('input'), error = form.querySelector('.error');
 
-                this.daemon.call('SetOption', 'sss', setting.section, setting.key, value)
+                this.daemon.call('SetOptions', 'a(sss)', [[setting.section, setting.key, value]])
                         .then(
                                 () => {
                                         set(input, 'aria-invalid', null);

@@ -45,7 +45,7 @@ json_object *pauses_describe(json_object *manager)
 {
         json_object *answer = json_object_new_array(), *row;
 
-        JSON_FOREACH(row, json_get(manager, "PauseDetails")) {
+        JSON_FOREACH(row, json_get(manager, "Pauses")) {
                 json_object *object = json_object_new_object();
                 int64_t until = json_int(row, "until_usec", 0);
 
@@ -112,10 +112,11 @@ static void show_pauses(const Ctl *ctl, json_object *answer)
 
 json_object *pause_ask(Ctl *ctl, int *ret_status)
 {
-        const ClientArgument arguments[] = { { .s = pause_reason }, { .t = pause_usec } };
+        const ClientArgument arguments[] = { { .s = pause_reason },
+                                             { .t = pause_usec ?: UINT64_MAX } };
         g_autofree char *error = NULL;
 
-        if (client_call_typed(ctl->client, "PauseFor", "st", arguments, NULL, &error) < 0) {
+        if (client_call_typed(ctl->client, "Pause", "st", arguments, NULL, &error) < 0) {
                 *ret_status = complain("%s", error);
                 return NULL;
         }

@@ -20,13 +20,18 @@ static void put_file(const Ctl *ctl, json_object *answer, const char *key, const
         json_put_text(answer, key, text);
 }
 
-/* What a method without arguments answers; null without the daemon. */
+/* So many of the latest changes. */
+#define CHANGES 32
+
+/* What a query method answers; null without the daemon. */
 static void put_answer(Ctl *ctl, json_object *answer, const char *key, const char *method)
 {
+        const ClientArgument latest[] = { { .t = 0 }, { .u = CHANGES } };
+        bool is_history = g_str_equal(method, "History");
         g_autofree char *error = NULL;
         json_object *found = NULL;
 
-        client_call(ctl->client, method, NULL, &found, &error);
+        client_call_typed(ctl->client, method, is_history ? "tu" : "", latest, &found, &error);
         json_put(answer, key, found);
 }
 

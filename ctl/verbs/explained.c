@@ -101,10 +101,9 @@ char *explained_nothing_parked(json_object *manager, json_object *explained)
         CpuSet online;
         char *text;
 
-        if (json_true(manager, "Paused"))
-                return pause ? g_strdup_printf("paused by %s: %s", json_element_text(pause, 0),
-                                               json_element_text(pause, 1))
-                             : g_strdup("paused");
+        if (pause)
+                return g_strdup_printf("paused by %s: %s", json_text(pause, "owner"),
+                                       json_text(pause, "reason"));
         if (cpuset_parse(json_text(manager, "Online"), &online) == 0 && cpuset_count(&online) == 1)
                 return g_strdup("the machine has one CPU");
         if (json_length(json_get(manager, "Policies")) == 0)

@@ -152,8 +152,8 @@ static json_object *all_changes(Ctl *ctl, char **ret_error)
                 g_autoptr(json_object) some = NULL;
                 json_object *row;
 
-                if (client_call_typed(ctl->client, "HistoryBefore", "tu", arguments, &some,
-                                      ret_error) < 0)
+                if (client_call_typed(ctl->client, "History", "tu", arguments, &some, ret_error) <
+                    0)
                         return NULL;
                 n = json_length(some);
                 JSON_FOREACH(row, some) {

@@ -89,7 +89,6 @@ static int append_transition(sd_bus_message *m, const Bus *bus, const Transition
 
 /* How many changes one call returns at most, so that others need not wait. */
 #define CHANGES_MAX 64
-#define CHANGES     32
 
 /* Replies with the change `number` and those before it, `most` at most. */
 static int reply_history(sd_bus_message *message, const Bus *bus, uint64_t number, uint32_t most)
@@ -107,25 +106,19 @@ static int reply_history(sd_bus_message *message, const Bus *bus, uint64_t numbe
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
-
-        return reply_history(message, bus, history_count(manager_history(bus->manager)), CHANGES);
-}
-
-int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        const Bus *bus = userdata;
-        uint64_t count = history_count(manager_history(bus->manager)), number;
+        const History *history = manager_history(bus->manager);
+        uint64_t before;
         uint32_t most;
-        int r = sd_bus_message_read(message, "tu", &number, &most);
+        int r = sd_bus_message_read(message, "tu", &before, &most);
 
         if (r < 0)
                 return r;
         if (most < 1 || most > CHANGES_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
                                          "most: found %u, expected 1 to %d", most, CHANGES_MAX);
-        if (number == 0 || number > count)
-                number = count + 1;
-        return reply_history(message, bus, number - 1, most);
+        if (before == 0 || before > history_count(history))
+                before = history_count(history) + 1;
+        return reply_history(message, bus, before - 1, most);
 }
 
 static int append_setting(sd_bus_message *m, const Section *section, const Setting *row)

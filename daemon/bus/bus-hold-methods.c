@@ -12,15 +12,22 @@
 #include "base/file.h"
 #include "bus/bus-hold.h"
 
-/* Ends the hold if the sender may. */
-static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_error *error)
+int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-        const char *name = sd_bus_message_get_sender(message);
+        const char *path, *name = sd_bus_message_get_sender(message);
+        Bus *bus = userdata;
+        const Held *held;
         Sender sender;
-        int r = authorizer_sender(bus->authorizer, message, &sender);
+        int r = sd_bus_message_read(message, "o", &path);
 
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
+        held = bus_path_hold(bus, path);
+        if (!held)
+                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_HOLD, "There is no hold %s",
+                                         path);
         if (sender.uid != 0 &&
             (sender.uid != held->uid || !name || !held->sender || !g_str_equal(name, held->sender)))
                 return sd_bus_error_set(
@@ -28,27 +35,6 @@ static int release(sd_bus_message *message, Bus *bus, const Held *held, sd_bus_e
                         "Only the client that requested a hold, or root, can release it");
         holds_release(manager_open_holds(bus->manager), held->id);
         return sd_bus_reply_method_return(message, NULL);
-}
-
-int bus_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        return release(message, userdata, bus_path_hold(userdata, sd_bus_message_get_path(message)),
-                       error);
-}
-
-int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        const Held *held;
-        const char *path;
-        int r = sd_bus_message_read(message, "o", &path);
-
-        if (r < 0)
-                return r;
-        held = bus_path_hold(userdata, path);
-        if (!held)
-                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_HOLD, "There is no hold %s",
-                                         path);
-        return release(message, userdata, held, error);
 }
 
 static int explain_failure(int r, sd_bus_error *error)

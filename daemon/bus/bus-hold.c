@@ -121,8 +121,6 @@ BUS_GETTER(get_cpus)
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
-        SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_release,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_PROPERTY("Id", "t", get_long, 0, CONST),
         SD_BUS_PROPERTY("Owner", "s", get_text, 0, CONST),
         SD_BUS_PROPERTY("User", "u", get_number, 0, CONST),

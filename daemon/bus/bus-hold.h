@@ -22,7 +22,4 @@ int bus_hold_request_read(sd_bus_message *message, const Manager *manager,
 const Held *bus_path_hold(const Bus *bus, const char *path);
 char *bus_hold_path(uint64_t id);
 
-/* org.idled1.Hold's Release(). */
-int bus_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);
-
 #endif

@@ -20,24 +20,6 @@ BUS_GETTER(get_dry_run)
         return sd_bus_message_append(reply, "b", manager_setup(bus->manager)->dry_run);
 }
 
-BUS_GETTER(get_paused)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "b", pauses_any(manager_pauses(bus->manager)));
-}
-
-BUS_GETTER(get_pauses)
-{
-        const Bus *bus = userdata;
-        const Pause *pause;
-        int r = sd_bus_message_open_container(reply, 'a', "(ss)");
-
-        for (unsigned i = 0; r >= 0 && (pause = pauses_nth(manager_pauses(bus->manager), i)); i++)
-                r = sd_bus_message_append(reply, "(ss)", pause->owner, pause->reason);
-        return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
 static int append_pause(sd_bus_message *reply, const Pause *pause)
 {
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
@@ -53,7 +35,7 @@ static int append_pause(sd_bus_message *reply, const Pause *pause)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-BUS_GETTER(get_pause_details)
+BUS_GETTER(get_pauses)
 {
         const Bus *bus = userdata;
         const Pause *pause;
@@ -298,24 +280,15 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", cpus),
                                 bus_method_explain, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", transitions),
-                                bus_method_history, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("HistoryBefore", SD_BUS_ARGS("t", number, "u", most),
-                                SD_BUS_RESULT("aa{sv}", transitions), bus_method_history_before,
-                                METHOD),
-        SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", reason), SD_BUS_RESULT("h", fd),
-                                bus_method_pause, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("PauseFor", SD_BUS_ARGS("s", reason, "t", usec), SD_BUS_NO_RESULT,
-                                bus_method_pause_for, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_ARGS("t", before, "u", most),
+                                SD_BUS_RESULT("aa{sv}", transitions), bus_method_history, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", reason, "t", usec),
+                                SD_BUS_RESULT("ah", fds), bus_method_pause, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_RESULT("u", ended),
                                 bus_method_resume, METHOD),
         SD_BUS_METHOD_WITH_ARGS("StartTrial",
                                 SD_BUS_ARGS("a{sb}", policies, "a(sss)", options, "s", reason),
                                 SD_BUS_RESULT("h", fd), bus_method_start_trial, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("SetIdleMask", SD_BUS_ARGS("s", cpus), SD_BUS_NO_RESULT,
-                                bus_method_set_idle_mask, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("SetOption", SD_BUS_ARGS("s", section, "s", key, "s", value),
-                                SD_BUS_NO_RESULT, bus_method_set_option, METHOD),
         SD_BUS_METHOD_WITH_ARGS("SetOptions", SD_BUS_ARGS("a(sss)", options),
                                 SD_BUS_RESULT("as", warnings), bus_method_set_options, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_method_reload,
@@ -336,9 +309,7 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_get_energy, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),
         SD_BUS_PROPERTY("DryRun", "b", get_dry_run, 0, CONST),
-        SD_BUS_PROPERTY("Paused", "b", get_paused, 0, CHANGES),
-        SD_BUS_PROPERTY("Pauses", "a(ss)", get_pauses, 0, CHANGES),
-        SD_BUS_PROPERTY("PauseDetails", "aa{sv}", get_pause_details, 0, CHANGES),
+        SD_BUS_PROPERTY("Pauses", "aa{sv}", get_pauses, 0, CHANGES),
         SD_BUS_PROPERTY("Trial", "a{sv}", get_trial, 0, CHANGES),
         SD_BUS_PROPERTY("Holds", "ao", get_holds, 0, CHANGES),
         SD_BUS_PROPERTY("Online", "s", get_online, 0, CHANGES),
@@ -377,9 +348,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 const char *property;
                 unsigned changes;
         } rows[] = {
-                { "Paused", CHANGE_PAUSED },
                 { "Pauses", CHANGE_PAUSED },
-                { "PauseDetails", CHANGE_PAUSED },
                 { "Trial", CHANGE_TRIAL },
                 { "Holds", CHANGE_HOLDS },
                 { "Online", CHANGE_TOPOLOGY },

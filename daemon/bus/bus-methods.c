@@ -60,24 +60,6 @@ static int set_options(Bus *bus, const OptionValue *options, size_t n, sd_bus_er
                 error, r == -ENOENT ? BUS_ERROR_NO_SUCH_OPTION : BUS_ERROR_INVALID_VALUE, clean);
 }
 
-static int do_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        OptionValue option;
-        int r = sd_bus_message_read(message, "sss", &option.section, &option.key, &option.value);
-
-        if (r >= 0)
-                r = set_options(userdata, &option, 1, error);
-        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
-}
-
-int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_option, bus,
-                         error);
-}
-
 /* Answers with what this machine does not offer of the options. */
 static int answer_unmet(sd_bus_message *message, const Bus *bus, const GArray *options)
 {
@@ -112,29 +94,6 @@ int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error
         Bus *bus = userdata;
 
         return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_options, bus,
-                         error);
-}
-
-static int do_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-        OptionValue option = { "userspace", "IdleMask", NULL };
-        int r = sd_bus_message_read(message, "s", &option.value);
-
-        if (r >= 0 && !config_section(manager_config(bus->manager), "userspace"))
-                return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
-                                        "The policy \"userspace\" is not active: add it to "
-                                        "Policies= in idled.conf");
-        if (r >= 0)
-                r = set_options(bus, &option, 1, error);
-        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
-}
-
-int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_idle_mask, bus,
                          error);
 }
 
@@ -185,44 +144,39 @@ static int check_pause_reason(const char *reason, sd_bus_error *error)
                                  REASON_MAX);
 }
 
-static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
+/* Pauses until the returned descriptor is closed, if the user may have one more such pause. */
+static int pause_open(Bus *bus, const char *reason, const Sender *sender, const char *name,
+                      int *ret_fd, sd_bus_error *error)
 {
-        Bus *bus = userdata;
-        g_autofree char *owner = NULL;
-        const char *reason;
-        _fd_ int fd = -1;
-        Sender sender;
-        int r = sd_bus_message_read(message, "s", &reason);
+        g_autofree char *owner = g_strdup_printf("user %u (%s)", (unsigned)sender->uid, name);
 
-        if (r >= 0)
-                r = authorizer_sender(bus->authorizer, message, &sender);
-        if (r < 0)
-                return r;
-        r = check_pause_reason(reason, error);
-        if (r < 0)
-                return r;
-        if (pauses_of(manager_pauses(bus->manager), sender.uid) >= PAUSES_MAX)
+        if (pauses_of(manager_pauses(bus->manager), sender->uid) >= PAUSES_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
                                          "User %u holds %d pauses already, which is the limit",
-                                         (unsigned)sender.uid, PAUSES_MAX);
-        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
-                                sd_bus_message_get_sender(message));
-        r = pauses_add(manager_open_pauses(bus->manager), reason, owner, sender.uid, &fd);
-        return r < 0 ? r : sd_bus_reply_method_return(message, "h", fd);
+                                         (unsigned)sender->uid, PAUSES_MAX);
+        return pauses_add(manager_open_pauses(bus->manager), reason, owner, sender->uid, ret_fd);
 }
 
-int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
+/* Pauses for that long, UINT64_MAX: until Resume, whether or not the client is there. */
+static int pause_lastingly(Bus *bus, const char *reason, const Sender *sender, uint64_t usec,
+                           sd_bus_error *error)
 {
-        Bus *bus = userdata;
+        g_autofree char *owner = g_strdup_printf("user %u", (unsigned)sender->uid);
 
-        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause, bus, error);
+        if (usec != UINT64_MAX && usec > PAUSE_MAX_USEC)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "usec: found %" PRIu64 ", expected at most %llu, or "
+                                         "%" PRIu64 " for no end",
+                                         usec, PAUSE_MAX_USEC, UINT64_MAX);
+        return pauses_add_lasting(manager_open_pauses(bus->manager), reason, owner, sender->uid,
+                                  usec == UINT64_MAX ? 0 : usec);
 }
 
-static int do_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
+        const char *reason, *name = sd_bus_message_get_sender(message);
         Bus *bus = userdata;
-        g_autofree char *owner = NULL;
-        const char *reason;
+        _fd_ int fd = -1;
         Sender sender;
         uint64_t usec;
         int r = sd_bus_message_read(message, "st", &reason, &usec);
@@ -231,22 +185,20 @@ static int do_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *e
                 r = authorizer_sender(bus->authorizer, message, &sender);
         if (r >= 0)
                 r = check_pause_reason(reason, error);
+        if (r >= 0)
+                r = usec == 0 ? pause_open(bus, reason, &sender, name, &fd, error)
+                              : pause_lastingly(bus, reason, &sender, usec, error);
         if (r < 0)
                 return r;
-        if (usec > PAUSE_MAX_USEC)
-                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                         "usec: found %" PRIu64 ", expected at most %llu", usec,
-                                         PAUSE_MAX_USEC);
-        owner = g_strdup_printf("user %u", (unsigned)sender.uid);
-        r = pauses_add_lasting(manager_open_pauses(bus->manager), reason, owner, sender.uid, usec);
-        return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
+        return fd >= 0 ? sd_bus_reply_method_return(message, "ah", 1, fd)
+                       : sd_bus_reply_method_return(message, "ah", 0);
 }
 
-int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error)
+int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
 
-        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause_for, bus, error);
+        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause, bus, error);
 }
 
 static int do_resume_all(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -227,17 +227,13 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata);
 /* Handlers of the manager's methods. */
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
-int bus_method_history_before(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error);
-int bus_method_pause_for(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_resume(sd_bus_message *message, void *userdata, sd_bus_error *error);
-int bus_method_set_idle_mask(sd_bus_message *message, void *userdata, sd_bus_error *error);
-int bus_method_set_option(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -99,22 +99,11 @@ static User *user_get(Turns *turns, uid_t uid)
 /* True for methods that do something even if the client does not wait for it. */
 static bool has_effect(sd_bus_message *call)
 {
-        static const char *const members[] = { "ForgetRefused",
-                                               "HoldProfile",
-                                               "PauseFor",
-                                               "Release",
-                                               "ReleaseHold",
-                                               "ReleaseProfile",
-                                               "Reload",
-                                               "Resume",
-                                               "Set",
-                                               "SetIdleMask",
-                                               "SetOption",
-                                               "SetOptions",
-                                               "SetActionEnabled",
-                                               "SetProfile",
-                                               "Stop",
-                                               NULL };
+        static const char *const members[] = {
+                "ForgetRefused", "HoldProfile", "Pause", "ReleaseHold", "ReleaseProfile",
+                "Reload",        "Resume",      "Set",   "SetOptions",  "SetActionEnabled",
+                "SetProfile",    "Stop",        NULL
+        };
         const char *member = sd_bus_message_get_member(call);
 
         return member && g_strv_contains(members, member);

@@ -205,15 +205,17 @@ static bool open_knobs(Arms *arms, const Topology *topology)
 static bool check_daemon(const Arms *arms)
 {
         json_object *manager = client_manager(arms->ctl->client);
+        bool paused;
 
         if (!manager) {
                 complain("--%s: %s", kind_names[arms->asked->kind],
                          client_problem(arms->ctl->client));
                 return false;
         }
-        if (json_true(manager, "DryRun") || json_true(manager, "Paused")) {
+        paused = json_length(json_get(manager, "Pauses")) > 0;
+        if (json_true(manager, "DryRun") || paused) {
                 complain("--%s: idled %s, so nothing would change", kind_names[arms->asked->kind],
-                         json_true(manager, "Paused") ? "is paused" : "runs with --dry-run");
+                         paused ? "is paused" : "runs with --dry-run");
                 return false;
         }
         return true;

@@ -148,7 +148,7 @@ static bool is_disturbed(const Prove *prove, BlockDrop *ret_why)
                 const char *property;
                 BlockDrop why;
         } rows[] = {
-                { "Holds", DROP_HOLD },         { "Paused", DROP_HOLD },
+                { "Holds", DROP_HOLD },         { "Pauses", DROP_HOLD },
                 { "Online", DROP_HOTPLUG },     { "Profile", DROP_CONFIG },
                 { "ConfigFiles", DROP_CONFIG },
         };

@@ -29,7 +29,7 @@ static const Row rows[] = {
         { "WantedCores", "wanted_cores", "cores", false },
         { "ActiveCores", "active_cores", "cores", false },
         { "Transitions", "transitions", "", false },
-        { "Paused", "paused", "", false },
+        { "Pauses", "paused", "", false },
         { "Profile", "profile", "", true },
         { "Holds", "holds", "", false },
 };
@@ -126,8 +126,8 @@ static void add_transitions(RecordDaemon *daemon)
                 g_autofree char *error = NULL;
                 json_object *row;
 
-                if (client_call_typed(daemon->client, "HistoryBefore", "tu", arguments, &answer,
-                                      &error) < 0 ||
+                if (client_call_typed(daemon->client, "History", "tu", arguments, &answer, &error) <
+                            0 ||
                     json_length(answer) == 0)
                         break;
                 JSON_FOREACH(row, answer) {
@@ -241,7 +241,7 @@ static void add_pause_event(RecordDaemon *daemon)
 
         JSON_FOREACH(pause, pauses)
                 g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "",
-                                       json_element_text(pause, 0), json_element_text(pause, 1));
+                                       json_text(pause, "owner"), json_text(pause, "reason"));
         add_event(daemon, paused ? "pause" : "resume", NULL, NULL, paused ? text->str : NULL);
 }
 
@@ -276,6 +276,15 @@ static void add_events(RecordDaemon *daemon, json_object *const *before)
         daemon->begun = true;
 }
 
+/* Whether there is anything in the list; NULL without a list. */
+static json_object *as_flag(json_object *list)
+{
+        json_object *flag = list ? json_object_new_boolean(json_length(list) > 0) : NULL;
+
+        json_object_put(list);
+        return flag;
+}
+
 /* False if it does not answer. */
 static bool read_values(RecordDaemon *daemon)
 {
@@ -284,6 +293,8 @@ static bool read_values(RecordDaemon *daemon)
         for (size_t i = 0; i < ROWS; i++) {
                 json_object_put(daemon->values[i]);
                 daemon->values[i] = client_property(daemon->client, rows[i].property);
+                if (g_str_equal(rows[i].column, "paused"))
+                        daemon->values[i] = as_flag(daemon->values[i]);
                 any |= daemon->values[i] != NULL;
         }
         return any;

@@ -92,7 +92,7 @@ json_object *answer_new(Ctl *ctl)
                 return answer;
         json_put_same(daemon, "version", manager, "Version");
         json_put_same(daemon, "dry_run", manager, "DryRun");
-        json_put_same(daemon, "paused", manager, "Paused");
+        json_put_bool(daemon, "paused", json_length(json_get(manager, "Pauses")) > 0);
         return answer;
 }
 

@@ -3,7 +3,7 @@
  * Profiles: named sets of values for the options of policies.
  *
  * A profile lies between the files and what is set at run time: an option that it sets overrides
- * the policy's own files, and SetOption overrides the profile. Other options are as in the files,
+ * the policy's own files, and SetOptions overrides the profile. Other options are as in the files,
  * so an empty profile changes nothing. "balanced" always exists; without a file of that name it is
  * empty.
  *

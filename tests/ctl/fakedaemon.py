@@ -20,14 +20,14 @@ from scenarios import SCENARIOS
 MANAGER = "org.idled1.Manager"
 SIGNATURES = {
     MANAGER: {
-        "Version": "s", "DryRun": "b", "Paused": "b", "Pauses": "a(ss)", "Online": "s",
+        "Version": "s", "DryRun": "b", "Pauses": "aa{sv}", "Online": "s",
         "Isolated": "s", "Parked": "s", "Allowed": "s", "IdleMask": "s", "WantedCores": "u",
         "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s", "KeepsAffinities": "(bs)",
         "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
         "ConfigFiles": "as", **measured.SIGNATURES,
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s", "PauseDetails": "aa{sv}", "RefusedAffinities": "aa{sv}",
+        "Profile": "s", "ProfileReason": "s", "RefusedAffinities": "aa{sv}",
         "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s", "LateUSec": "t",
     },
     "sample": {
@@ -141,12 +141,8 @@ class Daemon(dbus.service.Object):
     def Explain(self):
         return dictionaries(self.says["explain"])
 
-    @dbus.service.method(MANAGER, "", "aa{sv}")
-    def History(self):
-        return dictionaries(self.says["history"])
-
     @dbus.service.method(MANAGER, "tu", "aa{sv}")
-    def HistoryBefore(self, number, most):
+    def History(self, number, most):
         rows = self.says["history"]
         numbered = [dict(row, number=len(rows) - i) for i, row in enumerate(rows)]
         return dictionaries([r for r in numbered if not number or r["number"] < number][:most])

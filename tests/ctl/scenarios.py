@@ -46,7 +46,7 @@ def cpu(number, parked=False, core=None, **more):
 def normal():
     return {
         "manager": {
-            "Version": "9.8", "DryRun": False, "Paused": False, "Pauses": [],
+            "Version": "9.8", "DryRun": False, "Pauses": [],
             "Online": "0-3", "Isolated": "", "Parked": "2-3", "Allowed": "0-1",
             "IdleMask": "2-3", "WantedCores": 1, "ActiveCores": 1, "Cores": 2,
             "Policies": ["userspace", "ondemand"], "ParkBackend": "cgroup v1 cpuset",
@@ -249,10 +249,8 @@ def dry():
 
 def paused():
     says = unparked()
-    says["manager"].update(DryRun=True, Paused=True,
-                           Pauses=[("user 1000 (:1.5)", "a backup\x1b[31m runs"),
-                                   ("user 0", "measuring")],
-                           PauseDetails=[
+    says["manager"].update(DryRun=True,
+                           Pauses=[
                                {"owner": "user 1000 (:1.5)", "reason": "a backup\x1b[31m runs",
                                 "user": 1000, "lasting": False, "until_usec": 0},
                                {"owner": "user 0", "reason": "measuring", "user": 0,
@@ -295,7 +293,7 @@ def strange():
     says = normal()
     for key in ("Parked", "Cores", "LoadAverage", "Load", "Policies", "Knobs", "PeriodUSec"):
         del says["manager"][key]
-    says["types"] = {"Missing": "as", "Degraded": "s", "Pauses": "a(ss)", "Online": "as",
+    says["types"] = {"Missing": "as", "Degraded": "s", "Pauses": "s", "Online": "as",
                      "Pressure": "s", "Residency": "as", "IdleStates": "a(ss)", "Core": "s",
                      "Estimated": "d", "inputs": "as", "threshold": "s", "since_usec": "s"}
     strange_values = {"as": ["odd"], "s": "odd", "a(ss)": [("odd", "odd")], "d": 0.5}

@@ -63,7 +63,7 @@ class OwnGroup:
 
     def park(self, cpu=1):
         """Keeps the group off the CPU, or skips the test where that cannot be."""
-        self.call('SetIdleMask', str(cpu))
+        self.set_idle_mask(str(cpu))
         if not self.get('Parked'):
             self.skipTest('this machine keeps CPU %d: %s'
                           % (cpu, self.call('Explain')[cpu]['text']))

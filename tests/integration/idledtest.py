@@ -30,6 +30,7 @@ NAME = 'org.idled1'
 PATH = '/org/idled1'
 MANAGER = 'org.idled1.Manager'
 PROPERTIES = 'org.freedesktop.DBus.Properties'
+FOR_EVER = 2**64 - 1  # of a pause
 MOCK = 'org.freedesktop.DBus.Mock'
 TIMEOUT = 20
 NOBODY = 65534
@@ -65,6 +66,11 @@ def wait_until(condition, what):
             context.iteration(True)
     finally:
         GLib.source_remove(tick)
+
+
+def options(section, key, value):
+    """The argument of SetOptions for one option."""
+    return dbus.Array([(section, key, value)], signature='(sss)')
 
 
 def command_as(user, *command):
@@ -272,8 +278,19 @@ class TestCase(unittest.TestCase):
         connection = connection or self.connection
         wait_until(lambda: connection.name_has_owner(NAME), 'the name on the bus')
 
+    def set_option(self, section, key, value):
+        return self.call('SetOptions', options(section, key, value))
+
     def set_idle_mask(self, cpus):
-        self.call('SetIdleMask', cpus)
+        self.set_option('userspace', 'IdleMask', cpus)
+
+    def pause(self, reason, usec=0):
+        """The descriptor whose closing ends the pause, None if it lasts without one."""
+        descriptors = self.call('Pause', reason, dbus.UInt64(usec))
+        return descriptors[0].take() if descriptors else None
+
+    def transitions(self, before=0, most=32):
+        return self.call('History', dbus.UInt64(before), dbus.UInt32(most))
 
     # Others on the bus
 

@@ -17,10 +17,9 @@ NOT_INTERACTIVE = ('--allow-interactive-authorization=no',)
 
 # Every method that changes something or reveals a secret, its arguments, its action.
 GUARDED = (
-    (('SetIdleMask', 's', '7'), 'set-option'),
-    (('SetOption', 'sss', 'userspace', 'IdleMask', '7'), 'set-option'),
     (('SetOptions', 'a(sss)', '1', 'userspace', 'IdleMask', '7'), 'set-option'),
-    (('Pause', 's', 'a test'), 'pause'),
+    (('Pause', 'st', 'a test', '0'), 'pause'),
+    (('Pause', 'st', 'a test', '1'), 'pause'),
     (('StartTrial', 'a{sb}a(sss)s', '1', 'userspace', 'false', '0', 'a test'), 'set-option'),
     (('SetProfile', 's', 'balanced'), 'set-profile'),
     (('Reload',), 'reload'),
@@ -31,15 +30,19 @@ GUARDED = (
 
 # Every method that changes nothing and reveals no secret. All others must be refused to users without
 # the right: a new method is either here, or guarded.
-READING = {MANAGER: {'Explain', 'History', 'HistoryBefore', 'GetSettings', 'Verify', 'Sample'},
+READING = {MANAGER: {'Explain', 'History', 'GetSettings', 'Verify', 'Sample'},
            'org.idled1.Policy': set(), 'org.idled1.Hold': set(), 'org.idled1.Sleeps': set()}
 
 # Arguments of methods that are not guarded by polkit but are for the owner alone.
-OWNED = {'ReleaseHold': lambda hold: ('o', hold), 'Release': lambda hold: (),
+OWNED = {'ReleaseHold': lambda hold: ('o', hold),
          'Start': lambda hold: ('a{sv}', '0'), 'Read': lambda hold: ('u', '1'),
          'Stop': lambda hold: ('u', '1')}
 
 HOLDS_TOO = '[Daemon]\nPolicies=userspace latency\n'
+
+
+def set_idle_mask(cpus):
+    return 'SetOptions', 'a(sss)', '1', 'userspace', 'IdleMask', cpus
 
 
 def default_arguments(method):
@@ -57,8 +60,8 @@ class WithoutPolkit(TestCase):
         self.start('--dry-run')
 
     def test_everyone_may_read(self):
-        for method in ('Explain', 'History', 'GetSettings', 'Verify'):
-            result = self.call_as_nobody(method)
+        for method in (('Explain',), ('History', 'tu', '0', '1'), ('GetSettings',), ('Verify',)):
+            result = self.call_as_nobody(*method)
             self.assertEqual(result.returncode, 0, result.stderr)
         result = self.busctl('get-property', NAME, PATH, MANAGER, 'Load', user=NOBODY)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -69,7 +72,7 @@ class WithoutPolkit(TestCase):
             self.assertNotEqual(result.returncode, 0, arguments)
             self.assertRegex(result.stderr, 'Permission denied|Access denied', arguments)
         self.assertEqual(self.get('IdleMask'), '')
-        self.assertFalse(self.get('Paused'))
+        self.assertFalse(self.get('Pauses'))
 
     def methods(self, path):
         """(interface, method's element) of idled's own interfaces there."""
@@ -136,7 +139,7 @@ class Asked(WithPolkit, TestCase):
 
     def test_yes_is_no_licence_for_nonsense(self):
         self.answer(YES)
-        result = self.call_as_nobody('SetIdleMask', 's', 'nonsense')
+        result = self.call_as_nobody(*set_idle_mask('nonsense'))
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual(self.get('IdleMask'), '')
 
@@ -150,28 +153,28 @@ class Asked(WithPolkit, TestCase):
 
     def test_challenge(self):
         self.answer(CHALLENGE)
-        result = self.call_as_nobody('SetIdleMask', 's', '7', more=NOT_INTERACTIVE)
+        result = self.call_as_nobody(*set_idle_mask('7'), more=NOT_INTERACTIVE)
         self.assertIn('nteractive authorization', result.stderr)
         self.assertEqual(self.questions()[-1][3], 0)
-        result = self.call_as_nobody('SetIdleMask', 's', '7', more=INTERACTIVE)
+        result = self.call_as_nobody(*set_idle_mask('7'), more=INTERACTIVE)
         self.assertRegex(result.stderr, 'Permission denied|Access denied')
         self.assertEqual(self.questions()[-1][3], 1, 'the flag is passed on')
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_root_is_not_a_question(self):
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.questions(), [])
 
     def test_error(self):
         self.answer('raise dbus.exceptions.DBusException("broken", name="org.example.Broken")')
-        result = self.call_as_nobody('SetIdleMask', 's', '7')
+        result = self.call_as_nobody(*set_idle_mask('7'))
         self.assertRegex(result.stderr, 'Permission denied|Access denied')
 
     def ask_and_wait(self):
         """A client whose question polkit does not answer."""
         client = subprocess.Popen(
             command_as(NOBODY, 'busctl', '--address=' + self.bus.address, 'call', NAME, PATH,
-                       MANAGER, 'SetIdleMask', 's', '7'),
+                       MANAGER, *set_idle_mask('7')),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)
@@ -198,7 +201,7 @@ class Asked(WithPolkit, TestCase):
         client = self.ask_and_wait()
         wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
         self.assertEqual(self.get('IdleMask'), '')
-        self.call('SetIdleMask', '6')
+        self.set_idle_mask('6')
         self.assertEqual(self.get('IdleMask'), '6')
         self.polkit.send_signal(signal.SIGCONT)
         self.assertEqual(client.wait(), 0)
@@ -219,7 +222,7 @@ class Asked(WithPolkit, TestCase):
         for _ in range(16):
             self.ask_and_wait()
         wait_until(lambda: seen.count('CheckAuthorization') == 16, '16 questions')
-        result = self.call_as_nobody('SetIdleMask', 's', '7')
+        result = self.call_as_nobody(*set_idle_mask('7'))
         self.assertIn('Too many calls', result.stderr)
         self.assertEqual(seen.count('CheckAuthorization'), 16)
 
@@ -229,8 +232,8 @@ class PausesOfOthers(WithPolkit, TestCase):
     def test_limit_is_per_user(self):
         self.start('--dry-run')
         self.start_polkit(YES)
-        fds = [self.call('Pause', 'mine').take() for _ in range(16)]
-        result = self.call_as_nobody('Pause', 's', 'theirs')
+        fds = [self.pause('mine') for _ in range(16)]
+        result = self.call_as_nobody('Pause', 'st', 'theirs', '0')
         self.assertEqual(result.returncode, 0, result.stderr)
         for fd in fds:
             os.close(fd)

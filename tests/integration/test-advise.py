@@ -96,7 +96,7 @@ class Advise(TestCase):
         # Without a bound there is no limit, and the earlier one is taken back.
         self.advise('--apply')
         self.assertEqual(self.options()['DeepestState'][0], '')
-        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', '')
+        self.set_option('cstates', 'IdleGovernorAdvised', '')
         wait_until(lambda: self.current() == 'ladder', 'auto without advice')
 
     def test_auto(self):
@@ -125,7 +125,7 @@ class Advise(TestCase):
         self.start()
         wait_until(lambda: self.current() == answer['best']['governor'], 'the governor that was advised before')
         self.assertEqual(self.choice(), why)
-        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', '')
+        self.set_option('cstates', 'IdleGovernorAdvised', '')
         wait_until(lambda: self.current() == 'ladder', 'auto without advice')
         self.daemon.stop()
         self.start()
@@ -155,7 +155,7 @@ class Advise(TestCase):
         os.mkdir(path)
         self.start()
         self.daemon.wait_log('Failed to read ' + path)
-        self.call('SetOption', 'cstates', 'IdleGovernorAdvised', 'teo: it')
+        self.set_option('cstates', 'IdleGovernorAdvised', 'teo: it')
         self.daemon.wait_log('Failed to write ' + path)
         wait_until(lambda: self.current() == 'teo', 'the governor that cannot be kept')
 

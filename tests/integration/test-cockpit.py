@@ -126,7 +126,7 @@ class Profiles(Shown):
 
     def test_gone_meanwhile(self):
         """The daemon's message, and nothing changes."""
-        self.call('SetOption', 'userspace', 'IdleMask', '7')
+        self.set_option('userspace', 'IdleMask', '7')
         self.write_config('profiles/contradicts.conf', '[userspace]\nIdleMask=6\n')
         self.call('Reload')
         self.wait_text('[data-profile=contradicts]', 'contradicts')
@@ -162,7 +162,7 @@ class Holds(Shown):
     def test_hostile_words_are_text(self):
         path = self.hold(min_cores=1, reason=HOSTILE)
         self.assertIn('<img src=x onerror', self.get('Reason', path, HOLD))
-        self.call('PauseFor', HOSTILE, dbus.UInt64(3600 * 1000 * 1000))
+        self.pause(HOSTILE, 3600 * 1000 * 1000)
         self.wait_page(lambda: self.count('[data-hold]'), 'the hold')
         self.assertEqual(self.find('[data-hold] bdi', 'node.textContent'),
                          self.get('Reason', path, HOLD))
@@ -203,8 +203,7 @@ class Options(Shown):
         self.assertEqual(self.text('[data-option=%s] .source' % DWELL), '')
 
     def test_bad_value(self):
-        message = self.assert_fails('org.idled1.Error.InvalidValue', 'SetOption', 'ondemand',
-                                    'Dwell', 'soon')
+        message = self.assert_fails('org.idled1.Error.InvalidValue', 'SetOptions', options('ondemand', 'Dwell', 'soon'))
         self.set('soon')
         self.wait_text('#%s-error' % DWELL, message)
         self.assertEqual(self.attribute('#' + DWELL, 'aria-invalid'), 'true')
@@ -215,8 +214,8 @@ class Options(Shown):
     def test_set_by_another_client(self):
         """It is shown, except where the user is typing."""
         self.fill('#' + DWELL, '9')
-        self.call('SetOption', 'ondemand', 'Dwell', '11s')
-        self.call('SetOption', 'ondemand', 'MinCores', '2')
+        self.set_option('ondemand', 'Dwell', '11s')
+        self.set_option('ondemand', 'MinCores', '2')
         self.wait_page(lambda: self.value('#option-ondemand-MinCores') == '2', 'the new value')
         self.assertEqual(self.value(), '9')
 
@@ -236,11 +235,11 @@ class Options(Shown):
 class Pause(Shown):
     def test_pause_and_resume(self):
         self.click('#pause')
-        wait_until(lambda: self.get('Paused'), 'the pause')
+        wait_until(lambda: self.get('Pauses'), 'the pause')
         self.wait_text('#notices', 'Cockpit')
         self.wait_text('#pause', 'Resume')
         self.click('#pause')
-        wait_until(lambda: not self.get('Paused'), 'its end')
+        wait_until(lambda: not self.get('Pauses'), 'its end')
         self.wait_page(lambda: self.text('#notices') == '', 'no notice')
 
 
@@ -310,7 +309,7 @@ class Denied(Shown):
         self.wait_text('#%s-error' % DWELL, 'administrative access')
         self.click('#pause')
         self.wait_text('#errors', 'paused')
-        self.assertFalse(self.get('Paused'))
+        self.assertFalse(self.get('Pauses'))
         self.assertEqual([str(path) for path in self.get('Holds')], [self.path])
 
 
@@ -440,7 +439,7 @@ class Layout(Shown):
     def test_contrast(self):
         """Every text has a contrast of at least 4.5 to its background (WCAG AA), in both themes."""
         self.set_idle_mask('4-7')
-        self.call('PauseFor', 'a test', dbus.UInt64(3600 * 1000 * 1000))
+        self.pause('a test', 3600 * 1000 * 1000)
         self.wait_text('#notices', 'a test')
         for scheme in ('light', 'dark'):
             self.page.prefer(scheme)

@@ -14,18 +14,16 @@ import measured  # pylint: disable=wrong-import-position
 # Methods: (in, out). Properties: (type, whether signals have their values).
 CHANGES, CONST, MEASURED = 'true', 'const', 'false'
 METHODS = {
-    'Explain': ('', 'aa{sv}'), 'History': ('', 'aa{sv}'), 'Pause': ('s', 'h'),
-    'HistoryBefore': ('tu', 'aa{sv}'),
-    'PauseFor': ('st', ''), 'Resume': ('', 'u'), 'StartTrial': ('a{sb}a(sss)s', 'h'),
-    'SetIdleMask': ('s', ''), 'SetOption': ('sss', ''), 'SetOptions': ('a(sss)', 'as'),
+    'Explain': ('', 'aa{sv}'), 'History': ('tu', 'aa{sv}'), 'Pause': ('st', 'ah'),
+    'Resume': ('', 'u'), 'StartTrial': ('a{sb}a(sss)s', 'h'),
+    'SetOptions': ('a(sss)', 'as'),
     'SetProfile': ('s', ''),
     'Reload': ('', ''),
     'GetSettings': ('', 'aa{sv}'), 'Sample': ('', 'a{sv}'), 'Verify': ('', 'a(sssss)'), 'GetEnergy': ('', 'a(st)'),
     'Hold': ('a{sv}', 'oh'), 'ReleaseHold': ('o', ''), 'ForgetRefused': ('s', 'u'),
 }
 MANAGER_PROPERTIES = {
-    'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Paused': ('b', CHANGES),
-    'Pauses': ('a(ss)', CHANGES), 'PauseDetails': ('aa{sv}', CHANGES),
+    'Version': ('s', CONST), 'DryRun': ('b', CONST), 'Pauses': ('aa{sv}', CHANGES),
     'Trial': ('a{sv}', CHANGES), 'Holds': ('ao', CHANGES), 'Online': ('s', CHANGES), 'Isolated': ('s', CHANGES),
     'Parked': ('s', CHANGES), 'Allowed': ('s', CHANGES), 'IdleMask': ('s', CHANGES),
     'WantedCores': ('u', CHANGES), 'ActiveCores': ('u', CHANGES), 'Cores': ('u', CHANGES),

@@ -9,7 +9,7 @@ import time
 import dbus
 
 from holdstest import HOLD
-from idledtest import NOBODY, TIMEOUT, TestCase, command_as, main, needs_root, wait_until
+from idledtest import FOR_EVER, NOBODY, TIMEOUT, TestCase, command_as, main, needs_root, wait_until
 from polkittest import NO, YES, WithPolkit
 
 
@@ -41,7 +41,7 @@ class Pause(Control):
     def test_outlives_idlectl(self):
         self.assertIn('until idlectl resume: a test', self.ctl('pause', '--reason', 'a test'))
         wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
-        (row,) = self.get('PauseDetails')
+        (row,) = self.get('Pauses')
         self.assertEqual((row['user'], row['lasting'], row['until_usec'], row['reason']),
                          (os.geteuid(), True, 0, 'a test'))
         self.assertIn('a test', self.ctl('status'))
@@ -62,43 +62,43 @@ class Pause(Control):
             self.assertRegex(self.ctl('pause', '--for', asked), r', for %s more: ' % shown)
         changes = self.signals()
         self.ctl('pause', '--for', '50ms')
-        wait_until(lambda: not self.get('Paused'), 'the end of the time')
+        wait_until(lambda: not self.get('Pauses'), 'the end of the time')
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
-        wait_until(lambda: [c for c in changes if 'PauseDetails' in c[2]], 'a signal of the end')
+        wait_until(lambda: [c for c in changes if 'Pauses' in c[2]], 'a signal of the end')
 
     def test_replaces(self):
         """A user's second pause takes the place of the first, and its time."""
         self.ctl('pause', '--for', '10min', '--reason', 'first')
         self.ctl('pause', '--reason', 'second')
-        (row,) = self.get('PauseDetails')
+        (row,) = self.get('Pauses')
         self.assertEqual((row['reason'], row['until_usec']), ('second', 0))
 
     def test_reload_keeps_it(self):
         self.ctl('pause')
         self.ctl('reload')
-        self.assertTrue(self.get('Paused'))
+        self.assertTrue(self.get('Pauses'))
 
     def test_ends_with_the_daemon(self):
         self.ctl('pause')
         self.daemon.stop()
         self.start('--dry-run')
-        self.assertFalse(self.get('Paused'))
+        self.assertFalse(self.get('Pauses'))
 
     def test_of_a_program(self):
         """It ends with its program; resume says that it is left."""
-        fd = self.call('Pause', 'a backup').take()
+        fd = self.pause('a backup')
         self.ctl('pause')
         text = self.ctl('resume', status=1)
         self.assertIn('until its program ends it: a backup', text)
         self.assertEqual([p['lasting'] for p in self.ask('resume', status=1)['pauses']], [False])
         os.close(fd)
-        wait_until(lambda: not self.get('Paused'), 'no pause')
+        wait_until(lambda: not self.get('Pauses'), 'no pause')
 
     def test_bad(self):
         self.assertIn('expected at most 256', self.ctl('pause', '--reason', 'x' * 257, status=1))
-        self.assert_fails('org.idled1.Error.InvalidValue', 'PauseFor', 'x',
+        self.assert_fails('org.idled1.Error.InvalidValue', 'Pause', 'x',
                           dbus.UInt64(367 * 24 * 3600 * 10**6))
-        self.assertFalse(self.get('Paused'))
+        self.assertFalse(self.get('Pauses'))
         self.daemon.stop()
         self.assertIn('idled is not running', self.ctl('pause', status=1))
         self.assertIn('idled is not running', self.ctl('resume', status=1))
@@ -117,22 +117,22 @@ class PauseOfOthers(WithPolkit, Control):
         return [str(question[1]) for question in self.questions()]
 
     def test_resume(self):
-        self.assertEqual(self.call_as_nobody('PauseFor', 'st', 'theirs', '0').returncode, 0)
+        self.assertEqual(self.call_as_nobody('Pause', 'st', 'theirs', str(FOR_EVER)).returncode, 0)
         self.assertEqual(self.call_as_nobody('Resume').stdout, 'u 1\n')
         self.ctl('pause')
         self.assertNotEqual(self.call_as_nobody('Resume').returncode, 0)
-        self.assertTrue(self.get('Paused'))
+        self.assertTrue(self.get('Pauses'))
         self.assertEqual(self.actions(), ['org.idled1.pause', 'org.idled1.pause',
                                           'org.idled1.resume'])
         self.answer(YES)
         self.assertEqual(self.call_as_nobody('Resume').stdout, 'u 1\n')
-        self.call_as_nobody('PauseFor', 'st', 'theirs', '0')
+        self.call_as_nobody('Pause', 'st', 'theirs', str(FOR_EVER))
         self.assertEqual(self.ctl('resume'), 'Resumed.\n')
 
     def test_refused(self):
         self.answer(NO)
-        self.assertNotEqual(self.call_as_nobody('PauseFor', 'st', 'no', '0').returncode, 0)
-        self.assertFalse(self.get('Paused'))
+        self.assertNotEqual(self.call_as_nobody('Pause', 'st', 'no', str(FOR_EVER)).returncode, 0)
+        self.assertFalse(self.get('Pauses'))
 
 
 class Reload(Control):

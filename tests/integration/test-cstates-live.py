@@ -42,7 +42,7 @@ class Live(TestCase):
     def look(self):
         """An option that is set to what it is makes the daemon look."""
         time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'cstates', 'UtilizationDwell', '2s')
+        self.set_option('cstates', 'UtilizationDwell', '2s')
         self.looked = time.monotonic()
 
     def allowed(self):

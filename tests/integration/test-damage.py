@@ -90,7 +90,7 @@ class WhileRunning(TestCase):
                 with self.subTest(path=path, mutation=name), File(self.root, path) as file:
                     file.put(mutate(file.old))
                     ticks = self.get('Ticks')
-                    self.call('SetOption', 'ondemand', 'Dwell', '100ms')  # ticks begin again at the period
+                    self.set_option('ondemand', 'Dwell', '100ms')  # ticks begin again at the period
                     wait_until(lambda: self.get('Ticks') > ticks + 1, 'two ticks, 100 ms')
                     self.ask_everything()
             if self.daemon.process.poll() is not None:

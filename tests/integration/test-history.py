@@ -25,11 +25,11 @@ class History(TestCase):
         wait_until(lambda: self.get('Transitions') == times, '%d changes' % times)
 
     def before(self, number, most):
-        return self.call('HistoryBefore', dbus.UInt64(number), dbus.UInt32(most))
+        return self.call('History', dbus.UInt64(number), dbus.UInt32(most))
 
     def test_pages(self):
         self.change(70)
-        self.assertEqual(len(self.call('History')), 32)
+        self.assertEqual(len(self.transitions()), 32)
         first = self.before(0, 64)
         self.assertEqual([int(row['number']) for row in first], list(range(70, 6, -1)))
         second = self.before(7, 64)
@@ -38,7 +38,7 @@ class History(TestCase):
         self.assertEqual(self.before(1, 64), [])
         self.assertEqual(len(self.before(2**40, 1)), 1)
         for most in (0, 65):
-            self.assert_fails('org.idled1.Error.InvalidValue', 'HistoryBefore', dbus.UInt64(0),
+            self.assert_fails('org.idled1.Error.InvalidValue', 'History', dbus.UInt64(0),
                               dbus.UInt32(most))
 
     def test_idlectl(self):
@@ -66,7 +66,7 @@ class Log(TestCase):
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.start('--dry-run')
         self.set_idle_mask('7')
-        self.call('SetOption', 'Daemon', 'LogDecisions', 'yes')
+        self.set_option('Daemon', 'LogDecisions', 'yes')
         self.set_idle_mask('6')
         self.daemon.wait_log('6 parked by userspace')
         self.assertEqual(self.daemon.count_log('^7 parked'), 0)

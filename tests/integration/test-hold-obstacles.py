@@ -38,9 +38,9 @@ class Laptop(Obstacles):
         for section, text in (
                 ('Frequency', 'its frequency cannot be kept: Manage= of [Frequency] is no'),
                 ('Latency', 'its latency cannot be kept: Manage= of [Latency] is no')):
-            self.call('SetOption', section, 'Manage', 'no')
+            self.set_option(section, 'Manage', 'no')
             self.assertEqual(self.value(path, 'Obstacle'), text)
-            self.call('SetOption', section, 'Manage', '')
+            self.set_option(section, 'Manage', '')
         self.assertEqual(self.value(path, 'Obstacle'), '')
 
     def test_knob_taken_over(self):
@@ -70,11 +70,11 @@ class Laptop(Obstacles):
         path, _ = self.hold_for(latency_us=50, min_frequency_khz=800000, cpus='0-3')
         self.assertEqual(self.value(path, 'Obstacle'), '')
         changed = self.signals(path)
-        self.call('SetOption', 'Latency', 'Exclude', '1-2')
+        self.set_option('Latency', 'Exclude', '1-2')
         late = 'its latency cannot be kept: Exclude= of [Latency] excludes CPUs 1-2'
         self.assertEqual(self.value(path, 'Obstacle'), late)
         wait_until(lambda: changed, 'the obstacle')
-        self.call('SetOption', 'Frequency', 'Exclude', '3,5')
+        self.set_option('Frequency', 'Exclude', '3,5')
         slow = 'its frequency cannot be kept: Exclude= of [Frequency] excludes CPU 3'
         self.assertEqual(self.value(path, 'Obstacle'), late + '; ' + slow)
         self.assert_obstacle('', latency_us=50, cpus='3-4')
@@ -91,7 +91,7 @@ class Laptop(Obstacles):
                              'No such file or directory', latency_us=70, **{'global': True})
         self.write('dev/cpu_dma_latency', '')
         path = self.assert_obstacle('', latency_us=50, cpus='0', **{'global': True})
-        self.call('SetOption', 'Latency', 'Exclude', '7')
+        self.set_option('Latency', 'Exclude', '7')
         self.assertEqual(self.value(path, 'Obstacle'), 'its latency cannot be kept: '
                          'Exclude= of [Latency] excludes the limit of all CPUs')
 
@@ -146,7 +146,7 @@ class Laptop(Obstacles):
         self.write('proc/stat', ''.join(lines).rstrip())
 
         def noticed():  # by a decision, if it is not made by a reading that is still fresh
-            self.call('SetOption', 'userspace', 'IdleMask', '6')
+            self.set_option('userspace', 'IdleMask', '6')
             return changed
         wait_until(noticed, 'the obstacle')
         self.assertEqual(self.value(path, 'Obstacle'), 'none of its CPUs is online')
@@ -178,11 +178,11 @@ class Laptop(Obstacles):
         self.start()
         path, _ = self.hold_for(profile='night')
         self.assertEqual(self.value(path, 'Obstacle'), '')
-        self.call('SetOption', 'ondemand', 'MinCores', '4')
+        self.set_option('ondemand', 'MinCores', '4')
         few, _ = self.hold_for(profile='few')
         self.assertIn('few cannot be activated: MinCores', self.value(few, 'Obstacle'))
         changed = self.signals(few)
-        self.call('SetOption', 'ondemand', 'MinCores', '')
+        self.set_option('ondemand', 'MinCores', '')
         self.assertEqual(self.value(few, 'Obstacle'), '')
         wait_until(lambda: changed, 'the obstacle')
         changed = self.signals(path)
@@ -204,7 +204,7 @@ class Bare(Obstacles):
         self.assert_obstacle(slow, min_frequency_khz=800000)
         self.assert_obstacle('', latency_us=50)
         shutil.rmtree(os.path.join(self.root, 'sys/devices/system/cpu/cpu0/power'))
-        self.call('SetOption', 'Latency', 'Exclude', '3')
+        self.set_option('Latency', 'Exclude', '3')
         self.assert_obstacle(late + '; ' + slow, latency_us=50, min_frequency_khz=800000)
 
 

@@ -254,7 +254,7 @@ class Hold(Case):
 
     def test_not_effective(self):
         """It is reported, and the command runs all the same."""
-        pause = self.call('Pause', 'a test').take()
+        pause = self.pause('a test')
         why = 'a client requested a pause'
         process = self.begin('hold', '--latency', '50us')
         self.assertRegex(process.stdout.readline(),
@@ -266,7 +266,7 @@ class Hold(Case):
         os.close(pause)
 
     def test_partly_effective(self):
-        self.call('SetOption', 'Latency', 'Exclude', '1')
+        self.set_option('Latency', 'Exclude', '1')
         why = 'not fully in effect: its latency cannot be kept: Exclude= of [Latency] excludes CPU 1'
         process = self.begin('hold', '--latency', '50us', '--cpus', '0-1')
         self.assertIn(why, process.stdout.readline())

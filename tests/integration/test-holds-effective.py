@@ -66,7 +66,7 @@ class EffectiveHolds(Case):
     def test_not_parked(self):
         """Named CPUs, and as many cores as are held, stay active even if a client parks them."""
         self.start()
-        self.call('SetIdleMask', '2-7')
+        self.set_idle_mask('2-7')
         self.assertEqual(self.get('IdleMask'), '2-7')
         _, named = self.hold(cpus='3,6')
         self.assertEqual(self.get('IdleMask'), '2,4-5,7')
@@ -136,7 +136,7 @@ class EffectiveHolds(Case):
     def test_pause(self):
         self.start()
         self.hold(latency_us=50)
-        pause = self.call('Pause', 'a test').take()
+        pause = self.pause('a test')
         self.wait_limits(FREE)
         self.hold(latency_us=20)
         self.assertEqual(self.limits(), FREE)
@@ -229,12 +229,12 @@ class IdleStates(Case):
     def test_hold_that_is_not_effective(self):
         """Who leaves PM QoS alone still has the limit, everywhere or where it is left alone."""
         for key, value in (('Manage', 'no'), ('Exclude', '0')):
-            self.call('SetOption', 'Latency', key, value)
+            self.set_option('Latency', key, value)
             _, descriptor = self.hold(latency_us=1, cpus='0')
             self.assertEqual(self.limits(), FREE)
             self.assert_limited()
             self.close(descriptor)
-            self.call('SetOption', 'Latency', key, '')
+            self.set_option('Latency', key, '')
 
 
 main()

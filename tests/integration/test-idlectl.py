@@ -109,7 +109,7 @@ class Fake(Idlectl):
         self.assertIn('nobody', self.ctl('set', 'nobody', 'Key=1', status=1))
 
     def test_paused(self):
-        descriptor = self.call('Pause', 'a test').take()
+        descriptor = self.pause('a test')
         self.addCleanup(os.close, descriptor)
         status = self.ask('status')
         self.assertTrue(status['daemon']['paused'])

@@ -21,7 +21,7 @@ class Life(TestCase):
 
     def test_bus_returns(self):
         self.start('--dry-run')
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         for count in (1, 2, 3):
             self.bus.stop()
             self.daemon.wait_log(r'bus at .* is gone', count)
@@ -30,14 +30,14 @@ class Life(TestCase):
             self.wait_name()
             self.assertEqual(self.get('IdleMask'), '7', 'it went on as before')
             self.assertEqual(self.get('Number', PATH + '/cpu/3', NAME + '.Cpu'), 3)
-            self.assertFalse(self.get('Paused'))
+            self.assertFalse(self.get('Pauses'))
         seen = self.signals(PATH)
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         wait_until(lambda: seen, 'signals on the new connection')
 
     def assert_works(self):
         self.start()
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual(self.get('IdleMask'), '6-7')
         _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
         os.close(fd.take())
@@ -53,11 +53,11 @@ class Life(TestCase):
     def test_clients_do_not_flood_the_log(self):
         self.start('--dry-run', '--log-level', 'info')
         for i in range(50):
-            os.close(self.call('Pause', 'a test').take())
+            os.close(self.pause('a test'))
             self.call('SetProfile', 'balanced' if i % 2 else 'auto')
             _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
             os.close(fd.take())
-        wait_until(lambda: not self.get('Paused') and not self.get('Holds'), 'the end of all')
+        wait_until(lambda: not self.get('Pauses') and not self.get('Holds'), 'the end of all')
         self.daemon.stop()
         self.assertLess(self.daemon.count_log('Paus|Profile|[Hh]old'), 40)
         self.assertGreater(self.daemon.count_log('Paused by'), 1)
@@ -85,12 +85,12 @@ class Life(TestCase):
 
     def test_pause_outlives_the_bus(self):
         self.start('--dry-run')
-        fd = self.call('Pause', 'a test').take()
+        fd = self.pause('a test')
         self.restart_bus()
         self.wait_name()
-        self.assertTrue(self.get('Paused'))
+        self.assertTrue(self.get('Pauses'))
         os.close(fd)
-        wait_until(lambda: not self.get('Paused'), 'the end of the pause')
+        wait_until(lambda: not self.get('Pauses'), 'the end of the pause')
 
     def test_not_asked_for_a_bus(self):
         self.start('--dry-run', '--no-bus', bus=False)
@@ -106,7 +106,7 @@ class Life(TestCase):
 class Name(TestCase):
     def test_second_instance(self):
         self.start('--dry-run')
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         second = self.spawn('--dry-run')
         self.assertNotEqual(second.wait_exit(), 0)
         self.assertEqual(second.count_log(r'owns the name org\.idled1 .* running already'), 1)
@@ -115,7 +115,7 @@ class Name(TestCase):
     def take_name(self):
         """Starts the daemon, with CPU 7 parked; returns the connection that has taken its name."""
         self.start('--dry-run')
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         return super().take_name()
 
     def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
@@ -139,7 +139,7 @@ class Name(TestCase):
                   if name.startswith(':') and self.is_idled(name)]
         self.assertEqual(len(unique), 1)
         value = self.connection.get_object(unique[0], PATH, introspect=False).Get(
-            MANAGER, 'Paused', dbus_interface='org.freedesktop.DBus.Properties')
+            MANAGER, 'Pauses', dbus_interface='org.freedesktop.DBus.Properties')
         self.assertTrue(value)
         thief.close()
 
@@ -155,7 +155,7 @@ class Session(TestCase):
         os.environ['DBUS_SESSION_BUS_ADDRESS'] = self.bus.address
         self.addCleanup(os.environ.pop, 'DBUS_SESSION_BUS_ADDRESS')
         self.start('--dry-run', '--session-bus', bus=False)
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.get('IdleMask'), '7')
 
 

@@ -41,7 +41,7 @@ class Limits(WithLogind, TestCase):
 
     def wish(self, **options):
         for key, value in options.items():
-            self.call('SetOption', 'tune', key, str(value))
+            self.set_option('tune', key, str(value))
 
     def limits(self, cpu):
         return {name: self.get(name, PATH + '/cpu/%d' % cpu, INTERFACE) for name in NOTHING}
@@ -108,9 +108,9 @@ class Limits(WithLogind, TestCase):
         self.start()
         self.wish(Cpus='0-7', Latency=100, Disabled=4, Preference='power', Boost=0)
         self.assertNotEqual(self.cpu_values(), before)
-        held = self.call('Pause', 'test')
+        held = self.pause('test')
         wait_until(lambda: self.cpu_values() == before, 'all as found')
-        os.close(held.take())
+        os.close(held)
         wait_until(lambda: self.read(LATENCY % 1) == '100', 'applied again')
 
     def test_killed(self):
@@ -224,7 +224,7 @@ class Limits(WithLogind, TestCase):
         self.wish(Cpus='0-3', Latency=100, Disabled=4)
         self.assertEqual([self.read(LATENCY % cpu) for cpu in range(4)], ['100', '0', '100', '100'])
         self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '0')
-        self.call('SetOption', 'IdleStates', 'Manage', 'yes')
+        self.set_option('IdleStates', 'Manage', 'yes')
         self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '1')
 
     def test_not_offered(self):

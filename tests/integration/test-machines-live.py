@@ -93,7 +93,7 @@ class Machines(TestCase):
     def step(self):
         self.machine.pass_time()
         time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'ondemand', 'PackOrder', 'efficiency')
+        self.set_option('ondemand', 'PackOrder', 'efficiency')
         self.looked = time.monotonic()
 
     def step_until(self, condition, what):
@@ -240,7 +240,7 @@ class Hotplug(Machines):
             for step in range(60):
                 self.machine.busy = set(range(step % 9))
                 time.sleep(MIN_INTERVAL)
-                self.call('SetOption', 'ondemand', 'PackOrder', 'efficiency')
+                self.set_option('ondemand', 'PackOrder', 'efficiency')
                 self.assertTrue(cpu_set(self.wished()))
         finally:
             done.set()

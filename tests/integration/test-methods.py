@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import dbus
-from idledtest import MANAGER, NAME, PATH, PROPERTIES, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, PATH, PROPERTIES, TestCase, main, options, wait_until
 
 ERROR = NAME + '.Error.'
 LOG_PATH, LOG = '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1'
@@ -17,7 +17,7 @@ HOLDER = '''
 import sys, dbus, dbus.bus, signal
 bus = dbus.bus.BusConnection(sys.argv[1])
 fd = bus.get_object("org.idled1", "/org/idled1", introspect=False).Pause(
-    "held by a test", dbus_interface="org.idled1.Manager").take()
+    "held by a test", dbus.UInt64(0), dbus_interface="org.idled1.Manager")[0].take()
 print("held", flush=True)
 signal.pause()
 '''
@@ -29,53 +29,52 @@ class Methods(TestCase):
         self.start('--dry-run')
 
     def test_set_idle_mask(self):
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual(self.get('IdleMask'), '6-7')
         self.assertEqual(self.get('Parked'), '', 'nothing is in effect in a dry run')
         self.assertEqual(self.get('Transitions'), 1)
         self.assertEqual(self.get('TransitionsLastMinute'), 1)
         self.assertEqual(self.get('WantedCores'), self.get('Cores') - 2)
         self.assertEqual(self.get('Allowed', PATH + '/policy/userspace', NAME + '.Policy'), '0-5')
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_bad_idle_masks(self):
         for text in ('x', '1-', '3-1', '9999', '0x1', '1\n2', '0,' * 20000 + '0'):
-            message = self.assert_fails(ERROR + 'InvalidValue', 'SetIdleMask', text)
+            message = self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('userspace', 'IdleMask', text))
             self.assertNotIn('\n', message)
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_masks_of_cpus_that_never_come(self):
         for text, absent in ('8', 'CPU 8'), ('6-9,17', 'CPUs 8-9,17'):
-            for call in ('SetIdleMask', text), ('SetOption', 'userspace', 'IdleMask', text):
-                message = self.assert_fails(ERROR + 'InvalidValue', *call)
-                for part in 'IdleMask', absent, '0-7':
-                    self.assertIn(part, message)
+            message = self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('userspace', 'IdleMask', text))
+            for part in 'IdleMask', absent, '0-7':
+                self.assertIn(part, message)
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_mask_of_a_cpu_that_is_offline(self):
         take_offline(self.root, 7)
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual(self.get('Options', PATH + '/policy/userspace',
                                   NAME + '.Policy')['IdleMask'], '6-7')
 
     def test_set_option(self):
-        self.call('SetOption', 'userspace', 'IdleMask', '7')
+        self.set_option('userspace', 'IdleMask', '7')
         self.assertEqual(self.get('IdleMask'), '7')
         self.assertEqual(self.get('Options', PATH + '/policy/userspace',
                                   NAME + '.Policy')['IdleMask'], '7')
-        self.call('SetOption', 'userspace', 'IdleMask', '')
+        self.set_option('userspace', 'IdleMask', '')
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_bad_options(self):
-        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOption', 'ondemand', 'MaxCores', '1')
-        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOption', '../../etc/passwd', 'x', 'y')
-        self.assert_fails(ERROR + 'NoSuchOption', 'SetOption', 'userspace', 'Nothing', '1')
-        self.assert_fails(ERROR + 'NoSuchOption', 'SetOption', 'Daemon', 'idlemask', '1')
-        self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'userspace', 'IdleMask', 'all')
+        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOptions', options('ondemand', 'MaxCores', '1'))
+        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOptions', options('../../etc/passwd', 'x', 'y'))
+        self.assert_fails(ERROR + 'NoSuchOption', 'SetOptions', options('userspace', 'Nothing', '1'))
+        self.assert_fails(ERROR + 'NoSuchOption', 'SetOptions', options('Daemon', 'idlemask', '1'))
+        self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('userspace', 'IdleMask', 'all'))
 
     def test_explain(self):
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         rows = self.call('Explain')
         self.assertEqual([row['cpu'] for row in rows], list(range(8)))
         row = rows[7]
@@ -96,21 +95,21 @@ class Methods(TestCase):
         self.assertEqual(rows[0]['obstacle'], '', 'a plan that is in effect has no obstacle')
 
     def test_history(self):
-        self.assertEqual(self.call('History'), [])
+        self.assertEqual(self.transitions(), [])
         for cpus in ('7', '6-7', ''):
-            self.call('SetIdleMask', cpus)
-        self.assertEqual([row['parked'] for row in self.call('History')], ['', '6-7', '7'])
+            self.set_idle_mask(cpus)
+        self.assertEqual([row['parked'] for row in self.transitions()], ['', '6-7', '7'])
         for _ in range(40):
-            self.call('SetIdleMask', '7')
-            self.call('SetIdleMask', '')
-        rows = self.call('History')
+            self.set_idle_mask('7')
+            self.set_idle_mask('')
+        rows = self.transitions()
         self.assertEqual(len(rows), 32)
         self.assertEqual(rows[0]['parked'], '')
         times = [row['time_usec'] for row in rows]
         self.assertEqual(times, sorted(times, reverse=True))
 
     def test_get_settings(self):
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         rows = {(row['section'], row['key']): row for row in self.call('GetSettings')}
         row = rows['userspace', 'IdleMask']
         self.assertEqual((row['value'], row['default'], row['source'], row['runtime']),
@@ -145,7 +144,7 @@ class Methods(TestCase):
         self.assertEqual(added.pop()[1], PATH + '/policy/ondemand')
         self.assertEqual(removed[0][1], path)
         self.assertIn(NAME + '.Policy', removed[0][2])
-        self.assert_fails(ERROR + 'NotAvailable', 'SetIdleMask', '7')
+        self.assert_fails(ERROR + 'NoSuchPolicy', 'SetOptions', options('userspace', 'IdleMask', '7'))
         self.write_config('idled.conf', self.CONFIG)
         self.call('Reload')
         wait_until(lambda: added, 'InterfacesAdded')
@@ -160,7 +159,7 @@ class Methods(TestCase):
         self.assertEqual(power, round(power, 1))
 
     def test_verify(self):
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.call('Verify'), [])
 
     def test_log_control(self):
@@ -184,9 +183,9 @@ class LogLevel(TestCase):
         self.start('--dry-run')
         self.object(LOG_PATH).Set(LOG, 'LogLevel', 'debug', dbus_interface=PROPERTIES, signature='ssv')
         self.call('Reload')
-        self.call('SetOption', 'userspace', 'IdleMask', '7')
+        self.set_option('userspace', 'IdleMask', '7')
         self.assertEqual(self.get('LogLevel', LOG_PATH, LOG), 'debug')
-        self.call('SetOption', 'Daemon', 'LogLevel', 'warning')
+        self.set_option('Daemon', 'LogLevel', 'warning')
         self.assertEqual(self.get('LogLevel', LOG_PATH, LOG), 'warning')
 
 
@@ -194,13 +193,14 @@ class Pauses(TestCase):
     def setUp(self):
         super().setUp()
         self.start('--dry-run')
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
 
     def test_pause_until_closed(self):
-        fd = self.call('Pause', 'a test\n\x1b[31m').take()
+        fd = self.pause('a test\n\x1b[31m')
         wait_until(lambda: self.get('IdleMask') == '', 'the machine restored')
-        self.assertTrue(self.get('Paused'))
-        (owner, reason), = self.get('Pauses')
+        self.assertTrue(self.get('Pauses'))
+        pause, = self.get('Pauses')
+        owner, reason = pause['owner'], pause['reason']
         self.assertIn('user %d' % os.geteuid(), owner)
         self.assertTrue(reason.startswith('a test'))
         self.assertNotIn('\n', reason)
@@ -208,7 +208,7 @@ class Pauses(TestCase):
         self.assertEqual(self.call('Explain')[7]['policy'], 'pause')
         os.close(fd)
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
-        self.assertFalse(self.get('Paused'))
+        self.assertFalse(self.get('Pauses'))
 
     def test_holder_killed(self):
         with subprocess.Popen([sys.executable, '-c', HOLDER, self.bus.address],
@@ -220,18 +220,18 @@ class Pauses(TestCase):
         self.assertEqual(self.get('Pauses'), [])
 
     def test_limit(self):
-        fds = [self.call('Pause', 'number %d' % i).take() for i in range(16)]
-        self.assert_fails(ERROR + 'TooManyPauses', 'Pause', 'one more')
+        fds = [self.pause('number %d' % i) for i in range(16)]
+        self.assert_fails(ERROR + 'TooManyPauses', 'Pause', 'one more', dbus.UInt64(0))
         os.close(fds.pop())
         wait_until(lambda: len(self.get('Pauses')) == 15, 'one pause less')
-        fds.append(self.call('Pause', 'one more').take())
+        fds.append(self.pause('one more'))
         for fd in fds:
             os.close(fd)
-        wait_until(lambda: not self.get('Paused'), 'no pause')
+        wait_until(lambda: not self.get('Pauses'), 'no pause')
 
     def test_long_reason(self):
-        self.assert_fails(ERROR + 'InvalidValue', 'Pause', 'x' * 257)
-        os.close(self.call('Pause', 'x' * 256).take())
+        self.assert_fails(ERROR + 'InvalidValue', 'Pause', 'x' * 257, dbus.UInt64(0))
+        os.close(self.pause('x' * 256))
 
 
 class Signals(TestCase):
@@ -245,7 +245,7 @@ class Signals(TestCase):
 
     def test_once_per_change(self):
         seen = self.signals()
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         wait_until(lambda: any(s[0] == PATH for s in seen), 'PropertiesChanged')
         self.sync()
         mine = [s for s in seen if s[0] == PATH]
@@ -262,10 +262,10 @@ class Signals(TestCase):
 
     def test_pause_is_reported(self):
         seen = self.signals(PATH)
-        fd = self.call('Pause', 'a test').take()
-        wait_until(lambda: any('Paused' in s[2] for s in seen), 'Paused')
+        fd = self.pause('a test')
+        wait_until(lambda: any('Pauses' in s[2] for s in seen), 'Pauses')
         os.close(fd)
-        wait_until(lambda: seen and any(s[2].get('Paused') == 0 for s in seen), 'no longer paused')
+        wait_until(lambda: seen and any(s[2].get('Pauses') == [] for s in seen), 'no longer paused')
 
     def test_hotplug(self):
         seen = self.signals()
@@ -273,7 +273,7 @@ class Signals(TestCase):
 
         def noticed():
             # Any decision shows it, if it is not made by a reading that is still fresh.
-            self.call('SetOption', 'userspace', 'IdleMask', '6')
+            self.set_option('userspace', 'IdleMask', '6')
             return any(s[2].get('Online') == '0-6' for s in seen if s[0] == PATH)
         wait_until(noticed, 'Online without CPU 7')
         self.sync()

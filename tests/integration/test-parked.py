@@ -22,9 +22,9 @@ class Parked(OwnGroup, TestCase):
         self.assertEqual(self.knob(), '0')
 
     def assert_still_works(self):
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.assertEqual(self.knob(), self.before)
-        self.call('SetIdleMask', '1')
+        self.set_idle_mask('1')
         self.assertEqual(self.knob(), '0')
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
@@ -79,7 +79,7 @@ class Parked(OwnGroup, TestCase):
         self.assert_still_works()
 
     def test_pause(self):
-        fd = self.call('Pause', 'a test').take()
+        fd = self.pause('a test')
         self.wait_knob(self.before)
         os.close(fd)
         self.wait_knob('0')
@@ -112,7 +112,7 @@ class Parked(OwnGroup, TestCase):
         self.assert_still_works()
 
     def test_killed_with_a_pause_held(self):
-        fd = self.call('Pause', 'a test').take()
+        fd = self.pause('a test')
         self.wait_knob(self.before)
         self.daemon.send(signal.SIGKILL)
         self.daemon.wait_exit()

@@ -18,7 +18,7 @@ class Pinned(OwnGroup, TestCase):
         self.make_group(GROUP)
         self.start()
         self.park()
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.task = subprocess.Popen(['sleep', 'infinity'])
         self.addCleanup(self.task.wait)
         self.addCleanup(self.task.kill)
@@ -35,15 +35,15 @@ class Pinned(OwnGroup, TestCase):
     def test_pinned_to_what_is_left(self):
         """Its affinity looks like the confinement, until that goes elsewhere."""
         self.pin(0)
-        self.call('SetIdleMask', '1')
+        self.set_idle_mask('1')
         self.assertEqual(self.knob(), '0')
-        self.call('SetIdleMask', '0')
+        self.set_idle_mask('0')
         self.assert_keeps(0)
 
     def test_pinned_while_confined(self):
-        self.call('SetIdleMask', '1')
+        self.set_idle_mask('1')
         self.pin(0)
-        self.call('SetIdleMask', '0')
+        self.set_idle_mask('0')
         self.assert_keeps(0)
 
     def test_mask_goes_elsewhere(self):
@@ -53,10 +53,10 @@ class Pinned(OwnGroup, TestCase):
         self.assertEqual(self.knob(), '1')
 
     def test_pinned_after_the_last_reading(self):
-        self.call('SetIdleMask', '1')
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('1')
+        self.set_idle_mask('')
         self.pin(1)
-        self.call('SetIdleMask', '1')
+        self.set_idle_mask('1')
         self.assert_keeps(1)
 
 
@@ -78,7 +78,7 @@ class Groups(OwnGroup, TestCase):
         group = self.make(GROUP + '-new')
         try:
             self.wait_knob('0', group)
-            self.call('SetIdleMask', '')
+            self.set_idle_mask('')
             self.wait_knob(self.before, group)
         finally:
             group.rmdir()

@@ -78,7 +78,7 @@ class Questions(Case):
         return client
 
     def switch(self, value):
-        self.call('SetOption', 'Daemon', 'PowerProfilesNames', value)
+        self.set_option('Daemon', 'PowerProfilesNames', value)
         wait_until(lambda: self.connection.name_has_owner(OLD[0]) == (value == 'yes'), 'the names')
 
     def test_names_are_gone(self):

@@ -123,7 +123,7 @@ class Properties(Case):
         self.start()
         old, new = self.signals_of(OLD), self.signals_of(NEW)
         for profile, aware in ('night', True), ('', False):
-            self.call('SetOption', 'Daemon', 'ProfileBattery', profile)
+            self.set_option('Daemon', 'ProfileBattery', profile)
             wait_until(lambda aware=aware: (NEW[0], {'BatteryAware': aware}) in new,
                        'BatteryAware %s' % aware)
             self.assertEqual(self.value('BatteryAware', NEW), aware)
@@ -141,7 +141,7 @@ class Properties(Case):
     def test_degraded(self):
         self.start()
         self.choose('performance')
-        descriptor = self.call('Pause', 'a test').take()
+        descriptor = self.pause('a test')
         self.assertIn('paused by', self.value('PerformanceDegraded'))
         os.close(descriptor)
         wait_until(lambda: self.value('PerformanceDegraded') == '', 'the end of the pause')
@@ -293,7 +293,7 @@ class Names(Case):
         for name, _ in OLD, NEW:
             wait_until(lambda name=name: not self.connection.name_has_owner(name), 'names given up')
         self.assertEqual(self.get('Profile'), 'balanced', 'no client could release it')
-        self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'yes')
+        self.set_option('Daemon', 'PowerProfilesNames', 'yes')
         wait_until(lambda: self.connection.name_has_owner(OLD[0]), 'names back')
         wait_until(lambda: self.connection.name_has_owner(NEW[0]), 'names back')
         self.assertEqual(self.value('ActiveProfile', NEW), 'balanced')
@@ -329,7 +329,7 @@ class Names(Case):
         self.assertEqual(self.daemon.count_log('service is running and writes'), 2)
         self.assertIn('tlp.service', self.idlectl('status').stdout)
         changed = self.signals(PATH)
-        self.call('SetOption', 'Daemon', 'PowerProfilesNames', 'no')
+        self.set_option('Daemon', 'PowerProfilesNames', 'no')
         wait_until(lambda: any(row[2].get('Degraded') == [] for row in changed), 'no degraded knob')
         self.assertEqual(self.get('Degraded'), [])
 

@@ -10,7 +10,7 @@ from unittest import mock
 
 import dbus
 
-from idledtest import MANAGER, NAME, PATH, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, PATH, TestCase, main, options, wait_until
 
 ERROR = NAME + '.Error.'
 NIGHT = '[Profile]\nSummary=The office is empty\n\n[userspace]\nIdleMask=6-7\n'
@@ -229,28 +229,28 @@ class Choices(ProfileCase):
                           '[ondemand]\nMaxCores=2\n[userspace]\nIdleMask=1\n')
         self.start()
         self.call('SetProfile', 'day')
-        self.call('SetOption', 'ondemand', 'MinCores', '4')
+        self.set_option('ondemand', 'MinCores', '4')
         message = self.assert_fails(ERROR + 'InvalidValue', 'SetProfile', 'few')
         self.assertIn('MinCores: found "4", which is greater than MaxCores', message)
         self.assert_profile('day', '^chosen$', '7')
         self.assertEqual(self.options('ondemand')['MaxCores'], '0')
         self.assertEqual(self.read_state(), 'day\n')
-        self.call('SetOption', 'ondemand', 'MinCores', '')
+        self.set_option('ondemand', 'MinCores', '')
         self.call('SetProfile', 'few')
         self.assert_profile('few', '^chosen$', '1')
-        self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'ondemand', 'MinCores', '4')
+        self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('ondemand', 'MinCores', '4'))
 
     def test_run_time_is_stronger(self):
         self.start()
-        self.call('SetIdleMask', '5')
+        self.set_idle_mask('5')
         self.call('SetProfile', 'night')
         self.assert_profile('night', '^chosen$', '5')
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.assert_profile('night', '^chosen$', '6-7')
 
     def test_paused(self):
         self.start()
-        fd = self.call('Pause', 'a test').take()
+        fd = self.pause('a test')
         self.call('SetProfile', 'night')
         self.assertRegex(self.get('ProfileInhibited'), '^paused by user .*: a test$')
         self.assertEqual(self.get('IdleMask'), '')
@@ -381,10 +381,10 @@ class Reloads(ProfileCase):
         self.assert_profile('night', '^chosen$', '6-7')
 
     def test_what_was_set_stays(self):
-        self.call('SetOption', 'ondemand', 'MinCores', '3')
+        self.set_option('ondemand', 'MinCores', '3')
         self.reload_with(NIGHT + '[ondemand]\nMinCores=2\nMaxCores=2\n')
         self.assertEqual(self.options('ondemand')['MinCores'], '2', 'the other does not fit')
-        self.call('SetOption', 'ondemand', 'MinCores', '1')
+        self.set_option('ondemand', 'MinCores', '1')
         self.reload_with(NIGHT)
         self.assertEqual(self.options('ondemand')['MinCores'], '1')
 
@@ -435,10 +435,9 @@ class Power(TestCase):
     def test_at_run_time(self):
         self.plug(True)
         self.start()
-        self.call('SetOption', 'Daemon', 'ProfileAC', 'battery')
+        self.set_option('Daemon', 'ProfileAC', 'battery')
         self.assertEqual(self.get('Profile'), 'battery')
-        message = self.assert_fails(ERROR + 'InvalidValue', 'SetOption', 'Daemon', 'ProfileAC',
-                                    'mains')
+        message = self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('Daemon', 'ProfileAC', 'mains'))
         self.assertIn('expected a profile: balanced, ac, battery', message)
 
     def test_without_battery(self):

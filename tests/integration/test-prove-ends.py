@@ -164,7 +164,7 @@ class BadDays(ProveCase):
         self.world()
         self.start('--dry-run')
         self.assertIn('--dry-run', self.prove('--policy', 'cpufreq', status=3))
-        fd = self.call('Pause', 'x').take()
+        fd = self.pause('x')
         self.assertIn('is paused', self.prove('--policy', 'cpufreq', status=3))
         os.close(fd)
 

@@ -212,7 +212,7 @@ class Truth(ProveCase):
         process = self.spawn_prove('--policy', 'cpufreq', '--for', '14s')
         for preference in ('balance_power', 'power') * 3:
             wait_until(lambda value=preference: self.preference() == value, preference)
-        self.call('SetOption', 'cpufreq', 'EnergyPreference', 'balance_power')
+        self.set_option('cpufreq', 'EnergyPreference', 'balance_power')
         output, errors = process.communicate(timeout=60)
         without, blocks = map(int, re.search(r'no effect in (\d+) of (\d+) blocks', output).groups())
         self.assertGreater(without, 0)

@@ -79,10 +79,10 @@ class Quiet(QuietTest):
                                ('WritebackInterval', '0', 'dirty_writeback'),
                                ('MachineCheckInterval', '0', 'check_interval')):
             with self.subTest(key):
-                self.call('SetOption', 'quiet', key, off)
+                self.set_option('quiet', key, off)
                 self.assertEqual(self.values(), {name: (FILES if part in name else QUIET)[name]
                                                  for name in FILES})
-                self.call('SetOption', 'quiet', key, 'yes' if off == 'no' else
+                self.set_option('quiet', key, 'yes' if off == 'no' else
                           {'S': '1min', 'W': '15s', 'M': '30min'}[key[0]])
                 self.assertEqual(self.values(), QUIET)
 

@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from idledtest import NAME, PATH, TestCase, main
+from idledtest import NAME, PATH, TestCase, main, options
 
 STATE = 'sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s'
 MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
@@ -35,7 +35,7 @@ class Reasons(TestCase):
     def look(self):
         """A setting that is set to what it is makes the daemon look."""
         time.sleep(max(0, self.looked + MIN_INTERVAL - time.monotonic()))
-        self.call('SetOption', 'cstates', 'UtilizationDwell', '2s')
+        self.set_option('cstates', 'UtilizationDwell', '2s')
         self.looked = time.monotonic()
 
     def test_nothing(self):
@@ -58,12 +58,12 @@ class Reasons(TestCase):
                                        'threshold_unit', 'effective', 'effective_because',
                                        'source', 'text'})
         self.assertEqual(reason['inputs'], [('C6', 170.0, 'us')])
-        self.call('SetOption', 'cstates', 'DeepestState', 'C6')
+        self.set_option('cstates', 'DeepestState', 'C6')
         for part in 'C6 170 us', 'DeepestState', 'set over D-Bus':
             self.assertIn(part, self.reasons(0)[0][2])
         for part in 'other CPUs', 'C1E 4 us':
             self.assertIn(part, self.reasons(4)[0][2])
-        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cstates', 'DeepestState', '5o0us')
+        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOptions', options('cstates', 'DeepestState', '5o0us'))
         self.assertIn('see DeepestState', self.reasons(0)[0][2], 'nothing changed')
 
     def test_frequency(self):
@@ -79,17 +79,16 @@ class Reasons(TestCase):
                                        ('frequency 2100 MHz', 'MaxFrequency'))):
             for part in parts:
                 self.assertIn(part, text)
-        self.call('SetOption', 'cpufreq', 'Governor', 'schedutil powersave')
+        self.set_option('cpufreq', 'Governor', 'schedutil powersave')
         for part in 'governor powersave', 'intel_pstate':
             self.assertIn(part, self.reasons(7)[0][2])
-        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOption', 'cpufreq', 'MinFrequency',
-                          '1.8 GHz')
+        self.assert_fails(NAME + '.Error.InvalidValue', 'SetOptions', options('cpufreq', 'MinFrequency', '1.8 GHz'))
 
     def test_paused(self):
         self.run_daemon('DeepestState=200us\n')
-        held = self.call('Pause', 'a test')
+        held = self.pause('a test')
         self.assertEqual(self.reasons(0), [], 'nothing is requested while paused')
-        os.close(held.take())
+        os.close(held)
 
     def test_figures(self):
         self.run_daemon('History=yes\nPeriod=1h\n')
@@ -123,17 +122,17 @@ class Blame(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
 
     def last(self):
-        row = self.call('History')[0]
+        row = self.transitions()[0]
         self.assertTrue(row['because'])
         return str(row['parked']), str(row['policy'])
 
     def test_who_unparked(self):
         self.start('--dry-run')
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual(self.last(), ('6-7', 'userspace'))
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.last(), ('7', 'userspace'))
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.assertEqual(self.last(), ('', 'userspace'))
         self.assertEqual(self.call('Explain')[7]['policy'], 'ondemand', 'that is what is left')
 
@@ -165,7 +164,7 @@ class SetAside(TestCase):
             self.assertIn('isolated', causes[cpu][1])
         for cpu in 0, 1, 4, 5:
             self.assertEqual(causes[cpu][0], 'ondemand')
-        self.call('SetIdleMask', '1-2')
+        self.set_idle_mask('1-2')
         rows = self.call('Explain')
         self.assertEqual((rows[1]['policy'], rows[2]['policy']), ('userspace', 'safety'))
 

@@ -12,7 +12,7 @@ import threading
 import dbus
 
 from provetest import BatteryWorld
-from idledtest import TIMEOUT, TestCase, main, wait_until
+from idledtest import FOR_EVER, TIMEOUT, TestCase, main, options, wait_until
 
 HOSTILE = 'a game";,\n<b>=1+1'
 
@@ -119,7 +119,7 @@ class Idlectl(Recorded):
         step(lambda: self.set_idle_mask(''))
         step(lambda: os.close(fd))
         step(lambda: self.call('SetProfile', 'performance'))
-        step(lambda: self.call('PauseFor', 'for tests', dbus.UInt64(0)))
+        step(lambda: self.pause('for tests', FOR_EVER))
         step(lambda: self.call('Resume'))
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=TIMEOUT)
@@ -151,9 +151,9 @@ class Ring(Recorded):
         self.set_idle_mask('')
         wait_until(lambda: self.get('Transitions') == 2, 'a transition')
         self.call('SetProfile', 'performance')
-        self.call('PauseFor', 'for tests', dbus.UInt64(0))
+        self.pause('for tests', FOR_EVER)
         self.call('Resume')
-        wait_until(lambda: not self.get('Paused'), 'the end of the pause')
+        wait_until(lambda: not self.get('Pauses'), 'the end of the pause')
         self.daemon.stop()
         self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
         self.expect_all(self.file)
@@ -236,13 +236,12 @@ class Ring(Recorded):
     def test_runtime(self):
         """It can be switched off and on while idled runs."""
         self.start('--dry-run')
-        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.set_option('Recording', 'Enabled', 'no')
         wait_until(lambda: os.path.exists(self.file), 'the end of the recording')
         self.assertEqual(len(self.events(self.file, 'end')), 1)
-        self.assert_fails('org.idled1.Error.InvalidValue', 'SetOption', 'Recording', 'Interval',
-                          '10ms')
-        self.call('SetOption', 'Recording', 'Enabled', 'yes')
-        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.assert_fails('org.idled1.Error.InvalidValue', 'SetOptions', options('Recording', 'Interval', '10ms'))
+        self.set_option('Recording', 'Enabled', 'yes')
+        self.set_option('Recording', 'Enabled', 'no')
         wait_until(lambda: len(self.events(self.file, 'end')) == 2, 'another end')
 
     def on_request(self, *arguments):
@@ -301,15 +300,15 @@ class Ring(Recorded):
         """A warning, once; idled does the rest."""
         os.makedirs(self.file)
         self.start('--dry-run')
-        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.set_option('Recording', 'Enabled', 'no')
         self.daemon.wait_log('idled.rec: samples cannot be recorded: Is a directory')
         self.set_idle_mask('7')
         wait_until(lambda: self.get('Transitions') == 1, 'a transition')
         os.rmdir(self.file)
         with open(self.file, 'w', encoding='ascii') as file:
             file.write('a diary')
-        self.call('SetOption', 'Recording', 'Enabled', 'yes')
-        self.call('SetOption', 'Recording', 'Enabled', 'no')
+        self.set_option('Recording', 'Enabled', 'yes')
+        self.set_option('Recording', 'Enabled', 'no')
         self.daemon.wait_log('idled.rec: samples cannot be recorded: ', 2)
         with open(self.file, encoding='ascii') as file:
             self.assertEqual(file.read(), 'a diary')

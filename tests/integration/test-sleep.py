@@ -5,7 +5,7 @@ systemd and the logind are stand-ins."""
 import signal
 
 from holdstest import CPUS, Case
-from idledtest import MANAGER, main, wait_until
+from idledtest import MANAGER, main, options, wait_until
 from systemdtest import WithLogind, WithSystemd
 
 
@@ -39,8 +39,9 @@ class Sleep(WithLogind, WithSystemd, Case):
         answers = []
         self.hold(latency_us=50)
         self.systemd.send_signal(signal.SIGSTOP)
-        self.object().get_dbus_method('SetIdleMask', MANAGER)(
-            '7', reply_handler=lambda: answers.append('done'), error_handler=answers.append)
+        self.object().get_dbus_method('SetOptions', MANAGER)(
+            options('userspace', 'IdleMask', '7'), reply_handler=lambda warnings: answers.append('done'),
+            error_handler=answers.append)
         self.prepare_for_sleep(True)
         self.prepare_for_sleep(False)
         self.connection.flush()

@@ -185,7 +185,7 @@ class Slice(WithSystemd, TestCase):
         for mask in '7', '6-7', '':
             self.set_idle_mask(mask)
             wait_until(lambda: self.get('WantedCores') == self.get('Cores') - len(mask[::2]), 'the plan')
-        self.assertEqual((self.get('Transitions'), self.call('History')), (0, []))
+        self.assertEqual((self.get('Transitions'), self.transitions()), (0, []))
         self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 

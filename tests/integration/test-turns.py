@@ -149,7 +149,7 @@ class Turns(TestCase):
         wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
         path, _descriptor = self.call('Hold', wishes)
         self.silent(self.connection, 'ReleaseHold', 'o', path)
-        self.silent(self.connection, 'SetOption', 'sss', 'latency', 'Floor', '7us')
+        self.silent(self.connection, 'SetOptions', 'a(sss)', [('latency', 'Floor', '7us')])
         self.assertEqual(self.get('Holds'), [])
         self.assertEqual([str(o['value']) for o in self.call('GetSettings') if o['key'] == 'Floor'], ['7us'])
 

@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 import dbus
-from idledtest import MOCK, PATH, TestCase, main, wait_until
+from idledtest import MOCK, PATH, TestCase, main, options, wait_until
 from systemdtest import WithSystemd
 
 CONFINED = ['init.scope', 'system.slice', 'user.slice']
@@ -50,9 +50,9 @@ class Units(WithSystemd, TestCase):
         """Also if the next one is asked for while CPUs are being parked."""
         seen, answers = self.signals(PATH), []
         for cpus in ('7', ''):
-            self.object().SetIdleMask(cpus, dbus_interface='org.idled1.Manager',
-                                      reply_handler=lambda: answers.append(True),
-                                      error_handler=answers.append)
+            self.object().SetOptions(options('userspace', 'IdleMask', cpus), dbus_interface='org.idled1.Manager',
+                                     reply_handler=lambda warnings: answers.append(True),
+                                     error_handler=answers.append)
             # Two requests that idled reads at once would be no change at all.
             wait_until(self.history, 'parking to begin')
         wait_until(lambda: len(answers) == 2, 'two answers')
@@ -74,10 +74,10 @@ class Units(WithSystemd, TestCase):
         seen = self.signals(PATH)
         self.assertEqual(len(self.call('Verify')), 3)
         wait_until(lambda: any(s[2].get('Parked') == '' for s in seen), 'a signal of Parked')
-        newest = self.call('History')[0]
+        newest = self.transitions()[0]
         self.assertEqual((newest['number'], newest['parked'], newest['policy']), (2, '', ''))
         self.assertRegex(newest['because'], 'another program has taken over unit ')
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual(self.get('Transitions'), 2, 'nothing was parked again')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('', '6-7'))
         self.assertRegex(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'),
@@ -129,7 +129,7 @@ class Units(WithSystemd, TestCase):
         self.set_idle_mask('7')
         self.wait_parked('7')
         self.kill_systemd()
-        self.call('SetIdleMask', '')
+        self.set_idle_mask('')
         self.assertTrue(self.get('Degraded') or self.get('Knobs'), 'not forgotten')
         self.start_systemd()
         self.set_idle_mask('6-7')
@@ -163,7 +163,7 @@ class Units(WithSystemd, TestCase):
         self.set_idle_mask('')
         self.wait_parked('')
         self.systemd.send_signal(signal.SIGSTOP)
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.get('IdleMask'), '7')
         self.assertEqual(self.get('Parked'), '')
         self.systemd.send_signal(signal.SIGCONT)
@@ -173,13 +173,13 @@ class Units(WithSystemd, TestCase):
         self.set_idle_mask('7')
         self.wait_parked('7')
         self.systemd.send_signal(signal.SIGSTOP)
-        self.call('SetIdleMask', '6-7')
+        self.set_idle_mask('6-7')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('7', '6-7'))
         self.assertEqual([row['parked'] for row in self.call('Explain')][6:], [False, True])
         self.assertRegex(self.get('Reason', PATH + '/cpu/6', 'org.idled1.Cpu'),
                          'CPU 6 should be parked by userspace: .*timed out')
         self.assertIn('CPU 7 is parked', self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu'))
-        self.assertEqual(self.call('History')[0]['parked'], '7')
+        self.assertEqual(self.transitions()[0]['parked'], '7')
         self.assertEqual([str(row[0]) for row in self.get('Degraded')], ['park'])
         self.systemd.send_signal(signal.SIGCONT)
 
@@ -294,7 +294,7 @@ class NoSystemd(TestCase):
         self.start()
         self.assertTrue(self.get('ParkBackend').startswith('none'))
         self.assertIn('park', [what for what, _ in self.get('Missing')])
-        self.call('SetIdleMask', '7')
+        self.set_idle_mask('7')
         self.assertEqual(self.get('Parked'), '')
         self.assertEqual(self.get('IdleMask'), '7')
         self.assertEqual(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu').split(':')[0],

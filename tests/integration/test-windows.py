@@ -207,8 +207,8 @@ class Windows(WithWindows):
         self.wait_reason(f'active .*window.*; {option} is 3600 s')
         return parked, text
 
-    def set_option(self, key, value):
-        self.call('SetOption', 'Park', key, value)
+    def set_window(self, key, value):
+        self.set_option('Park', key, value)
 
     def test_option_ends_window(self):
         """Whatever the window was when it opened."""
@@ -216,24 +216,24 @@ class Windows(WithWindows):
             for value in '0', '1ms':
                 with self.subTest(option=option, value=value):
                     parked, _ = self.begin_in_window(option)
-                    self.set_option(option, value)
+                    self.set_window(option, value)
                     self.wait_parked(parked)
                     self.assertFalse([text for text in self.reasons() if 'window' in text])
                     self.daemon.stop()
 
     def test_option_shortens_window(self):
         parked, _ = self.begin_in_window('StartWindow')
-        self.set_option('StartWindow', '1s')
+        self.set_window('StartWindow', '1s')
         self.wait_parked(parked)
 
     def test_option_lengthens_window(self):
         parked = self.begin()
-        self.set_option('StartWindow', '30min')
+        self.set_window('StartWindow', '30min')
         self.mocked('EmitJob', 'JobNew', 'ssh.service')
         self.wait_parked('')
-        self.set_option('StartWindow', '1h')
+        self.set_window('StartWindow', '1h')
         self.wait_reason('StartWindow is 3600 s')
-        self.set_option('StartWindow', '0')
+        self.set_window('StartWindow', '0')
         self.wait_parked(parked)
 
     def test_reload_ends_window(self):
@@ -333,9 +333,9 @@ class Windows(WithWindows):
         parked = self.begin()
         for name in 'a.slice/b.service', 'a.slice/b.service/.control', 'c.scope', 'idled.parked':
             self.make_cgroup(name)
-        self.call('SetOption', 'Park', 'StartWindow', '0')
+        self.set_option('Park', 'StartWindow', '0')
         self.make_cgroup('docker/1')
-        self.call('SetOption', 'Park', 'StartWindow', '1h')
+        self.set_option('Park', 'StartWindow', '1h')
         self.make_cgroup('docker/2')
         self.wait_parked('')
         self.assertIn('cgroup /docker/2 has just started', self.reasons()[7])

@@ -183,6 +183,6 @@ class IdledTest(GuestTest):
 
     def park(self, cpus):
         """Parks these CPUs, by the policy userspace."""
-        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetIdleMask s "
-                       f"'{cpus}'")
+        self.guest.run("busctl -q call org.idled1 /org/idled1 org.idled1.Manager SetOptions "
+                       f"'a(sss)' 1 userspace IdleMask '{cpus}'")
         self.wait_for(f"parking {cpus or 'none'}", lambda: self.string("Parked") == cpus)

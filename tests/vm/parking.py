@@ -115,7 +115,7 @@ class ParkingTest(lab.IdledTest):
 
     def set_idle_mask(self, cpus):
         """Without waiting for it to be so."""
-        self.guest.run(f"busctl -q call {MANAGER} SetIdleMask s '{cpus}'")
+        self.guest.run(f"busctl -q call {MANAGER} SetOptions 'a(sss)' 1 userspace IdleMask '{cpus}'")
 
     def make_rival(self, cpus):
         """A top-level slice with CPUs of its own."""

@@ -95,13 +95,13 @@ class Service(lab.IdledTest):
         self.guest.run("idlectl pause")
         self.wait_for("the pause", lambda: self.string("Parked") == "")
         self.guest.run("systemctl reload idled")
-        self.assertEqual(self.property("Paused"), "b true")
+        self.assertEqual(self.property("Pauses").split()[:2], ["aa{sv}", "1"])
         self.guest.run("idlectl resume")
         self.wait_for("parking again", lambda: self.string("Parked") == "2-3")
         self.guest.run("idlectl pause --for 1s")
-        self.wait_for("the end of the time", lambda: self.property("Paused") == "b false")
+        self.wait_for("the end of the time", lambda: self.property("Pauses") == "aa{sv} 0")
         self.guest.run("idlectl pause; systemctl restart idled")
-        self.assertEqual(self.property("Paused"), "b false")
+        self.assertEqual(self.property("Pauses"), "aa{sv} 0")
 
     def test_examples_of_the_readme(self):
         """Each works while CPUs are parked; what pw-record does is replaced."""
@@ -207,13 +207,13 @@ class Service(lab.IdledTest):
 
         def changeable():
             """The mask in effect is none: ondemand changes it meanwhile."""
-            return [self.property(name) for name in ("ChosenProfile", "Paused", "Holds")] + [
+            return [self.property(name) for name in ("ChosenProfile", "Pauses", "Holds")] + [
                 self.property("Options", f"/org/idled1/policy/{policy}", "org.idled1.Policy")
                 for policy in ("ondemand", "userspace")]
 
         before = changeable()
-        for call in ("Reload", "SetIdleMask s 3", "SetOption sss ondemand MinCores 2", "Pause s why",
-                     "PauseFor st why 0", "Resume", "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
+        for call in ("Reload", "SetOptions 'a(sss)' 1 ondemand MinCores 2", "Pause st why 0",
+                     "Pause st why 9", "Resume", "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50",
                      "Hold a{sv} 2 latency_us u 50 global b true"):
             with self.subTest(call):
                 result = ask(f"call {manager} {call}")
@@ -280,15 +280,15 @@ class Polkit(lab.IdledTest):
         """This one and no other, and not for longer than the rule is there."""
         self.configure("[Daemon]\nPolicies=latency userspace\n")
         self.start()
-        self.assertFalse(self.ask("SetIdleMask s 3"))
+        self.assertFalse(self.ask("SetOptions 'a(sss)' 1 userspace IdleMask 3"))
         self.allow("org.idled1.set-option")
-        self.wait_for("polkit's reading that", lambda: self.ask("SetIdleMask s 3"))
+        self.wait_for("polkit's reading that", lambda: self.ask("SetOptions 'a(sss)' 1 userspace IdleMask 3"))
         self.wait_for("parking", lambda: self.string("Parked") == "3")
         for call in "Reload", "GetEnergy", "SetProfile s performance", "Hold a{sv} 1 latency_us u 50":
             with self.subTest(call):
                 self.assertFalse(self.ask(call))
         self.guest.run(f"rm {self.rules}")
-        self.wait_for("polkit's forgetting it", lambda: not self.ask("SetIdleMask s 2"))
+        self.wait_for("polkit's forgetting it", lambda: not self.ask("SetOptions 'a(sss)' 1 userspace IdleMask 2"))
         self.assertEqual(self.string("IdleMask"), "3")
 
     def test_hold(self):
