@@ -170,8 +170,7 @@ static bool recall(const Manager *manager, const char *policy, Evaluator *evalua
         path = file_of(manager, policy, "");
         if (stat(path, &st) < 0 && errno == ENOENT)
                 return false;
-        /* Opening a FIFO would wait for its other end. */
-        r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
+        r = file_read_regular(path, &text);
         if (r >= 0) {
                 whole = g_strconcat(text, "\n", NULL);
                 r = evaluator_parse(whole, manager_energy_source(manager),

@@ -13,7 +13,6 @@
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -31,20 +30,15 @@ static int open_directory(const char *dir)
 
 int profile_state_read(const char *dir, char **ret_name)
 {
-        _fd_ int fd = open_directory(dir);
-        struct stat st;
-        char text[128];
+        g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL), *text = NULL;
         int r;
 
-        if (fd < 0 || fstatat(fd, FILE_NAME, &st, 0) < 0)
-                return fd < 0 ? fd : -errno;
-        /* Opening a FIFO would wait for its other end. */
-        r = S_ISREG(st.st_mode) ? file_read_value(fd, FILE_NAME, text, sizeof(text)) : -EBADMSG;
+        r = file_read_regular(path, &text);
         if (r < 0)
                 return r == -EFBIG ? -EBADMSG : r;
         if (!profile_is_name(text))
                 return -EBADMSG;
-        *ret_name = g_strdup(text);
+        *ret_name = g_steal_pointer(&text);
         return 0;
 }
 

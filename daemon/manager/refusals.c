@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,17 +59,13 @@ static void recall(Refusals *refusals)
 {
         g_autofree char *path = path_of(refusals), *text = NULL;
         unsigned skipped;
-        struct stat st;
         int r;
 
         if (!path)
                 return;
-        r = stat(path, &st) < 0 ? -errno : 0;
+        r = file_read_regular(path, &text);
         if (r == -ENOENT)
                 return;
-        /* Opening a FIFO would wait for its other end. */
-        if (r == 0)
-                r = S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text) : -EBADMSG;
         if (r < 0) {
                 log_error_errno(r,
                                 "Failed to read %s: %m; services that were refused CPUs before "

@@ -10,6 +10,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/number.h"
 
@@ -73,14 +74,12 @@ ssize_t fd_read_full(int fd, char *buffer, size_t size)
         return (ssize_t)length;
 }
 
-int file_read(int root, const char *path, char **ret_text)
+/* As file_read(), by a descriptor. */
+static int read_text(int fd, char **ret_text)
 {
-        _fd_ int fd = open_below(root, path, O_RDONLY);
         g_autofree char *text = NULL;
         size_t size = 4096, length = 0;
 
-        if (fd < 0)
-                return fd;
         for (;;) {
                 ssize_t n;
 
@@ -99,6 +98,25 @@ int file_read(int root, const char *path, char **ret_text)
                 return -EBADMSG;
         *ret_text = g_steal_pointer(&text);
         return 0;
+}
+
+int file_read(int root, const char *path, char **ret_text)
+{
+        _fd_ int fd = open_below(root, path, O_RDONLY);
+
+        return fd < 0 ? fd : read_text(fd, ret_text);
+}
+
+int file_read_regular(const char *path, char **ret_text)
+{
+        _fd_ int fd = open_below(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+        struct stat st;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        return S_ISREG(st.st_mode) ? read_text(fd, ret_text) : -EBADMSG;
 }
 
 int file_has_word(int root, const char *path, const char *word)
@@ -158,6 +176,8 @@ int file_replace(const char *dir, const char *path, const char *text)
         g_autofree char *new = g_strconcat(path, ".new", NULL);
         size_t length = strlen(text);
         _fd_ int fd = -1;
+        ssize_t n;
+        int r;
 
         if (g_mkdir_with_parents(dir, 0755) < 0)
                 return -errno;
@@ -165,13 +185,12 @@ int file_replace(const char *dir, const char *path, const char *text)
         fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd < 0)
                 return -errno;
-        if (write(fd, text, length) != (ssize_t)length || rename(new, path) < 0) {
-                int r = errno ? -errno : -EIO;
-
-                unlink(new);
-                return r;
-        }
-        return 0;
+        n = write(fd, text, length);
+        if (n >= 0 && (size_t)n == length && rename(new, path) == 0)
+                return 0;
+        r = n < 0 || (size_t)n == length ? -errno : -EIO;
+        unlink(new);
+        return r;
 }
 
 int file_write(int root, const char *path, const char *text)

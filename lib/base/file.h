@@ -49,6 +49,10 @@ static inline void dir_close(DIR **dir)
  * -EFBIG: larger than FILE_SIZE_MAX; -EBADMSG: it holds a NUL byte; else open(2)'s or read(2)'s. */
 int file_read(int root, const char *path, char **ret_text);
 
+/* As file_read(), by an absolute path, where a FIFO may lie: opening one would wait for its other
+ * end. -EBADMSG, too: it is no regular file. */
+int file_read_regular(const char *path, char **ret_text);
+
 /* True if the file, words between blanks or newlines, has this one; negative errno as file_read().
  */
 int file_has_word(int root, const char *path, const char *word);

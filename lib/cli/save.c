@@ -337,8 +337,36 @@ static int check_directories(const Ctl *ctl, const OfflinePaths *offline)
                         offline->admin, offline->vendor, json_element_text(files, 0));
 }
 
-/* EXIT_FAILED, after messages, if something stronger than the drop-in hides a value. */
-static int check_effect(Ctl *ctl, const char *section, const SavedValue *values, guint n,
+/* The value as settings are shown, "2s" for "2000ms". */
+static char *shown_value(const Section *section, const SavedValue *value)
+{
+        const Setting *row = section->rows;
+        g_autofree char *error = NULL;
+
+        while (row->key && !g_str_equal(row->key, value->key))
+                row++;
+        return row->key && setting_parse(row, value->value, section->options, &error) >= 0
+                       ? setting_format(row, section->options)
+                       : g_strdup(value->value);
+}
+
+/* True if `row` of the settings is this one, and neither from our file nor what was saved in it. */
+static bool is_hidden(json_object *row, const Section *section, const SavedValue *value,
+                      const char *prefix)
+{
+        g_autofree char *shown = NULL;
+
+        if (!*value->value || !g_str_equal(json_text(row, "section"), section->name) ||
+            !g_str_equal(json_text(row, "key"), value->key) ||
+            g_str_has_prefix(json_text(row, "source"), prefix))
+                return false;
+        shown = shown_value(section, value);
+        return !g_str_equal(json_text(row, "value"), shown);
+}
+
+/* EXIT_FAILED, after messages, if something stronger than the drop-in hides a value. `section` is
+ * overwritten. */
+static int check_effect(Ctl *ctl, const Section *section, const SavedValue *values, guint n,
                         const char *path)
 {
         g_autoptr(json_object) settings = settings_all(ctl);
@@ -348,10 +376,7 @@ static int check_effect(Ctl *ctl, const char *section, const SavedValue *values,
 
         JSON_FOREACH(row, settings)
                 for (guint i = 0; i < n; i++)
-                        if (*values[i].value && g_str_equal(json_text(row, "section"), section) &&
-                            g_str_equal(json_text(row, "key"), values[i].key) &&
-                            !g_str_equal(json_text(row, "value"), values[i].value) &&
-                            !g_str_has_prefix(json_text(row, "source"), prefix))
+                        if (is_hidden(row, section, &values[i], prefix))
                                 status = complain("Saved in %s, but %s remains %s: %s is read "
                                                   "later and overrides it",
                                                   path, values[i].key, json_text(row, "value"),
@@ -418,7 +443,7 @@ int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint
 
                 report_moved(before, config_section(after, before->name), values, n);
         }
-        status = check_effect(ctl, section, values, n, now.path);
+        status = check_effect(ctl, found, values, n, now.path);
         *ret_path = g_steal_pointer(&now.path);
         return status;
 }

@@ -5,8 +5,6 @@
 #include "config/kept.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,13 +15,9 @@ static void read_value(Config *config, const char *dir, const Section *section, 
 {
         g_autofree char *path = g_strdup_printf("%s/%s-%s", dir, section->name, key);
         g_autofree char *text = NULL, *error = NULL;
-        struct stat st;
         int r;
 
-        /* Opening a FIFO would wait for its other end. */
-        r = stat(path, &st) < 0   ? -errno
-            : S_ISREG(st.st_mode) ? file_read(AT_FDCWD, path, &text)
-                                  : -EBADMSG;
+        r = file_read_regular(path, &text);
         if (r == -ENOENT)
                 return;
         if (r < 0)

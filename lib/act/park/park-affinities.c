@@ -7,7 +7,8 @@
  *     cpusets already: to enable the controller resets affinities on the kernels in question.
  *  2. A child begins there, pins itself to the second CPU, takes it from the cgroup, adds it
  *     again, and compares.
- *  3. The child is killed if that takes longer than 20 ms, and the cgroup removed. If idled is
+ *  3. The child is killed if that takes longer than 20 ms, and the cgroup removed. A child that is
+ *     stuck in the kernel then is left to init after another half second. If idled is
  *     killed meanwhile, the kernel kills the child; the next start or --restore removes the cgroup.
  *
  * sched_setaffinity(2) is not among the system calls of idled.service. There `idled --probe` runs
@@ -34,6 +35,7 @@
 #define GROUP    PARK_UNIFIED "/idled.probe"
 #define NOTE     "affinities"
 #define TRIAL_MS 20
+#define KILL_MS  500
 
 /* The two CPUs, and both. */
 typedef struct Pair {
@@ -111,9 +113,11 @@ static int run_child(int root, const Pair *pair)
         if (pid == 0)
                 _exit(pin_and_compare(root, pair, parent));
         ended.fd = child;
-        if (poll(&ended, 1, TRIAL_MS) <= 0)
+        if (poll(&ended, 1, TRIAL_MS) <= 0) {
                 kill((pid_t)pid, SIGKILL);
-        if (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
+                poll(&ended, 1, KILL_MS);
+        }
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0)
                 return -errno;
         return info.si_code == CLD_EXITED ? info.si_status : -ETIMEDOUT;
 }
