@@ -305,6 +305,8 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_forget_refused, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Sample", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", sample),
                                 bus_method_sample, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("WakeupBill", SD_BUS_ARGS("a{sv}", options),
+                                SD_BUS_RESULT("a{sv}", bill), bus_method_wakeup_bill, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
                                 bus_method_get_energy, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),

@@ -17,6 +17,7 @@
  *   bus-trial.c        trials, on /org/idled1
  *   bus-refused.c      refused affinities, the same
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
+ *   bus-bill.c         the bill of wake-ups, the same
  *   turns.c            the order in which calls are answered
  *   bus-log-control.c  /org/freedesktop/LogControl1
  *
@@ -102,6 +103,7 @@ struct Bus {
 
         BusSleeps *sleeps;  /* NULL until the first connection is served */
         GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
+        GPtrArray *bills;   /* of calls that are answered when their wake-ups are counted */
 
         const BusNames *names;  /* NULL: none but org.idled1 */
         struct BusPower *power; /* NULL: the power-profiles names are not served */
@@ -224,6 +226,11 @@ void bus_watch_units(Bus *bus);
 /* The manager's on_change: signals clients once the loop is free, everything at once. */
 void bus_changed(Manager *manager, unsigned changes, void *userdata);
 
+/* The calls for a bill of wake-ups, none yet; and what they must know when the parked CPUs have
+ * changed. */
+GPtrArray *bus_bills_new(void);
+void bus_bills_set_parked(Bus *bus);
+
 /* Handlers of the manager's methods. */
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error);
@@ -238,6 +245,7 @@ int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error
 int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int bus_method_wakeup_bill(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* Getter of RefusedAffinities. */

@@ -63,6 +63,7 @@ static int on_publish(sd_event_source *source, void *userdata)
         sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
         if (changes & (CHANGE_CONFIG | CHANGE_TOPOLOGY))
                 publish_objects(bus);
+        bus_bills_set_parked(bus);
         bus_publish_manager(bus, changes);
         bus_publish_cpus(bus, changes);
         bus_publish_limits(bus, changes);

@@ -141,6 +141,7 @@ static void drop_connection(Bus *bus)
         if (bus->names)
                 bus->names->drop(bus);
         g_ptr_array_set_size(bus->keeping, 0);
+        g_ptr_array_set_size(bus->bills, 0);
         turns_free(bus->turns);
         bus->turns = NULL;
         authorizer_free(bus->authorizer);
@@ -287,6 +288,7 @@ int bus_new(sd_event *event, const char *address, Bus **ret_bus)
 
         bus->yielded = -1;
         bus->keeping = g_ptr_array_new_with_free_func(unref_message);
+        bus->bills = bus_bills_new();
         bus->retry_usec = RETRY_FIRST_USEC;
         bus->event = sd_event_ref(event);
         bus->is_system = !address;
@@ -350,6 +352,7 @@ void bus_free(Bus *bus)
         drop_connection(bus);
         bus_sleeps_free(bus->sleeps);
         g_ptr_array_unref(bus->keeping);
+        g_ptr_array_unref(bus->bills);
         units_free(bus->units);
         sd_event_unref(bus->event);
         g_free(bus->address);

@@ -26,6 +26,7 @@ GUARDED = (
     (('Hold', 'a{sv}', '1', 'latency_us', 'u', '50'), 'hold'),
     (('Hold', 'a{sv}', '2', 'latency_us', 'u', '50', 'global', 'b', 'true'), 'hold-global'),
     (('GetEnergy',), 'read-energy'),
+    (('WakeupBill', 'a{sv}', '2', 'Seconds', 'd', '0.1', 'All', 'b', 'true'), 'watch-sleeps'),
 )
 
 # Every method that changes nothing and reveals no secret. All others must be refused to users without
