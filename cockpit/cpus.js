@@ -5,6 +5,7 @@
  * The map is a list box with one option per CPU. The Tab key enters and leaves the map, and the
  * arrow keys move within it.
  */
+import {plain} from './daemon.js';
 import {card, element, set, set_children, set_terms, set_text} from './dom.js';
 import {decimal, duration, frequency, percent} from './format.js';
 
@@ -37,29 +38,29 @@ function state_text(cpu) {
 
 /* The limits that idled sets for the CPU, as rows [term, text]. */
 function limits(cpu) {
-        const rows = [];
+        const rows = [], made = plain(cpu.Limits);
 
-        if (cpu.LatencyLimit >= 0)
+        if (made.latency_us >= 0)
                 rows.push([
                         _("Wake-up latency"),
-                        cpu.LatencyLimit === 0 ?
+                        made.latency_us === 0 ?
                                 _("0 µs (the CPU polls)") :
-                                cockpit.format(_("at most $0"), duration(cpu.LatencyLimit))
+                                cockpit.format(_("at most $0"), duration(made.latency_us))
                 ]);
-        if (cpu.DisabledStates.length > 0)
-                rows.push([_("Disabled idle states"), cpu.DisabledStates.join(', ')]);
-        if (cpu.Governor)
-                rows.push([_("Governor"), cpu.Governor]);
-        if (cpu.EnergyPreference)
-                rows.push([_("Energy preference"), cpu.EnergyPreference]);
-        if (cpu.EnergyBias >= 0)
-                rows.push([_("Energy bias"), decimal(cpu.EnergyBias)]);
-        if (cpu.MinFrequency > 0)
-                rows.push([_("Lowest frequency"), frequency(cpu.MinFrequency)]);
-        if (cpu.MaxFrequency > 0)
-                rows.push([_("Highest frequency"), frequency(cpu.MaxFrequency)]);
-        if (cpu.Boost >= 0)
-                rows.push([_("Boost"), cpu.Boost > 0 ? _("on") : _("off")]);
+        if (made.disabled_states)
+                rows.push([_("Disabled idle states"), made.disabled_states.join(', ')]);
+        if (made.governor)
+                rows.push([_("Governor"), made.governor]);
+        if (made.energy_preference)
+                rows.push([_("Energy preference"), made.energy_preference]);
+        if (made.energy_bias >= 0)
+                rows.push([_("Energy bias"), decimal(made.energy_bias)]);
+        if (made.min_khz > 0)
+                rows.push([_("Lowest frequency"), frequency(made.min_khz)]);
+        if (made.max_khz > 0)
+                rows.push([_("Highest frequency"), frequency(made.max_khz)]);
+        if (made.boost >= 0)
+                rows.push([_("Boost"), made.boost > 0 ? _("on") : _("off")]);
         return rows;
 }
 

@@ -23,7 +23,7 @@ const SETTINGS_MS = 50;
 /* Reading takes at most 1/SHARE of the time. */
 const SHARE = 20;
 
-function plain(variants) {
+export function plain(variants) {
         return Object.fromEntries(
                 Object.entries(variants).map(([name, variant]) => [name, variant.v]));
 }

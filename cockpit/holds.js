@@ -2,29 +2,30 @@
 /*
  * The card of holds: the requests of programs, and a button to release each.
  */
+import {plain} from './daemon.js';
 import {button, card, element, foreign, set, set_children, set_terms, set_text} from './dom.js';
 import {decimal, duration, frequency, moment} from './format.js';
 
 const _ = cockpit.gettext;
 
 function requests(hold) {
-        const parts = [];
+        const parts = [], request = plain(hold.Request);
 
-        if (hold.LatencyUSec >= 0)
+        if (request.latency_us >= 0)
                 parts.push(cockpit.format(
-                        hold.Global ? _("wake-up latency of all CPUs at most $0") :
-                                      _("wake-up latency at most $0"),
-                        duration(hold.LatencyUSec)));
-        if (hold.MinCores > 0)
+                        request.global ? _("wake-up latency of all CPUs at most $0") :
+                                         _("wake-up latency at most $0"),
+                        duration(request.latency_us)));
+        if (request.min_cores > 0)
                 parts.push(cockpit.format(
                         cockpit.ngettext(
                                 "at least $0 active core", "at least $0 active cores",
-                                hold.MinCores),
-                        decimal(hold.MinCores)));
-        if (hold.MinFrequencyKHz > 0)
-                parts.push(cockpit.format(_("at least $0"), frequency(hold.MinFrequencyKHz)));
-        if (hold.Profile)
-                parts.push(cockpit.format(_("profile $0"), hold.Profile));
+                                request.min_cores),
+                        decimal(request.min_cores)));
+        if (request.min_frequency_khz > 0)
+                parts.push(cockpit.format(_("at least $0"), frequency(request.min_frequency_khz)));
+        if (request.profile)
+                parts.push(cockpit.format(_("profile $0"), request.profile));
         return parts.join(', ') || _("active CPUs");
 }
 

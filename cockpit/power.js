@@ -29,7 +29,7 @@ function nested(domains, parent = '', level = 0) {
 }
 
 /* A value with its 95 % interval; empty if it was not measured. */
-function interval(value, low, high, format) {
+function interval([value, low, high], format) {
         if (typeof value !== 'number')
                 return '';
         if (typeof low !== 'number' || typeof high !== 'number')
@@ -39,9 +39,7 @@ function interval(value, low, high, format) {
 
 /* How much more of the time tasks wait; negative: less. */
 function waiting_text(policy) {
-        const {WaitingChange, WaitingChangeLow, WaitingChangeHigh} = policy;
-
-        return interval(WaitingChange, WaitingChangeLow, WaitingChangeHigh, percent);
+        return interval(policy.WaitingChange, percent);
 }
 
 function share_text(share) {
@@ -52,15 +50,13 @@ function share_text(share) {
 function savings(policy) {
         if (!(policy.Verdict in VERDICTS) || (policy.EnergySource === 'none' && !policy.Blocks))
                 return null;
-        const {SavedJoules, SavedJoulesLow, SavedJoulesHigh} = policy;
-        const {SavedWatts, SavedWattsLow, SavedWattsHigh} = policy;
         const used = decimal(policy.Blocks), dropped = decimal(policy.BlocksDropped);
         const source = SOURCES[policy.EnergySource] || policy.EnergySource;
 
         return [
                 [_("Savings"), VERDICTS[policy.Verdict]],
-                [_("Energy saved"), interval(SavedJoules, SavedJoulesLow, SavedJoulesHigh, joules)],
-                [_("Power saved"), interval(SavedWatts, SavedWattsLow, SavedWattsHigh, watts)],
+                [_("Energy saved"), interval(policy.SavedJoules, joules)],
+                [_("Power saved"), interval(policy.SavedWatts, watts)],
                 [_("More waiting for a CPU"), waiting_text(policy)],
                 [_("In effect"), share_text(policy.EffectiveShare)],
                 [_("Trial blocks"), fill(_("$0 used, $1 dropped; $2"), used, dropped, source)],

@@ -10,24 +10,25 @@ static json_object *describe(json_object *policy)
 {
         static const struct {
                 const char *key, *property;
+                int element; /* of the property, -1: it is a number */
                 double factor;
                 int decimals;
         } reals[] = {
-                { "saved_watts", "SavedWatts", 1, 1 },
-                { "saved_watts_low", "SavedWattsLow", 1, 1 },
-                { "saved_watts_high", "SavedWattsHigh", 1, 1 },
-                { "saved_joules", "SavedJoules", 1, 0 },
-                { "saved_joules_low", "SavedJoulesLow", 1, 0 },
-                { "saved_joules_high", "SavedJoulesHigh", 1, 0 },
-                { "effective_watts", "EffectiveWatts", 1, 1 },
-                { "ignored_watts", "IgnoredWatts", 1, 1 },
-                { "saved_percent", "SavedShare", 100, 1 },
-                { "saved_percent_low", "SavedShareLow", 100, 1 },
-                { "saved_percent_high", "SavedShareHigh", 100, 1 },
-                { "waiting_change_percent", "WaitingChange", 100, 1 },
-                { "waiting_change_percent_low", "WaitingChangeLow", 100, 1 },
-                { "waiting_change_percent_high", "WaitingChangeHigh", 100, 1 },
-                { "effective_percent", "EffectiveShare", 100, 1 },
+                { "saved_watts", "SavedWatts", 0, 1, 1 },
+                { "saved_watts_low", "SavedWatts", 1, 1, 1 },
+                { "saved_watts_high", "SavedWatts", 2, 1, 1 },
+                { "saved_joules", "SavedJoules", 0, 1, 0 },
+                { "saved_joules_low", "SavedJoules", 1, 1, 0 },
+                { "saved_joules_high", "SavedJoules", 2, 1, 0 },
+                { "effective_watts", "MeanWatts", 0, 1, 1 },
+                { "ignored_watts", "MeanWatts", 1, 1, 1 },
+                { "saved_percent", "SavedShare", 0, 100, 1 },
+                { "saved_percent_low", "SavedShare", 1, 100, 1 },
+                { "saved_percent_high", "SavedShare", 2, 100, 1 },
+                { "waiting_change_percent", "WaitingChange", 0, 100, 1 },
+                { "waiting_change_percent_low", "WaitingChange", 1, 100, 1 },
+                { "waiting_change_percent_high", "WaitingChange", 2, 100, 1 },
+                { "effective_percent", "EffectiveShare", -1, 100, 1 },
         };
         json_object *answer = json_object_new_object();
 
@@ -35,7 +36,8 @@ static json_object *describe(json_object *policy)
         json_put_same(answer, "verdict", policy, "Verdict");
         for (size_t i = 0; i < G_N_ELEMENTS(reals); i++)
                 json_put_real(answer, reals[i].key,
-                              reals[i].factor * json_number(policy, reals[i].property, NAN),
+                              reals[i].factor *
+                                      json_number_at(policy, reals[i].property, reals[i].element),
                               reals[i].decimals);
         json_put_same(answer, "blocks", policy, "Blocks");
         json_put_same(answer, "blocks_dropped", policy, "BlocksDropped");

@@ -7,29 +7,21 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void put_number(json_object *limits, const char *key, json_object *cpu, const char *property,
-                       int64_t none)
-{
-        int64_t value = json_int(cpu, property, none);
-
-        json_put(limits, key, value == none ? NULL : json_object_new_int64(value));
-}
-
 json_object *cpus_describe_limits(json_object *cpu)
 {
-        json_object *limits, *states = json_get(cpu, "DisabledStates");
+        static const char *const keys[] = { "governor", "energy_preference", "energy_bias",
+                                            "boost",    "min_khz",           "max_khz" };
+        json_object *limits, *has = json_get(cpu, "Limits"), *states;
 
-        if (!states)
+        if (!has)
                 return NULL;
         limits = json_object_new_object();
-        put_number(limits, "latency_us", cpu, "LatencyLimit", -1);
-        json_put(limits, "disabled_states", json_object_get(states));
-        json_put_text_any(limits, "governor", json_text(cpu, "Governor"));
-        json_put_text_any(limits, "energy_preference", json_text(cpu, "EnergyPreference"));
-        put_number(limits, "energy_bias", cpu, "EnergyBias", -1);
-        put_number(limits, "boost", cpu, "Boost", -1);
-        put_number(limits, "min_khz", cpu, "MinFrequency", 0);
-        put_number(limits, "max_khz", cpu, "MaxFrequency", 0);
+        json_put_same(limits, "latency_us", has, "latency_us");
+        states = json_get(has, "disabled_states");
+        json_put(limits, "disabled_states",
+                 states ? json_object_get(states) : json_object_new_array());
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                json_put_same(limits, keys[i], has, keys[i]);
         return limits;
 }
 

@@ -36,7 +36,7 @@ static void put_process(const Ctl *ctl, json_object *answer, json_object *hold)
 
 static json_object *describe(const Ctl *ctl, json_object *hold)
 {
-        json_object *answer = json_object_new_object();
+        json_object *answer = json_object_new_object(), *request = json_get(hold, "Request");
 
         json_put_same(answer, "hold", hold, "Id");
         json_put_same(answer, "owner", hold, "Owner");
@@ -46,11 +46,11 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
         json_put_same(answer, "ends_with_process", hold, "Bound");
         json_put_same(answer, "since_usec", hold, "SinceUSec");
         json_put_same(answer, "reason", hold, "Reason");
-        put_number(answer, "latency_us", hold, "LatencyUSec", 0);
-        json_put_same(answer, "global", hold, "Global");
-        put_number(answer, "min_cores", hold, "MinCores", 1);
-        put_number(answer, "min_frequency_khz", hold, "MinFrequencyKHz", 1);
-        json_put_text_any(answer, "profile", json_text(hold, "Profile"));
+        put_number(answer, "latency_us", request, "latency_us", 0);
+        json_put_bool(answer, "global", json_true(request, "global"));
+        put_number(answer, "min_cores", request, "min_cores", 1);
+        put_number(answer, "min_frequency_khz", request, "min_frequency_khz", 1);
+        json_put_text_any(answer, "profile", json_text(request, "profile"));
         json_put_same(answer, "cpus", hold, "CPUs");
         json_put_text_any(answer, "obstacle", json_text(hold, "Obstacle"));
         return answer;

@@ -472,39 +472,40 @@ static void write_savings(json_object *policies, MetricsText *text)
 {
         static const struct {
                 const char *name, *property;
+                int element; /* of the property, -1: it is a number */
                 MetricType type;
                 const char *unit, *help;
         } columns[] = {
-                { "idled_policy_saved_joules", "SavedJoules", METRIC_GAUGE, "joules",
+                { "idled_policy_saved_joules", "SavedJoules", 0, METRIC_GAUGE, "joules",
                   "Energy that the policy has saved, estimated; negative if it costs energy." },
-                { "idled_policy_saved_low_joules", "SavedJoulesLow", METRIC_GAUGE, "joules",
+                { "idled_policy_saved_low_joules", "SavedJoules", 1, METRIC_GAUGE, "joules",
                   "Lower bound of the 95 % interval of the saved energy." },
-                { "idled_policy_saved_high_joules", "SavedJoulesHigh", METRIC_GAUGE, "joules",
+                { "idled_policy_saved_high_joules", "SavedJoules", 2, METRIC_GAUGE, "joules",
                   "Upper bound of the 95 % interval of the saved energy." },
-                { "idled_policy_saved_watts", "SavedWatts", METRIC_GAUGE, "watts",
+                { "idled_policy_saved_watts", "SavedWatts", 0, METRIC_GAUGE, "watts",
                   "Power that the policy saves while it is in effect, estimated." },
-                { "idled_policy_saved_low_watts", "SavedWattsLow", METRIC_GAUGE, "watts",
+                { "idled_policy_saved_low_watts", "SavedWatts", 1, METRIC_GAUGE, "watts",
                   "Lower bound of the 95 % interval of the saved power." },
-                { "idled_policy_saved_high_watts", "SavedWattsHigh", METRIC_GAUGE, "watts",
+                { "idled_policy_saved_high_watts", "SavedWatts", 2, METRIC_GAUGE, "watts",
                   "Upper bound of the 95 % interval of the saved power." },
-                { "idled_policy_saved_ratio", "SavedShare", METRIC_GAUGE, "ratio",
+                { "idled_policy_saved_ratio", "SavedShare", 0, METRIC_GAUGE, "ratio",
                   "Saved share of the energy per unit of work while it is in effect, estimated." },
-                { "idled_policy_saved_low_ratio", "SavedShareLow", METRIC_GAUGE, "ratio",
+                { "idled_policy_saved_low_ratio", "SavedShare", 1, METRIC_GAUGE, "ratio",
                   "Lower bound of the 95 % interval of the saved share." },
-                { "idled_policy_saved_high_ratio", "SavedShareHigh", METRIC_GAUGE, "ratio",
+                { "idled_policy_saved_high_ratio", "SavedShare", 2, METRIC_GAUGE, "ratio",
                   "Upper bound of the 95 % interval of the saved share." },
-                { "idled_policy_waiting_change_ratio", "WaitingChange", METRIC_GAUGE, "ratio",
+                { "idled_policy_waiting_change_ratio", "WaitingChange", 0, METRIC_GAUGE, "ratio",
                   "Share of the time in which tasks wait for a CPU: with the policy, minus "
                   "without." },
-                { "idled_policy_waiting_change_low_ratio", "WaitingChangeLow", METRIC_GAUGE,
+                { "idled_policy_waiting_change_low_ratio", "WaitingChange", 1, METRIC_GAUGE,
                   "ratio", "Lower bound of the 95 % interval of the change in waiting." },
-                { "idled_policy_waiting_change_high_ratio", "WaitingChangeHigh", METRIC_GAUGE,
+                { "idled_policy_waiting_change_high_ratio", "WaitingChange", 2, METRIC_GAUGE,
                   "ratio", "Upper bound of the 95 % interval of the change in waiting." },
-                { "idled_policy_effective_ratio", "EffectiveShare", METRIC_GAUGE, "ratio",
+                { "idled_policy_effective_ratio", "EffectiveShare", -1, METRIC_GAUGE, "ratio",
                   "Share of the time in which the policy was in effect." },
-                { "idled_policy_blocks", "Blocks", METRIC_COUNTER, NULL,
+                { "idled_policy_blocks", "Blocks", -1, METRIC_COUNTER, NULL,
                   "Blocks that the evaluator has measured." },
-                { "idled_policy_blocks_dropped", "BlocksDropped", METRIC_COUNTER, NULL,
+                { "idled_policy_blocks_dropped", "BlocksDropped", -1, METRIC_COUNTER, NULL,
                   "Blocks that the evaluator dropped because something disturbed them." },
         };
         json_object *policy;
@@ -512,7 +513,8 @@ static void write_savings(json_object *policies, MetricsText *text)
         for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
                 family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
                 JSON_FOREACH(policy, policies) {
-                        double value = member(policy, columns[c].property);
+                        double value = json_number_at(policy, columns[c].property,
+                                                      columns[c].element);
                         bool absent = value < 0 &&
                                       g_str_equal(columns[c].property, "EffectiveShare");
 

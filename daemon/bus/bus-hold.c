@@ -47,16 +47,14 @@ static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata
         return bus_list_nodes(userdata, hold_paths, ret_nodes);
 }
 
-/* Owner, Reason, Profile. */
-BUS_GETTER(get_text)
+BUS_GETTER(get_owner)
 {
-        const Bus *bus = userdata;
-        const Held *held = bus_path_hold(bus, path);
-        const char *text = *property == 'O'   ? held->owner
-                           : *property == 'R' ? held->reason
-                                              : held->profile;
+        return bus_append_shown(reply, userdata, bus_path_hold(userdata, path)->owner);
+}
 
-        return bus_append_shown(reply, bus, text);
+BUS_GETTER(get_reason)
+{
+        return bus_append_shown(reply, userdata, bus_path_hold(userdata, path)->reason);
 }
 
 BUS_GETTER(get_obstacle)
@@ -75,40 +73,59 @@ static uint32_t shown_pid(const Bus *bus, const Held *held, sd_bus_message *repl
         return reader == 0 || reader == held->shown_uid ? (uint32_t)held_pid(held) : 0;
 }
 
-/* User, Pid, MinCores, MinFrequencyKHz. */
-BUS_GETTER(get_number)
+BUS_GETTER(get_user)
+{
+        return sd_bus_message_append(reply, "u", bus_path_hold(userdata, path)->shown_uid);
+}
+
+BUS_GETTER(get_pid)
+{
+        const Bus *bus = userdata;
+
+        return sd_bus_message_append(reply, "u", shown_pid(bus, bus_path_hold(bus, path), reply));
+}
+
+BUS_GETTER(get_id)
+{
+        return sd_bus_message_append(reply, "t", bus_path_hold(userdata, path)->id);
+}
+
+BUS_GETTER(get_since)
+{
+        return sd_bus_message_append(reply, "t", bus_path_hold(userdata, path)->since_usec);
+}
+
+BUS_GETTER(get_bound)
+{
+        return sd_bus_message_append(reply, "b", bus_path_hold(userdata, path)->bound);
+}
+
+/* Appends a key whose value is a number, if it is requested. */
+static int append_number(sd_bus_message *reply, const char *key, uint32_t number, bool requested)
+{
+        return requested ? sd_bus_message_append(reply, "{sv}", key, "u", number) : 0;
+}
+
+/* The keys of Hold() that the client gave. */
+BUS_GETTER(get_request)
 {
         const Bus *bus = userdata;
         const Held *held = bus_path_hold(bus, path);
-        uint32_t number = g_str_equal(property, "User")       ? held->shown_uid
-                          : g_str_equal(property, "Pid")      ? shown_pid(bus, held, reply)
-                          : g_str_equal(property, "MinCores") ? holds_hold(held)->min_cores
-                                                              : holds_hold(held)->min_khz;
+        const Hold *hold = holds_hold(held);
+        int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
-        return sd_bus_message_append(reply, "u", number);
-}
-
-/* Id, SinceUSec. */
-BUS_GETTER(get_long)
-{
-        const Held *held = bus_path_hold(userdata, path);
-
-        return sd_bus_message_append(reply, "t", *property == 'I' ? held->id : held->since_usec);
-}
-
-/* Bound, Global. */
-BUS_GETTER(get_flag)
-{
-        const Held *held = bus_path_hold(userdata, path);
-
-        return sd_bus_message_append(reply, "b",
-                                     *property == 'B' ? held->bound : holds_hold(held)->global);
-}
-
-BUS_GETTER(get_latency)
-{
-        return sd_bus_message_append(reply, "i",
-                                     holds_hold(bus_path_hold(userdata, path))->latency_us);
+        if (r >= 0)
+                r = append_number(reply, "latency_us", (uint32_t)hold->latency_us,
+                                  hold->latency_us >= 0);
+        if (r >= 0 && hold->global)
+                r = sd_bus_message_append(reply, "{sv}", "global", "b", 1);
+        if (r >= 0)
+                r = append_number(reply, "min_cores", hold->min_cores, hold->min_cores > 0);
+        if (r >= 0)
+                r = append_number(reply, "min_frequency_khz", hold->min_khz, hold->min_khz > 0);
+        if (r >= 0 && held->profile)
+                r = bus_append_shown_key(reply, bus, "profile", held->profile);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 BUS_GETTER(get_cpus)
@@ -121,18 +138,14 @@ BUS_GETTER(get_cpus)
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
-        SD_BUS_PROPERTY("Id", "t", get_long, 0, CONST),
-        SD_BUS_PROPERTY("Owner", "s", get_text, 0, CONST),
-        SD_BUS_PROPERTY("User", "u", get_number, 0, CONST),
-        SD_BUS_PROPERTY("Pid", "u", get_number, 0, CONST),
-        SD_BUS_PROPERTY("Bound", "b", get_flag, 0, CONST),
-        SD_BUS_PROPERTY("SinceUSec", "t", get_long, 0, CONST),
-        SD_BUS_PROPERTY("Reason", "s", get_text, 0, CONST),
-        SD_BUS_PROPERTY("LatencyUSec", "i", get_latency, 0, CONST),
-        SD_BUS_PROPERTY("Global", "b", get_flag, 0, CONST),
-        SD_BUS_PROPERTY("Profile", "s", get_text, 0, CONST),
-        SD_BUS_PROPERTY("MinCores", "u", get_number, 0, CONST),
-        SD_BUS_PROPERTY("MinFrequencyKHz", "u", get_number, 0, CONST),
+        SD_BUS_PROPERTY("Id", "t", get_id, 0, CONST),
+        SD_BUS_PROPERTY("Owner", "s", get_owner, 0, CONST),
+        SD_BUS_PROPERTY("User", "u", get_user, 0, CONST),
+        SD_BUS_PROPERTY("Pid", "u", get_pid, 0, CONST),
+        SD_BUS_PROPERTY("Bound", "b", get_bound, 0, CONST),
+        SD_BUS_PROPERTY("SinceUSec", "t", get_since, 0, CONST),
+        SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CONST),
+        SD_BUS_PROPERTY("Request", "a{sv}", get_request, 0, CONST),
         SD_BUS_PROPERTY("CPUs", "s", get_cpus, 0, CHANGES),
         SD_BUS_PROPERTY("Obstacle", "s", get_obstacle, 0, CHANGES),
         SD_BUS_VTABLE_END,

@@ -102,18 +102,32 @@ BUS_GETTER(get_idle_mask)
         return bus_append_cpus(reply, &mask);
 }
 
-/* WantedCores, ActiveCores, Cores: with at least one CPU that the plan leaves active, that is
- * active, and all. */
+static int append_cores(sd_bus_message *reply, const Topology *topology, const CpuSet *cpus)
+{
+        return sd_bus_message_append(reply, "u", topology_count_cores(topology, cpus));
+}
+
 BUS_GETTER(get_cores)
 {
         const Bus *bus = userdata;
-        const Topology *topology = manager_topology(bus->manager);
-        CpuSet cpus = *property == 'W' ? manager_plan(bus->manager)->allowed
-                                       : active_cpus(bus->manager);
 
-        return sd_bus_message_append(reply, "u",
-                                     *property == 'C' ? topology->n_cores
-                                                      : topology_count_cores(topology, &cpus));
+        return sd_bus_message_append(reply, "u", manager_topology(bus->manager)->n_cores);
+}
+
+BUS_GETTER(get_wanted_cores)
+{
+        const Bus *bus = userdata;
+
+        return append_cores(reply, manager_topology(bus->manager),
+                            &manager_plan(bus->manager)->allowed);
+}
+
+BUS_GETTER(get_active_cores)
+{
+        const Bus *bus = userdata;
+        CpuSet active = active_cpus(bus->manager);
+
+        return append_cores(reply, manager_topology(bus->manager), &active);
 }
 
 BUS_GETTER(get_policies)
@@ -319,8 +333,8 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Parked", "s", get_parked, 0, CHANGES),
         SD_BUS_PROPERTY("Allowed", "s", get_allowed, 0, CHANGES),
         SD_BUS_PROPERTY("IdleMask", "s", get_idle_mask, 0, CHANGES),
-        SD_BUS_PROPERTY("WantedCores", "u", get_cores, 0, CHANGES),
-        SD_BUS_PROPERTY("ActiveCores", "u", get_cores, 0, CHANGES),
+        SD_BUS_PROPERTY("WantedCores", "u", get_wanted_cores, 0, CHANGES),
+        SD_BUS_PROPERTY("ActiveCores", "u", get_active_cores, 0, CHANGES),
         SD_BUS_PROPERTY("Cores", "u", get_cores, 0, CHANGES),
         SD_BUS_PROPERTY("Policies", "as", get_policies, 0, CHANGES),
         SD_BUS_PROPERTY("ParkBackend", "s", get_park_backend, 0, CHANGES),

@@ -72,20 +72,25 @@ BUS_GETTER(get_late)
         return sd_bus_message_append(reply, "t", tick_timer_late(manager_timer(bus->manager)));
 }
 
-/* CpuUSec, Wakeups. */
-BUS_GETTER(get_usage)
+BUS_GETTER(get_cpu_usec)
 {
         struct rusage usage;
-        uint64_t value;
 
         if (getrusage(RUSAGE_SELF, &usage) < 0)
                 return -errno;
-        if (*property == 'W')
-                value = (uint64_t)usage.ru_nvcsw;
-        else
-                value = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * G_USEC_PER_SEC +
-                        (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-        return sd_bus_message_append(reply, "t", value);
+        return sd_bus_message_append(
+                reply, "t",
+                (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * G_USEC_PER_SEC +
+                        (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+}
+
+BUS_GETTER(get_wakeups)
+{
+        struct rusage usage;
+
+        if (getrusage(RUSAGE_SELF, &usage) < 0)
+                return -errno;
+        return sd_bus_message_append(reply, "t", (uint64_t)usage.ru_nvcsw);
 }
 
 BUS_GETTER(get_uptime)
@@ -118,8 +123,8 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("UptimeUSec", "t", get_uptime, 0, 0),
         SD_BUS_PROPERTY("Ticks", "t", get_ticks, 0, 0),
         SD_BUS_PROPERTY("LateUSec", "t", get_late, 0, 0),
-        SD_BUS_PROPERTY("CpuUSec", "t", get_usage, 0, 0),
-        SD_BUS_PROPERTY("Wakeups", "t", get_usage, 0, 0),
+        SD_BUS_PROPERTY("CpuUSec", "t", get_cpu_usec, 0, 0),
+        SD_BUS_PROPERTY("Wakeups", "t", get_wakeups, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
         SD_BUS_VTABLE_END,
 };

@@ -125,52 +125,56 @@ BUS_GETTER(get_options)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* SavedJoules, SavedJoulesLow, SavedJoulesHigh, and the same of watts. What is published is an
- * average over several blocks of a second at least, rounded: energy that is finer than that is a
- * side channel. */
-BUS_GETTER(get_saved)
+/* Appends an estimate, and the ends of its interval, in so many steps to one: NaN if there is none.
+ * What is published is an average over several blocks of a second at least, rounded: energy that
+ * is finer than that is a side channel. 0.1 has no exact double, 10 has. */
+static int append_interval(sd_bus_message *reply, const Interval *found, double steps)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        bool joules = g_str_has_prefix(property, "SavedJoules");
-        double steps = joules ? 1 : 10, value; /* in one; 0.1 has no exact double */
-        Interval found;
+        const Interval none = { .value = NAN, .low = NAN, .high = NAN };
 
-        if (!evaluator)
-                return sd_bus_message_append(reply, "d", NAN);
-        found = joules ? evaluator_saved_joules(evaluator) : evaluator->found.watts;
-        value = g_str_has_suffix(property, "Low")    ? found.low
-                : g_str_has_suffix(property, "High") ? found.high
-                                                     : found.value;
-        return sd_bus_message_append(reply, "d", rint(value * steps) / steps);
+        if (!found)
+                found = &none;
+        return sd_bus_message_append(reply, "(ddd)", rint(found->value * steps) / steps,
+                                     rint(found->low * steps) / steps,
+                                     rint(found->high * steps) / steps);
 }
 
-/* EffectiveWatts, IgnoredWatts: rounded, for the same reason. */
+BUS_GETTER(get_saved_joules)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        Interval found = evaluator ? evaluator_saved_joules(evaluator) : (Interval){ 0 };
+
+        return append_interval(reply, evaluator ? &found : NULL, 1);
+}
+
+BUS_GETTER(get_saved_watts)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+
+        return append_interval(reply, evaluator ? &evaluator->found.watts : NULL, 10);
+}
+
+BUS_GETTER(get_saved_share)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+
+        return append_interval(reply, evaluator ? &evaluator->found.per_work : NULL, 1000);
+}
+
+BUS_GETTER(get_waiting_change)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+
+        return append_interval(reply, evaluator ? &evaluator->found.delay : NULL, 1000);
+}
+
 BUS_GETTER(get_mean_watts)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        const Estimate *found = evaluator ? &evaluator->found : NULL;
-        double watts = !found                                    ? NAN
-                       : g_str_equal(property, "EffectiveWatts") ? found->on_watts
-                                                                 : found->off_watts;
+        double on = evaluator ? evaluator->found.on_watts : NAN;
+        double off = evaluator ? evaluator->found.off_watts : NAN;
 
-        return sd_bus_message_append(reply, "d", rint(watts * 10) / 10);
-}
-
-/* SavedShare, WaitingChange and their ends. */
-BUS_GETTER(get_share)
-{
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        bool saved = g_str_has_prefix(property, "SavedShare");
-        const Interval *found;
-        double value;
-
-        if (!evaluator)
-                return sd_bus_message_append(reply, "d", NAN);
-        found = saved ? &evaluator->found.per_work : &evaluator->found.delay;
-        value = g_str_has_suffix(property, "Low")    ? found->low
-                : g_str_has_suffix(property, "High") ? found->high
-                                                     : found->value;
-        return sd_bus_message_append(reply, "d", rint(value * 1000) / 1000);
+        return sd_bus_message_append(reply, "(dd)", rint(on * 10) / 10, rint(off * 10) / 10);
 }
 
 BUS_GETTER(get_effective_share)
@@ -181,13 +185,18 @@ BUS_GETTER(get_effective_share)
         return sd_bus_message_append(reply, "d", rint(share * 1000) / 1000);
 }
 
-/* Blocks, BlocksDropped. */
 BUS_GETTER(get_blocks)
 {
         const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        uint64_t n = !evaluator                        ? 0
-                     : g_str_equal(property, "Blocks") ? evaluator->estimator.n_blocks
-                                                       : estimator_dropped(&evaluator->estimator);
+        uint64_t n = evaluator ? evaluator->estimator.n_blocks : 0;
+
+        return sd_bus_message_append(reply, "t", n);
+}
+
+BUS_GETTER(get_blocks_dropped)
+{
+        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        uint64_t n = evaluator ? estimator_dropped(&evaluator->estimator) : 0;
 
         return sd_bus_message_append(reply, "t", n);
 }
@@ -229,23 +238,15 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Settled", "b", get_settled, 0, 0),
         SD_BUS_PROPERTY("PeriodUSec", "t", get_period, 0, 0),
         SD_BUS_PROPERTY("Options", "a{ss}", get_options, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("SavedJoules", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("SavedJoulesLow", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("SavedJoulesHigh", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("SavedWatts", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("SavedWattsLow", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("SavedWattsHigh", "d", get_saved, 0, 0),
-        SD_BUS_PROPERTY("EffectiveWatts", "d", get_mean_watts, 0, 0),
-        SD_BUS_PROPERTY("IgnoredWatts", "d", get_mean_watts, 0, 0),
-        SD_BUS_PROPERTY("SavedShare", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("SavedShareLow", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("SavedShareHigh", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("WaitingChange", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("WaitingChangeLow", "d", get_share, 0, 0),
-        SD_BUS_PROPERTY("WaitingChangeHigh", "d", get_share, 0, 0),
+        SD_BUS_PROPERTY("SavedJoules", "(ddd)", get_saved_joules, 0, 0),
+        SD_BUS_PROPERTY("SavedWatts", "(ddd)", get_saved_watts, 0, 0),
+        SD_BUS_PROPERTY("SavedShare", "(ddd)", get_saved_share, 0, 0),
+        SD_BUS_PROPERTY("WaitingChange", "(ddd)", get_waiting_change, 0, 0),
+        SD_BUS_PROPERTY("MeanWatts", "(dd)", get_mean_watts, 0, 0),
         SD_BUS_PROPERTY("EffectiveShare", "d", get_effective_share, 0, 0),
         SD_BUS_PROPERTY("Blocks", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_PROPERTY("BlocksDropped", "t", get_blocks, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("BlocksDropped", "t", get_blocks_dropped, 0,
+                        SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Verdict", "s", get_verdict, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("EnergySource", "s", get_energy_source, 0, 0),
         SD_BUS_PROPERTY("WorkUnit", "s", get_work_unit, 0, 0),

@@ -38,18 +38,19 @@ static const Row rows[] = {
 /* What a policy saves, as numbers with so many decimals and as texts. */
 static const struct {
         const char *property, *column, *unit;
+        int element; /* of the property, -1: it is a number */
         int decimals;
 } saved[] = {
-        { "SavedJoules", "saved_joules", "J", 0 },
-        { "SavedJoulesLow", "saved_joules_low", "J", 0 },
-        { "SavedJoulesHigh", "saved_joules_high", "J", 0 },
-        { "SavedWatts", "saved_watts", "W", 3 },
-        { "SavedWattsLow", "saved_watts_low", "W", 3 },
-        { "SavedWattsHigh", "saved_watts_high", "W", 3 },
-        { "EffectiveShare", "effective_share", "share", 4 },
+        { "SavedJoules", "saved_joules", "J", 0, 0 },
+        { "SavedJoules", "saved_joules_low", "J", 1, 0 },
+        { "SavedJoules", "saved_joules_high", "J", 2, 0 },
+        { "SavedWatts", "saved_watts", "W", 0, 3 },
+        { "SavedWatts", "saved_watts_low", "W", 1, 3 },
+        { "SavedWatts", "saved_watts_high", "W", 2, 3 },
+        { "EffectiveShare", "effective_share", "share", -1, 4 },
 }, saved_texts[] = {
-        { "Verdict", "saved_verdict", "", 0 },
-        { "EnergySource", "saved_source", "", 0 },
+        { "Verdict", "saved_verdict", "", -1, 0 },
+        { "EnergySource", "saved_source", "", -1, 0 },
 };
 
 struct RecordDaemon {
@@ -157,23 +158,25 @@ static void add_transitions(RecordDaemon *daemon)
 static char *hold_text(json_object *hold)
 {
         GString *text = g_string_new(NULL);
-        int64_t latency = json_int(hold, "LatencyUSec", -1);
-        int64_t cores = json_int(hold, "MinCores", 0), khz = json_int(hold, "MinFrequencyKHz", 0);
+        json_object *request = json_get(hold, "Request");
+        int64_t latency = json_int(request, "latency_us", -1);
+        int64_t cores = json_int(request, "min_cores", 0);
+        int64_t khz = json_int(request, "min_frequency_khz", 0);
 
         g_string_append_printf(text, "hold %" G_GINT64_FORMAT " of %s (user %" G_GINT64_FORMAT "):",
                                json_int(hold, "Id", 0), json_text(hold, "Owner"),
                                json_int(hold, "User", 0));
         if (latency >= 0)
                 g_string_append_printf(text, " latency %" G_GINT64_FORMAT " us%s", latency,
-                                       json_true(hold, "Global") ? " on all CPUs" : "");
+                                       json_true(request, "global") ? " on all CPUs" : "");
         if (cores >= CPUSET_MAX)
                 g_string_append(text, " all cores");
         else if (cores > 0)
                 g_string_append_printf(text, " %" G_GINT64_FORMAT " cores", cores);
         if (khz > 0)
                 g_string_append_printf(text, " %" G_GINT64_FORMAT " kHz", khz);
-        if (*json_text(hold, "Profile"))
-                g_string_append_printf(text, " profile %s", json_text(hold, "Profile"));
+        if (*json_text(request, "profile"))
+                g_string_append_printf(text, " profile %s", json_text(request, "profile"));
         if (*json_text(hold, "Reason"))
                 g_string_append_printf(text, ": %s", json_text(hold, "Reason"));
         return g_string_free(text, FALSE);
@@ -343,12 +346,13 @@ static void put_saved(RecordDaemon *daemon)
         while (g_hash_table_iter_next(&iter, &name, NULL)) {
                 g_autoptr(json_object) policy = client_policy(daemon->client, name);
 
-                for (size_t i = 0; i < G_N_ELEMENTS(saved); i++)
-                        if (json_get(policy, saved[i].property))
-                                recording_sample_number(
-                                        daemon->sampler, saved[i].column, name, saved[i].unit,
-                                        saved[i].decimals,
-                                        json_number(policy, saved[i].property, NAN));
+                for (size_t i = 0; i < G_N_ELEMENTS(saved); i++) {
+                        double number = json_number_at(policy, saved[i].property, saved[i].element);
+
+                        if (!isnan(number))
+                                recording_sample_number(daemon->sampler, saved[i].column, name,
+                                                        saved[i].unit, saved[i].decimals, number);
+                }
                 for (size_t i = 0; i < G_N_ELEMENTS(saved_texts); i++)
                         if (*json_text(policy, saved_texts[i].property))
                                 recording_sample_text(daemon->sampler, saved_texts[i].column, name,

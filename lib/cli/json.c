@@ -75,6 +75,12 @@ double json_element_number(json_object *array, size_t i)
         return is_number(value) ? json_object_get_double(value) : NAN;
 }
 
+double json_number_at(json_object *object, const char *key, int element)
+{
+        return element < 0 ? json_number(object, key, NAN)
+                           : json_element_number(json_get(object, key), (size_t)element);
+}
+
 void json_put(json_object *object, const char *key, json_object *value)
 {
         json_object_object_add(object, key, value);

@@ -31,6 +31,10 @@ json_object *json_element(json_object *array, size_t i);
 const char *json_element_text(json_object *array, size_t i);
 double json_element_number(json_object *array, size_t i);
 
+/* The number that the member is, or with element >= 0 that number of the array that it is; NaN if
+ * it is not there or is something else. */
+double json_number_at(json_object *object, const char *key, int element);
+
 /* Adds a member; each takes what is passed. */
 void json_put(json_object *object, const char *key, json_object *value);
 void json_put_text(json_object *object, const char *key, const char *text);     /* NULL: null */

@@ -37,26 +37,20 @@ SIGNATURES = {
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
-        "Reason": "s", "LatencyUSec": "i", "Global": "b", "Profile": "s", "MinCores": "u",
-        "MinFrequencyKHz": "u", "CPUs": "s", "Obstacle": "s",
+        "Reason": "s", "Request": "a{sv}", "CPUs": "s", "Obstacle": "s",
     },
     "org.idled1.Cpu": {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
         "Utilization": "d", "ParkedUSec": "t", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
         "ResidencyUSec": "t",
-        "Reason": "s", "Figures": "a(sssd)", "Governor": "s", "EnergyPreference": "s",
-        "EnergyBias": "i", "Boost": "i", "MinFrequency": "u", "MaxFrequency": "u",
-        "LatencyLimit": "i", "DisabledStates": "as",
+        "Reason": "s", "Figures": "a(sssd)", "Limits": "a{sv}",
     },
     "org.idled1.Policy": {
         "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
-        "PeriodUSec": "t", "Options": "a{ss}", "SavedJoules": "d", "SavedJoulesLow": "d",
-        "SavedJoulesHigh": "d", "SavedWatts": "d", "SavedWattsLow": "d", "SavedWattsHigh": "d",
-        "EffectiveWatts": "d", "IgnoredWatts": "d",
+        "PeriodUSec": "t", "Options": "a{ss}", "SavedJoules": "(ddd)", "SavedWatts": "(ddd)", "MeanWatts": "(dd)",
         "EffectiveShare": "d", "Blocks": "t", "BlocksDropped": "t", "Verdict": "s",
-        "EnergySource": "s", "WorkUnit": "s", "SavedShare": "d", "SavedShareLow": "d",
-        "SavedShareHigh": "d", "WaitingChange": "d", "WaitingChangeLow": "d", "WaitingChangeHigh": "d",
+        "EnergySource": "s", "WorkUnit": "s", "SavedShare": "(ddd)", "WaitingChange": "(ddd)",
     },
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
                           "Dropped": "t"},
@@ -67,6 +61,7 @@ SIGNATURES = {
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
         "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
+        "latency_us": "u", "global": "b", "min_cores": "u", "min_frequency_khz": "u", "profile": "s",
         "unit": "s", "cpus": "s", "program": "s", "pid": "u", "count": "t",
     },
 }
@@ -80,6 +75,9 @@ def typed(signature, value):
         return dbus.Array(dictionaries(value), signature="a{sv}", variant_level=1)
     if signature in BASIC:
         return BASIC[signature](value, variant_level=1)
+    if signature == "a{sv}":
+        return dbus.Dictionary({k: typed(SIGNATURES["dict"][k], v) for k, v in value.items()}, signature="sv",
+                               variant_level=1)
     if signature.startswith("a{"):
         return dbus.Dictionary(value, signature=signature[2:-1], variant_level=1)
     if signature.startswith("a("):

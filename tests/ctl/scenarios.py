@@ -16,12 +16,10 @@ NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 
           "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
 NAN = float("nan")
-NOT_MEASURED = {"SavedJoules": NAN, "SavedJoulesLow": NAN, "SavedJoulesHigh": NAN, "SavedWatts": NAN,
-                "SavedWattsLow": NAN, "SavedWattsHigh": NAN, "EffectiveWatts": NAN,
-                "IgnoredWatts": NAN, "EffectiveShare": NAN, "Blocks": 0,
-                "BlocksDropped": 0, "Verdict": "", "EnergySource": "", "WorkUnit": "", "SavedShare": NAN,
-                "SavedShareLow": NAN, "SavedShareHigh": NAN, "WaitingChange": NAN, "WaitingChangeLow": NAN,
-                "WaitingChangeHigh": NAN}
+UNKNOWN = (NAN, NAN, NAN)
+NOT_MEASURED = {"SavedJoules": UNKNOWN, "SavedWatts": UNKNOWN, "SavedShare": UNKNOWN, "WaitingChange": UNKNOWN,
+                "MeanWatts": (NAN, NAN), "EffectiveShare": NAN, "Blocks": 0, "BlocksDropped": 0, "Verdict": "",
+                "EnergySource": "", "WorkUnit": ""}
 
 
 def usec_ago(seconds):
@@ -157,8 +155,7 @@ def unparkable():
 def hold(number, **more):
     return dict({
         "Id": number, "Owner": "user 1000 (:1.7)", "User": 1000, "Pid": 0, "Bound": False,
-        "SinceUSec": usec_ago(150), "Reason": "no reason given", "LatencyUSec": -1,
-        "Global": False, "Profile": "", "MinCores": 0, "MinFrequencyKHz": 0, "CPUs": "0-3",
+        "SinceUSec": usec_ago(150), "Reason": "no reason given", "Request": {}, "CPUs": "0-3",
         "Obstacle": "",
     }, **more)
 
@@ -166,10 +163,10 @@ def hold(number, **more):
 def held():
     says = unparked()
     says["hold"] = [
-        hold(2, LatencyUSec=50, Reason="audio", CPUs="2"),
-        hold(10, User=0, LatencyUSec=0, Global=True, Reason="a test\x1b[31m"),
-        hold(9, MinCores=2, MinFrequencyKHz=2400000, Profile="performance", Reason="a game",
-             Bound=True, Obstacle="a client requested a pause"),
+        hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2"),
+        hold(10, User=0, Request={"latency_us": 0, "global": True}, Reason="a test\x1b[31m"),
+        hold(9, Request={"min_cores": 2, "min_frequency_khz": 2400000, "profile": "performance"},
+             Reason="a game", Bound=True, Obstacle="a client requested a pause"),
     ]
     says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]
     return says
@@ -200,11 +197,8 @@ def measured(verdict="saves", watts=(3.2, 2.9, 3.5), joules=(12345.0, 11000.0, 1
     """What ondemand saves was measured by what packages drew."""
     says = normal()
     says["policies"][1].update(
-        SavedWatts=watts[0], SavedWattsLow=watts[1], SavedWattsHigh=watts[2],
-        SavedJoules=joules[0], SavedJoulesLow=joules[1], SavedJoulesHigh=joules[2],
-        EffectiveWatts=20.0 - watts[0], IgnoredWatts=20.0 + 0 * watts[0],
-        SavedShare=0.102, SavedShareLow=0.091, SavedShareHigh=0.113, WaitingChange=0.004,
-        WaitingChangeLow=-0.001, WaitingChangeHigh=0.009, WorkUnit="busy seconds",
+        SavedWatts=watts, SavedJoules=joules, MeanWatts=(20.0 - watts[0], 20.0 + 0 * watts[0]),
+        SavedShare=(0.102, 0.091, 0.113), WaitingChange=(0.004, -0.001, 0.009), WorkUnit="busy seconds",
         EffectiveShare=0.973, Blocks=24, BlocksDropped=3, Verdict=verdict, EnergySource=source)
     return says
 
@@ -326,10 +320,9 @@ def fleet():
     says["manager"]["RefusedAffinities"] = REFUSED
     says["manager"].update(LateUSec=1500, Degraded=[("cpufreq", "policy0 governor", "busy")])
     says["policies"][1].update(
-        SavedJoules=1234567.25, SavedJoulesLow=-1000.5, SavedJoulesHigh=2500000.75, SavedWatts=1.5,
-        SavedWattsLow=-0.1, SavedWattsHigh=3.25, EffectiveShare=0.99, Blocks=120, BlocksDropped=3,
-        SavedShare=0.03, SavedShareLow=-0.01, SavedShareHigh=0.07, WaitingChange=-0.002,
-        WaitingChangeLow=-0.004, WaitingChangeHigh=0.0, Verdict="unknown", EnergySource="rapl",
+        SavedJoules=(1234567.25, -1000.5, 2500000.75), SavedWatts=(1.5, -0.1, 3.25),
+        EffectiveShare=0.99, Blocks=120, BlocksDropped=3,
+        SavedShare=(0.03, -0.01, 0.07), WaitingChange=(-0.002, -0.004, 0.0), Verdict="unknown", EnergySource="rapl",
         WorkUnit="10^4 context switches")
     says["sample"] = {
         "Cpus": [(i, 90 * 10**6 + i, 12960 * 10**6 * (i > 1), i // 2, 0, 0) for i in range(4)],
@@ -363,8 +356,8 @@ def hostile():
         Profiles=[(evil, "", ""), ("balanced", "", "")], Profile=evil, Policies=[evil, "ondemand"],
         Knobs=[(evil, evil, "", "", "ours")], Degraded=[(evil, evil, evil)])
     says["policies"][0]["Name"] = evil
-    says["policies"][1].update(Verdict=evil, EnergySource=evil, SavedJoules=float("nan"),
-                               SavedWatts=float("inf"), EffectiveShare=-1.0)
+    says["policies"][1].update(Verdict=evil, EnergySource=evil, SavedJoules=UNKNOWN,
+                               SavedWatts=(float("inf"),) * 3, EffectiveShare=-1.0)
     says["sample"].update(
         IdleStates=[(0, "C1", 1, 1, 1, 1, 1), (0, "C1", 2, 2, 2, 2, 2), (0, evil, 3, 3, 3, 3, 3)],
         Limits=[(0, 50, 0, 0, -1, -1, evil, evil)], DisabledStates=[(0, evil), (0, evil)],

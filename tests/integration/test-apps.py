@@ -143,7 +143,7 @@ class Executable(Apps):
         self.rules(game='[Match]\nExecutable=BIN/game\n[Ask]\nCores=all\n')
         self.start()
         self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
-        self.assertEqual(self.get('MinCores', path='/org/idled1/hold/1', interface='org.idled1.Hold'), 8192)
+        self.assertEqual(self.get('Request', path='/org/idled1/hold/1', interface='org.idled1.Hold'), {'min_cores': 8192})
         self.assertRegex(self.idlectl('holds').stdout, r'(?m)^ *1 .* all ')
 
     def test_hostile_path(self):

@@ -458,9 +458,8 @@ class Layout(Shown):
 
 MEASURED = {
     'Name': 'ondemand', 'Summary': '', 'Reason': '', 'Verdict': 'saves', 'EnergySource': 'rapl',
-    'SavedJoules': 12300, 'SavedJoulesLow': 10000, 'SavedJoulesHigh': 14600, 'SavedWatts': 0.83,
-    'SavedWattsLow': 0.5, 'SavedWattsHigh': 1.2, 'EffectiveShare': 0.92, 'Blocks': 48,
-    'BlocksDropped': 2,
+    'SavedJoules': [12300, 10000, 14600], 'SavedWatts': [0.83, 0.5, 1.2], 'WaitingChange': [None] * 3,
+    'EffectiveShare': 0.92, 'Blocks': 48, 'BlocksDropped': 2,
 }
 
 
@@ -484,7 +483,7 @@ class Modules(Shown):
                      '48 used, 2 dropped', 'RAPL'):
             self.assertIn(part, text)
         self.assertIn('costs energy', self.savings(Verdict='costs'))
-        text = self.savings(Verdict='unknown', SavedJoules=None, SavedWatts=None)
+        text = self.savings(Verdict='unknown', SavedJoules=[None] * 3, SavedWatts=[None] * 3)
         self.assertIn('not yet known', text)
         self.assertNotIn('interval', text)
         self.assertIn('not available', self.savings(EnergySource='none'))

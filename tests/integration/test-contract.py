@@ -49,9 +49,7 @@ CPU_PROPERTIES = {
     'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
     'ResidencyUSec': ('t', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', MEASURED), 'Figures': ('a(sssd)', MEASURED),
-    'Governor': ('s', CHANGES), 'EnergyPreference': ('s', CHANGES), 'EnergyBias': ('i', CHANGES),
-    'Boost': ('i', CHANGES), 'MinFrequency': ('u', CHANGES), 'MaxFrequency': ('u', CHANGES),
-    'LatencyLimit': ('i', CHANGES), 'DisabledStates': ('as', CHANGES),
+    'Limits': ('a{sv}', CHANGES),
 }
 # Get returns these; GetAll and GetManagedObjects do not.
 CPU_EXPLICIT = {'Figures'}
@@ -59,15 +57,10 @@ POLICY_PROPERTIES = {
     'Name': ('s', CONST), 'Summary': ('s', CONST), 'Rank': ('u', CHANGES),
     'Allowed': ('s', CHANGES), 'Reason': ('s', MEASURED), 'Settled': ('b', MEASURED),
     'PeriodUSec': ('t', MEASURED), 'Options': ('a{ss}', CHANGES),
-    'SavedJoules': ('d', MEASURED), 'SavedJoulesLow': ('d', MEASURED),
-    'SavedJoulesHigh': ('d', MEASURED), 'SavedWatts': ('d', MEASURED),
-    'SavedWattsLow': ('d', MEASURED), 'SavedWattsHigh': ('d', MEASURED),
-    'EffectiveWatts': ('d', MEASURED), 'IgnoredWatts': ('d', MEASURED),
+    'SavedJoules': ('(ddd)', MEASURED), 'SavedWatts': ('(ddd)', MEASURED),
+    'SavedShare': ('(ddd)', MEASURED), 'WaitingChange': ('(ddd)', MEASURED), 'MeanWatts': ('(dd)', MEASURED),
     'EffectiveShare': ('d', MEASURED), 'Blocks': ('t', CHANGES), 'BlocksDropped': ('t', CHANGES),
     'Verdict': ('s', CHANGES), 'EnergySource': ('s', MEASURED), 'WorkUnit': ('s', MEASURED),
-    'SavedShare': ('d', MEASURED), 'SavedShareLow': ('d', MEASURED), 'SavedShareHigh': ('d', MEASURED),
-    'WaitingChange': ('d', MEASURED), 'WaitingChangeLow': ('d', MEASURED),
-    'WaitingChangeHigh': ('d', MEASURED),
 }
 ENERGY_PROPERTIES = {
     'Name': ('s', CONST), 'Parent': ('s', CONST), 'RangeUJ': ('t', CONST),
@@ -76,8 +69,7 @@ ENERGY_PROPERTIES = {
 HOLD_PROPERTIES = {
     'Id': ('t', CONST), 'Owner': ('s', CONST), 'User': ('u', CONST), 'Pid': ('u', CONST),
     'Bound': ('b', CONST), 'SinceUSec': ('t', CONST), 'Reason': ('s', CONST),
-    'LatencyUSec': ('i', CONST), 'Global': ('b', CONST), 'Profile': ('s', CONST),
-    'MinCores': ('u', CONST), 'MinFrequencyKHz': ('u', CONST), 'CPUs': ('s', CHANGES),
+    'Request': ('a{sv}', CONST), 'CPUs': ('s', CHANGES),
     'Obstacle': ('s', CHANGES),
 }
 EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'

@@ -93,8 +93,9 @@ class Run(Case):
                              'a game', '--', 'sh', '-c', 'echo $$; ' + WAIT)
         pid = int(process.stdout.readline())
         path, = self.holds()
-        for name, value in (('LatencyUSec', 50), ('MinCores', 2), ('MinFrequencyKHz', 1500000),
-                            ('CPUs', '2-3'), ('Profile', 'balanced'), ('Reason', 'a game'),
+        for name, value in (('Request', {'latency_us': 50, 'min_cores': 2, 'min_frequency_khz': 1500000,
+                                         'profile': 'balanced'}),
+                            ('CPUs', '2-3'), ('Reason', 'a game'),
                             ('Pid', pid), ('Bound', True)):
             self.assertEqual(self.get(name, path, HOLD), value, name)
         process.stdin.close()
@@ -200,8 +201,7 @@ class Hold(Case):
             process = self.begin('hold', '--latency', '0', '--global', '--json')
             self.assertRegex(process.stdout.readline(), r'^\{ "hold": "/org/idled1/hold/\d+", "on": "all CPUs of the machine", "obstacle": null \}$')
             path, = self.holds()
-            self.assertTrue(self.get('Global', path, HOLD))
-            self.assertEqual(self.get('LatencyUSec', path, HOLD), 0)
+            self.assertEqual(self.get('Request', path, HOLD), {'latency_us': 0, 'global': True})
             process.send_signal(number)
             self.assertEqual(self.finish(process), (0, ''))
             self.wait_holds(0)

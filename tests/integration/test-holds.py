@@ -24,16 +24,16 @@ class Life(Case):
         self.assertEqual(path, PATH + '/hold/1')
         self.assertEqual(self.holds(), [path])
         values = self.object(path).GetAll(HOLD, dbus_interface='org.freedesktop.DBus.Properties')
-        for name, value in (('Id', 1), ('LatencyUSec', 50), ('MinCores', 2), ('CPUs', '2-3'),
-                            ('MinFrequencyKHz', 800000), ('Profile', 'balanced'),
-                            ('Pid', process.pid), ('Bound', True), ('Global', False),
+        for name, value in (('Id', 1), ('CPUs', '2-3'), ('Pid', process.pid), ('Bound', True),
+                            ('Request', {'latency_us': 50, 'min_cores': 2, 'min_frequency_khz': 800000,
+                                         'profile': 'balanced'}),
                             ('Reason', 'a\\x0agame'), ('User', os.geteuid()), ('Obstacle', '')):
             self.assertEqual(values[name], value, name)
         self.assertIn(self.connection.get_unique_name(), values['Owner'])
 
     def test_descriptor(self):
         path, descriptor = self.hold(latency_us=50)
-        self.assertEqual(self.value(path, 'LatencyUSec'), 50)
+        self.assertEqual(self.value(path, 'Request'), {'latency_us': 50})
         self.assertEqual(self.value(path, 'Pid'), os.getpid())
         self.assertFalse(self.value(path, 'Bound'))
         copy = os.dup(descriptor)
@@ -50,7 +50,7 @@ class Life(Case):
         path, descriptor = self.hold(latency_us=50)
         wait_until(lambda: added, 'InterfacesAdded')
         self.assertEqual(added[0][1], path)
-        self.assertEqual(added[0][2][HOLD]['LatencyUSec'], 50)
+        self.assertEqual(added[0][2][HOLD]['Request'], {'latency_us': 50})
         wait_until(lambda: any('Holds' in c[2] for c in changed), 'a signal of Holds')
         self.close(descriptor)
         wait_until(lambda: removed, 'InterfacesRemoved')

@@ -156,8 +156,8 @@ def trials(guest, minutes):
         echo "$properties" """)
     seconds, properties = text.split("\n")[-2:]
     found = {name: value["data"] for name, value in json.loads(properties)["data"][0].items()}
-    return {"pairs": found["Blocks"] // 2, "dropped": found["BlocksDropped"], "low": found["SavedWattsLow"],
-            "value": found["SavedWatts"], "high": found["SavedWattsHigh"], "verdict": found["Verdict"],
+    return {"pairs": found["Blocks"] // 2, "dropped": found["BlocksDropped"], "low": found["SavedWatts"][1],
+            "value": found["SavedWatts"][0], "high": found["SavedWatts"][2], "verdict": found["Verdict"],
             "seconds": int(seconds)}
 
 
