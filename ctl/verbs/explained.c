@@ -24,7 +24,8 @@ static void read_input(json_object *input, Reason *reason, int i)
 Explanation explained_why(json_object *row)
 {
         const char *unit = json_text(row, "threshold_unit");
-        Explanation why = { .policy = json_text(row, "policy"),
+        Explanation why = { .cause = cause_parse(json_text(row, "cause")),
+                            .policy = json_text(row, "policy"),
                             .source = json_text(row, "source"),
                             .reason = {
                                     .because = json_text(row, "because"),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cpuset-text.h"
+#include "model/explain.h"
 #include "metrics.h"
 
 static void family(MetricsText *text, const char *name, MetricType type, const char *unit,
@@ -460,9 +461,10 @@ static void write_transitions(json_object *rows, MetricsText *text)
                "Changes of the set of parked CPUs, by the policy that caused them, or pause, "
                "window, safety or none.");
         JSON_FOREACH(row, rows) {
-                const char *cause = json_element_text(row, 0);
+                const char *cause = cause_name(cause_parse(json_element_text(row, 0)),
+                                               json_element_text(row, 1));
 
-                sample(text, json_element_number(row, 1), "cause", *cause ? cause : "none", NULL,
+                sample(text, json_element_number(row, 2), "cause", *cause ? cause : "none", NULL,
                        NULL);
         }
 }

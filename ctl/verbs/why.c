@@ -16,13 +16,16 @@
 /* The part that CPUs and transitions have in common. */
 static void describe_reason(json_object *answer, json_object *from)
 {
-        static const char *const texts[] = { "policy", "because", "option", "source", "text" };
+        static const char *const texts[] = { "cause", "because", "option", "source", "text" };
         static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
         bool compared = *json_text(from, "threshold_unit"), adjusted;
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_put_text_any(answer, texts[i], json_text(from, texts[i]));
+        json_put_text_any(
+                answer, "policy",
+                cause_name(cause_parse(json_text(from, "cause")), json_text(from, "policy")));
         JSON_FOREACH(input, all) {
                 json_object *object = json_object_new_object();
 

@@ -30,7 +30,8 @@ static int append_cpu(sd_bus_message *m, const Bus *bus, int cpu, const char *ob
                                           history_since_usec(history, cpu), "parked_usec", "t",
                                           history_parked_usec(history, cpu, manager_now()));
         if (r >= 0)
-                r = bus_append_why(m, bus, why->policy, &why->reason, &why->option_source);
+                r = bus_append_why(m, bus, why->cause, why->policy, &why->reason,
+                                   &why->option_source);
         if (r >= 0)
                 r = bus_append_text(m, "obstacle", problem);
         if (r >= 0)
@@ -80,8 +81,8 @@ static int append_transition(sd_bus_message *m, const Bus *bus, const Transition
                                           "time_usec", "t", transition->time_usec, "parked", "s",
                                           transition->parked);
         if (r >= 0)
-                r = bus_append_why(m, bus, transition->policy, &transition->reason,
-                                   &transition->option_source);
+                r = bus_append_why(m, bus, transition->cause, transition->policy,
+                                   &transition->reason, &transition->option_source);
         if (r >= 0)
                 r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);

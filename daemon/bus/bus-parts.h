@@ -142,7 +142,7 @@ int bus_append_shown_key(sd_bus_message *message, const Bus *bus, const char *ke
 int bus_append_text(sd_bus_message *message, const char *key, const char *value);
 
 /* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
-int bus_append_why(sd_bus_message *message, const Bus *bus, const char *policy,
+int bus_append_why(sd_bus_message *message, const Bus *bus, Cause cause, const char *policy,
                    const Reason *reason, const Source *source);
 
 /* Appends the key "reasons": what every policy requested for the CPU in addition to parking, and

@@ -69,14 +69,16 @@ static double effective_value(const Reason *reason)
         return isfinite(value) ? value : 0.0;
 }
 
-int bus_append_why(sd_bus_message *m, const Bus *bus, const char *policy, const Reason *reason,
-                   const Source *source)
+int bus_append_why(sd_bus_message *m, const Bus *bus, Cause cause, const char *policy,
+                   const Reason *reason, const Source *source)
 {
         g_autofree char *where = reason->option                ? source_format(source)
                                  : reason_lacks_option(reason) ? g_strdup("no option")
                                                                : NULL;
-        int r = bus_append_text(m, "policy", policy);
+        int r = bus_append_text(m, "cause", cause_text(cause, policy));
 
+        if (r >= 0)
+                r = bus_append_text(m, "policy", policy);
         if (r >= 0)
                 r = bus_append_shown_key(m, bus, "because", reason->because);
         if (r >= 0)
@@ -104,7 +106,7 @@ static int append_reason(sd_bus_message *m, const Bus *bus, const ActivePolicy *
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
         if (r >= 0)
-                r = bus_append_why(m, bus, active->policy->name, reason, &source);
+                r = bus_append_why(m, bus, CAUSE_POLICY, active->policy->name, reason, &source);
         if (r >= 0)
                 r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);

@@ -111,7 +111,8 @@ static int append_transitions(sd_bus_message *m, Bus *bus)
         int r = 0;
 
         for (unsigned i = 0; r >= 0 && i < n; i++)
-                r = sd_bus_message_append(m, "(st)", counts[i].cause, counts[i].count);
+                r = sd_bus_message_append(m, "(sst)", cause_text(counts[i].cause, counts[i].policy),
+                                          counts[i].policy, counts[i].count);
         return r;
 }
 
@@ -136,7 +137,7 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r >= 0)
                 r = append_key(reply, "Energy", "a(sstdt)", bus, bus_append_energy);
         if (r >= 0)
-                r = append_key(reply, "Transitions", "a(st)", bus, append_transitions);
+                r = append_key(reply, "Transitions", "a(sst)", bus, append_transitions);
         if (r >= 0)
                 r = sd_bus_message_append(
                         reply, "{sv}", "RefusedAffinities", "t",

@@ -68,7 +68,10 @@ static GPtrArray *decision_fields(const Transition *transition, const char *text
         add_field(fields, "SYSLOG_IDENTIFIER", "idled");
         add_field(fields, "IDLED_TRANSITION", number);
         g_ptr_array_add(fields, g_strconcat("IDLED_PARKED=", transition->parked, NULL));
-        add_field(fields, "IDLED_POLICY", transition->policy);
+        add_field(fields, "IDLED_POLICY",
+                  *cause_name(transition->cause, transition->policy)
+                          ? cause_name(transition->cause, transition->policy)
+                          : NULL);
         add_field(fields, "IDLED_BECAUSE", reason->because);
         add_field(fields, "IDLED_INPUTS", inputs);
         add_field(fields, "IDLED_OPTION", reason->option);

@@ -32,7 +32,7 @@ static void transition_clear(gpointer data)
 
 static void cause_clear(gpointer data)
 {
-        g_ref_string_release((char *)((CauseCount *)data)->cause);
+        g_ref_string_release((char *)((CauseCount *)data)->policy);
 }
 
 History *history_new(int n_cpus, uint64_t now_usec)
@@ -61,19 +61,19 @@ void history_free(History *history)
 }
 
 /* There are as many as policies, and three. */
-static void count_cause(History *history, const char *cause)
+static void count_cause(History *history, Cause cause, const char *policy)
 {
-        CauseCount added = { .count = 1 };
+        CauseCount added = { .cause = cause, .count = 1 };
 
         for (guint i = 0; i < history->causes->len; i++) {
                 CauseCount *known = &g_array_index(history->causes, CauseCount, i);
 
-                if (g_str_equal(known->cause, cause)) {
+                if (known->cause == cause && g_str_equal(known->policy, policy)) {
                         known->count++;
                         return;
                 }
         }
-        added.cause = g_ref_string_new_intern(cause);
+        added.policy = g_ref_string_new_intern(policy);
         g_array_append_val(history->causes, added);
 }
 
@@ -92,7 +92,7 @@ const Transition *history_add(History *history, const Transition *transition, co
         Transition added = *transition, *place;
 
         added.number = ++history->count;
-        count_cause(history, transition->policy ? transition->policy : "");
+        count_cause(history, transition->cause, transition->policy ? transition->policy : "");
         added.parked = g_ref_string_new_intern(transition->parked);
         if (transition->reason.because)
                 added.reason.because = g_ref_string_new_intern(transition->reason.because);
@@ -158,8 +158,8 @@ char *transition_explain(const Transition *transition)
 {
         g_autofree char *source = source_format(&transition->option_source);
         g_autofree char *text = explain_change(
-                transition->parked,
-                &(Explanation){ transition->policy, transition->reason, source });
+                transition->parked, &(Explanation){ transition->policy, transition->reason, source,
+                                                    transition->cause });
 
         *text = g_ascii_toupper(*text);
         return g_strconcat(text, ".", NULL);

@@ -8,7 +8,7 @@
 
 #include "base/cpuset.h"
 #include "config/config.h"
-#include "model/wish.h"
+#include "model/explain.h"
 
 /* So many changes are kept, at about 200 bytes each. */
 #define HISTORY_KEPT 1000
@@ -19,6 +19,7 @@ typedef struct Transition {
         uint64_t number;    /* from 1, the first since the start */
         uint64_t time_usec; /* CLOCK_REALTIME */
         const char *parked; /* after it, in list format; "" for none */
+        Cause cause;
         const char *policy; /* NULL: none */
         Reason reason;
         Source option_source;
@@ -27,10 +28,11 @@ typedef struct Transition {
 /* "2-3 parked by ondemand: ...", "Nothing parked while paused: ...", as a new string. */
 char *transition_explain(const Transition *transition);
 
-/* How many changes had one cause: the name of a policy, "pause", "window" or "safety"; "": no
- * policy requests anything any more, or what it requests is no longer in effect. */
+/* How many changes had one cause; with policy "": no policy requests anything any more, or what it
+ * requests is no longer in effect. */
 typedef struct CauseCount {
-        const char *cause;
+        Cause cause;
+        const char *policy; /* "" for other causes */
         uint64_t count;
 } CauseCount;
 

@@ -7,11 +7,13 @@
 #define IDLED_JOURNAL_H
 
 #include "manager/history.h"
+#include "model/explain.h"
 #include "model/plan.h"
 
 /* Why a CPU is parked or not, as decided when that last changed. */
 typedef struct CpuCause {
-        const char *policy; /* name; NULL: no policy requested anything */
+        Cause cause;
+        const char *policy; /* name if that is a policy; NULL: no policy requested anything */
         Reason reason;
         Source option_source; /* of reason.option */
         Safety safety;        /* SAFETY_NONE: as the policies requested */

@@ -38,6 +38,7 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
                                                                        : &p->wish.allowed_reason;
         char *because = section_because(p->section, reason);
 
+        cause->cause = CAUSE_POLICY;
         cause->policy = p->policy->name;
         cause->reason = *reason;
         if (because)
@@ -113,7 +114,7 @@ static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause
         uint64_t usec = g_str_equal(key, "StartWindow") ? options->start_window
                                                         : options->terminal_window;
 
-        cause->policy = "window";
+        cause->cause = CAUSE_WINDOW;
         cause->reason = (Reason){
                 .because = safety_because(manager, SAFETY_WINDOW, owner),
                 .option = key,
@@ -130,18 +131,19 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
 
         if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager->machine.topology, cpu))
                 safety = SAFETY_ISOLATED; /* also if no policy requested that it idles */
+        cause->cause = CAUSE_POLICY;
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
         cause->ignored = false;
         if (pauses_any(manager->pauses)) {
-                cause->policy = "pause";
+                cause->cause = CAUSE_PAUSE;
                 cause->reason.because = journal_text(manager->journal,
                                                      pauses_text(manager->pauses));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
-                cause->policy = "safety";
+                cause->cause = CAUSE_SAFETY;
                 cause->reason.because = safety_because(manager, safety, owner);
                 if (safety == SAFETY_KEPT)
                         name_hold(manager, cpu, &cause->reason);
@@ -229,6 +231,7 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet
                                               &(Transition){
                                                       .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
+                                                      .cause = cause->cause,
                                                       .policy = cause->policy,
                                                       .reason = cause->reason,
                                                       .option_source = cause->option_source,

@@ -26,15 +26,15 @@ char *manager_explain_cpu(Manager *manager, int cpu, const char *obstacle)
         if (state.wanted && !state.parked)
                 state.obstacle = obstacle;
         subject = g_strdup_printf(state.wanted == state.parked ? "CPU %d is " : "CPU %d ", cpu);
-        return finish(subject,
-                      explain_cpu(&state, &(Explanation){ cause->policy, cause->reason, source }));
+        return finish(subject, explain_cpu(&state, &(Explanation){ cause->policy, cause->reason,
+                                                                   source, cause->cause }));
 }
 
 char *policy_explain_reason(const char *policy, const Reason *reason, const Source *source)
 {
         g_autofree char *where = source_format(source);
 
-        return finish("", explain_reason(&(Explanation){ policy, *reason, where }));
+        return finish("", explain_reason(&(Explanation){ policy, *reason, where, CAUSE_POLICY }));
 }
 
 char *policy_explain_wish(const ActivePolicy *active, const CpuSet *online)

@@ -165,12 +165,13 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
                 g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
 
                 if (t)
-                        recording_event(recorder->sampler,
-                                        &(RecordingEvent){ .time_usec = t->time_usec,
-                                                           .kind = "transition",
-                                                           .cpus = t->parked,
-                                                           .policy = t->policy,
-                                                           .text = whole });
+                        recording_event(
+                                recorder->sampler,
+                                &(RecordingEvent){ .time_usec = t->time_usec,
+                                                   .kind = "transition",
+                                                   .cpus = t->parked,
+                                                   .policy = cause_name(t->cause, t->policy),
+                                                   .text = whole });
         }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cpuset-text.h"
+#include "model/explain.h"
 #include "cli/client.h"
 #include "record.h"
 
@@ -149,7 +150,8 @@ static void add_transitions(RecordDaemon *daemon)
                                         .time_usec = (uint64_t)json_int(row, "time_usec", 0),
                                         .kind = "transition",
                                         .cpus = json_text(row, "parked"),
-                                        .policy = json_text(row, "policy"),
+                                        .policy = cause_name(cause_parse(json_text(row, "cause")),
+                                                             json_text(row, "policy")),
                                         .text = json_text(row, "text"),
                                 });
         }

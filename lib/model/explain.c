@@ -85,19 +85,42 @@ static void add_reason(GString *text, const Explanation *why)
         add_option(text, &why->reason, why->source);
 }
 
-/* " by POLICY", or " (POLICY)" if the policy changes nothing. */
-static void add_policy(GString *text, const char *policy, bool acts)
+static const char *const causes[] = { [CAUSE_POLICY] = "policy",
+                                      [CAUSE_PAUSE] = "pause",
+                                      [CAUSE_WINDOW] = "window",
+                                      [CAUSE_SAFETY] = "safety" };
+
+const char *cause_text(Cause cause, const char *policy)
 {
-        if (!is_text(policy))
-                return;
-        if (g_str_equal(policy, "pause"))
-                g_string_append(text, " while paused");
-        else if (g_str_equal(policy, "window"))
-                g_string_append(text, " during a window");
-        else if (g_str_equal(policy, "safety"))
-                g_string_append(text, " for safety");
-        else
-                g_string_append_printf(text, acts ? " by %s" : " (%s)", policy);
+        return cause == CAUSE_POLICY && !is_text(policy) ? "" : causes[cause];
+}
+
+Cause cause_parse(const char *text)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(causes); i++)
+                if (g_strcmp0(causes[i], text) == 0)
+                        return (Cause)i;
+        return CAUSE_POLICY;
+}
+
+const char *cause_name(Cause cause, const char *policy)
+{
+        if (cause != CAUSE_POLICY)
+                return causes[cause];
+        return policy ? policy : "";
+}
+
+/* " by POLICY", or " (POLICY)" if the policy changes nothing. */
+static void add_cause(GString *text, const Explanation *why, bool acts)
+{
+        static const char *const others[] = { [CAUSE_PAUSE] = " while paused",
+                                              [CAUSE_WINDOW] = " during a window",
+                                              [CAUSE_SAFETY] = " for safety" };
+
+        if (why->cause != CAUSE_POLICY)
+                g_string_append(text, others[why->cause]);
+        else if (is_text(why->policy))
+                g_string_append_printf(text, acts ? " by %s" : " (%s)", why->policy);
 }
 
 char *explain_cpu(const CpuState *state, const Explanation *why)
@@ -110,8 +133,8 @@ char *explain_cpu(const CpuState *state, const Explanation *why)
 
         if (done && state->since)
                 g_string_append_printf(text, state->parked ? " %s ago" : " for %s", state->since);
-        add_policy(text, why->policy, state->wanted || state->parked);
-        if (!is_text(why->policy) && !is_text(why->reason.because))
+        add_cause(text, why, state->wanted || state->parked);
+        if (!*cause_text(why->cause, why->policy) && !is_text(why->reason.because))
                 g_string_append(text, ": no policy requests anything else");
         add_reason(text, why);
         if (state->wanted && !state->parked && is_text(state->obstacle))
@@ -125,7 +148,7 @@ char *explain_change(const char *parked, const Explanation *why)
         GString *text = g_string_new(is_text(parked) ? parked : "nothing");
 
         g_string_append(text, " parked");
-        add_policy(text, why->policy, true);
+        add_cause(text, why, true);
         add_reason(text, why);
         return g_string_free(text, FALSE);
 }

@@ -8,12 +8,24 @@
 
 #include "model/wish.h"
 
+/* Who decided. Policies have any names, also those of the others. */
+typedef enum Cause { CAUSE_POLICY, CAUSE_PAUSE, CAUSE_WINDOW, CAUSE_SAFETY } Cause;
+
 /* Why something was decided. */
 typedef struct Explanation {
-        const char *policy; /* also "pause", "window", "safety"; NULL or "": nothing did */
+        const char *policy; /* the name if a policy decided; NULL or "": nothing did */
         Reason reason;      /* empty texts count as NULL */
         const char *source; /* where reason.option is set, such as "FILE:LINE"; NULL: not known */
+        Cause cause;
 } Explanation;
+
+/* "policy", "pause", "window" or "safety", "" if nothing decided; and the cause of that name,
+ * CAUSE_POLICY if there is none such. */
+const char *cause_text(Cause cause, const char *policy);
+Cause cause_parse(const char *text);
+
+/* The policy's name where a policy decided, "" if nothing did, else the cause's. */
+const char *cause_name(Cause cause, const char *policy);
 
 /* The state of a CPU, or of several with the same state. */
 typedef struct CpuState {

@@ -32,7 +32,7 @@ SIGNATURES = {
     },
     "sample": {
         "Cpus": "a(uttiii)", "IdleStates": "a(usttttt)", "Limits": "a(uiuuiiss)",
-        "DisabledStates": "a(us)", "Energy": "a(sstdt)", "Transitions": "a(st)",
+        "DisabledStates": "a(us)", "Energy": "a(sstdt)", "Transitions": "a(sst)",
         "PressureUSec": "t", "RefusedAffinities": "t",
     },
     "org.idled1.Hold": {
@@ -55,6 +55,7 @@ SIGNATURES = {
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
                           "Dropped": "t"},
     "dict": {
+        "cause": "s",
         "cpu": "u", "parked": "b", "parked_usec": "t", "number": "t", "since_usec": "t", "time_usec": "t", "policy": "s",
         "because": "s", "inputs": "a(sds)", "option": "s", "threshold": "d",
         "threshold_unit": "s", "effective": "d", "effective_because": "s", "source": "s", "text": "s", "section": "s", "key": "s",

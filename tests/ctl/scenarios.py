@@ -6,13 +6,13 @@ import time
 import measured as measured_properties
 
 BY = {
-    "policy": "ondemand", "because": "the load needs fewer cores",
+    "cause": "policy", "policy": "ondemand", "because": "the load needs fewer cores",
     "inputs": [("filtered load", 0.4, "CPUs"), ("wanted", 1, "cores")],
     "option": "TargetUtilization", "threshold": 70.0, "threshold_unit": "%",
     "effective": 70.0, "effective_because": "",
     "source": "/etc/idled/policies/ondemand.conf:12",
 }
-NOBODY = {"policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
+NOBODY = {"cause": "", "policy": "", "because": "", "inputs": [], "option": "", "threshold": 0.0,
           "threshold_unit": "", "effective": 0.0, "effective_because": "", "source": ""}
 
 NAN = float("nan")
@@ -217,7 +217,7 @@ def single():
 def limited():
     """A policy requests limits for single CPUs, the same for 0 and 1, and counts."""
     says = unparked()
-    limit = {"policy": "cstates", "because": "the deepest state within the limit",
+    limit = {"cause": "policy", "policy": "cstates", "because": "the deepest state within the limit",
              "inputs": [("C1", 2, "us")], "option": "DeepestState", "threshold": 0.0,
              "threshold_unit": "", "source": "/etc/idled/policies/cstates.conf:4", "text": "L."}
     busy_cpu = dict(limit, because="it is used more than a little", inputs=[("utilisation", 7, "%")],
@@ -252,7 +252,7 @@ def paused():
                                {"owner": "user 7", "reason": "idlectl pause", "user": 7,
                                 "lasting": True, "until_usec": 0}])
     for row in says["explain"]:
-        row.update(policy="pause", because="a backup runs")
+        row.update(cause="pause", policy="", because="a backup runs")
     return says
 
 
@@ -332,7 +332,7 @@ def fleet():
                    (1, -1, 0, 0, -1, -1, "performance", "")],
         "DisabledStates": [(0, "C6")],
         "Energy": [("package-0", "", 5000, 12.3, 0), ("core", "package-0", 3000, -1.0, 2)],
-        "Transitions": [("ondemand", 6), ("", 1)],
+        "Transitions": [("policy", "ondemand", 6), ("", "", 1)],
         "PressureUSec": 2500000,
         "RefusedAffinities": 7,
     }

@@ -13,7 +13,7 @@ LIMITS = {"latency_us": optional(int), "disabled_states": [str], "governor": opt
 STATE = {"name": str, "exit_latency_us": int, "target_residency_us": int,
          "percent": optional(number), "estimated": bool, "entered": optional(int),
          "above": optional(int), "below": optional(int), "rejected": optional(int)}
-REASON = {"policy": optional(str), "because": optional(str), "option": optional(str),
+REASON = {"cause": optional(str), "policy": optional(str), "because": optional(str), "option": optional(str),
           "source": optional(str), "text": str, "threshold": optional(number),
           "threshold_unit": optional(str), "effective": optional(number),
           "effective_because": optional(str),

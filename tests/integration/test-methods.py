@@ -205,7 +205,7 @@ class Pauses(TestCase):
         self.assertTrue(reason.startswith('a test'))
         self.assertNotIn('\n', reason)
         self.assertNotIn('\x1b', reason)
-        self.assertEqual(self.call('Explain')[7]['policy'], 'pause')
+        self.assertEqual(self.call('Explain')[7]['cause'], 'pause')
         os.close(fd)
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
         self.assertFalse(self.get('Pauses'))

@@ -158,7 +158,7 @@ class SetAside(TestCase):
 
     def test_isolated(self):
         self.start('--dry-run')
-        causes = [(str(row['policy']), str(row['because'])) for row in self.call('Explain')]
+        causes = [(str(row['policy'] or row['cause']), str(row['because'])) for row in self.call('Explain')]
         for cpu in 2, 3, 6, 7:
             self.assertEqual(causes[cpu][0], 'safety')
             self.assertIn('isolated', causes[cpu][1])
@@ -166,7 +166,7 @@ class SetAside(TestCase):
             self.assertEqual(causes[cpu][0], 'ondemand')
         self.set_idle_mask('1-2')
         rows = self.call('Explain')
-        self.assertEqual((rows[1]['policy'], rows[2]['policy']), ('userspace', 'safety'))
+        self.assertEqual((rows[1]['policy'], rows[2]['cause'], rows[2]['policy']), ('userspace', 'safety', ''))
 
 
 if __name__ == '__main__':

@@ -131,21 +131,33 @@ END_TEST
 
 START_TEST(causes)
 {
-        static const char *const policies[] = { "ondemand", "pause", "ondemand", NULL, "ondemand" };
-        static const CauseCount expected[] = { { "ondemand", 3 }, { "pause", 1 }, { "", 1 } };
+        static const struct {
+                Cause cause;
+                const char *policy;
+        } cases[] = { { CAUSE_POLICY, "ondemand" }, { CAUSE_PAUSE, NULL },
+                      { CAUSE_POLICY, "ondemand" }, { CAUSE_POLICY, NULL },
+                      { CAUSE_POLICY, "pause" },    { CAUSE_POLICY, "ondemand" } };
+        static const CauseCount expected[] = { { CAUSE_POLICY, "ondemand", 3 },
+                                               { CAUSE_PAUSE, "", 1 },
+                                               { CAUSE_POLICY, "", 1 },
+                                               { CAUSE_POLICY, "pause", 1 } };
         History *history = history_new(8, 0);
         const CauseCount *found;
 
         ck_assert_uint_eq(history_causes(history, &found), 0);
-        for (size_t i = 0; i < G_N_ELEMENTS(policies); i++) {
-                g_autofree char *policy = g_strdup(policies[i]); /* of a module that is unloaded */
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *policy = g_strdup(
+                        cases[i].policy); /* of a module that is unloaded */
 
-                history_add(history, &(Transition){ .parked = "1", .policy = policy },
-                            &(CpuSet){ 0 });
+                history_add(
+                        history,
+                        &(Transition){ .parked = "1", .cause = cases[i].cause, .policy = policy },
+                        &(CpuSet){ 0 });
         }
         ck_assert_uint_eq(history_causes(history, &found), G_N_ELEMENTS(expected));
         for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
-                ck_assert_str_eq(found[i].cause, expected[i].cause);
+                ck_assert_int_eq(found[i].cause, expected[i].cause);
+                ck_assert_str_eq(found[i].policy, expected[i].policy);
                 ck_assert_uint_eq(found[i].count, expected[i].count);
         }
         history_free(history);

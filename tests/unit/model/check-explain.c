@@ -161,7 +161,7 @@ static const struct {
         { "active for some time",
           false,
           false,
-          { .policy = "safety", .reason = { .because = "x" } },
+          { .cause = CAUSE_SAFETY, .reason = { .because = "x" } },
           "active|3 min|safety|x",
           .since = "3 min" },
         { "the time of a parking that failed",
@@ -171,11 +171,11 @@ static const struct {
           "should be parked|ondemand",
           "3 min",
           .since = "3 min" },
-        { "paused", false, false, { .policy = "pause" }, "active|paused" },
+        { "paused", false, false, { .cause = CAUSE_PAUSE }, "active|paused" },
         { "a window",
           false,
           false,
-          { .policy = "window", .reason = { .because = "a.service starts" } },
+          { .cause = CAUSE_WINDOW, .reason = { .because = "a.service starts" } },
           "active|window|a.service starts" },
         { "empty texts",
           false,
@@ -203,20 +203,38 @@ START_TEST(cpu)
 END_TEST
 
 static const struct {
-        const char *parked, *policy, *parts;
+        const char *parked;
+        Cause cause;
+        const char *policy, *parts;
 } change_cases[] = {
-        { "2-3", "ondemand", "2-3 parked|ondemand|" FEWER },
-        { "", "pause", "nothing parked|paused|" FEWER },
-        { NULL, "safety", "nothing parked|safety|" FEWER },
-        { NULL, "window", "nothing parked|window|" FEWER },
-        { "", NULL, "nothing parked|" FEWER },
-        { "", "", "nothing parked|" FEWER },
+        { "2-3", CAUSE_POLICY, "ondemand", "2-3 parked|by ondemand|" FEWER },
+        { "2-3", CAUSE_POLICY, "window", "2-3 parked|by window|" FEWER },
+        { "", CAUSE_PAUSE, NULL, "nothing parked|paused|" FEWER },
+        { NULL, CAUSE_SAFETY, NULL, "nothing parked|safety|" FEWER },
+        { NULL, CAUSE_WINDOW, NULL, "nothing parked|during a window|" FEWER },
+        { "", CAUSE_POLICY, NULL, "nothing parked|" FEWER },
+        { "", CAUSE_POLICY, "", "nothing parked|" FEWER },
 };
+
+START_TEST(causes)
+{
+        ck_assert_str_eq(cause_text(CAUSE_POLICY, "window"), "policy");
+        ck_assert_str_eq(cause_text(CAUSE_POLICY, NULL), "");
+        ck_assert_str_eq(cause_name(CAUSE_POLICY, "window"), "window");
+        ck_assert_str_eq(cause_name(CAUSE_POLICY, NULL), "");
+        for (Cause cause = CAUSE_POLICY; cause <= CAUSE_SAFETY; cause++)
+                ck_assert_int_eq(cause_parse(cause_text(cause, "x")), cause);
+        ck_assert_int_eq(cause_parse("new"), CAUSE_POLICY);
+        ck_assert_int_eq(cause_parse(""), CAUSE_POLICY);
+}
+END_TEST
 
 START_TEST(change)
 {
         typeof(change_cases[0]) *c = &change_cases[_i];
-        Explanation why = { .policy = c->policy, .reason = { .because = FEWER } };
+        Explanation why = { .cause = c->cause,
+                            .policy = c->policy,
+                            .reason = { .because = FEWER } };
         g_autofree char *text = explain_change(c->parked, &why);
 
         ck_assert_msg(has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
@@ -269,6 +287,7 @@ int main(void)
         TCase *tcase = tcase_create("explain");
 
         tcase_add_loop_test(tcase, cpu, 0, G_N_ELEMENTS(cpu_cases));
+        tcase_add_test(tcase, causes);
         tcase_add_loop_test(tcase, change, 0, G_N_ELEMENTS(change_cases));
         tcase_add_loop_test(tcase, wish, 0, G_N_ELEMENTS(wish_cases));
         tcase_add_test(tcase, reason_alone);
