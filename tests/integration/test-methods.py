@@ -86,7 +86,7 @@ class Methods(TestCase):
         self.assertTrue(row['text'].startswith('CPU 7 should be parked by userspace: '),
                         row['text'])
         self.assertTrue(row['text'].endswith('.'), row['text'])
-        self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'parked_usec', 'policy', 'because',
+        self.assertEqual(set(row), {'cpu', 'parked', 'since_usec', 'parked_usec', 'cause', 'policy', 'because',
                                     'inputs', 'option', 'threshold', 'threshold_unit', 'effective',
                                     'effective_because', 'source',
                                     'obstacle', 'text', 'reasons', 'figures'})

@@ -54,7 +54,7 @@ class Reasons(TestCase):
             self.assertIn(part, text)
         self.assertIn('(C1E 4 us)', self.reasons(7)[0][2])
         reason = self.call('Explain')[0]['reasons'][0]
-        self.assertEqual(set(reason), {'policy', 'because', 'inputs', 'option', 'threshold',
+        self.assertEqual(set(reason), {'cause', 'policy', 'because', 'inputs', 'option', 'threshold',
                                        'threshold_unit', 'effective', 'effective_because',
                                        'source', 'text'})
         self.assertEqual(reason['inputs'], [('C6', 170.0, 'us')])
