@@ -361,7 +361,7 @@ def hostile():
     says["sample"].update(
         IdleStates=[(0, "C1", 1, 1, 1, 1, 1), (0, "C1", 2, 2, 2, 2, 2), (0, evil, 3, 3, 3, 3, 3)],
         Limits=[(0, 50, 0, 0, -1, -1, evil, evil)], DisabledStates=[(0, evil), (0, evil)],
-        Energy=[(evil, evil, 1, 1.0, 0)], Transitions=[(evil, 2**63), ("", 1)])
+        Energy=[(evil, evil, 1, 1.0, 0)], Transitions=[("policy", evil, 2**63), ("", "", 1)])
     return says
 
 
