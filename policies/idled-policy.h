@@ -37,7 +37,7 @@ enum {
                                          parked all the same */
 };
 
-#define EXPLAIN_MAX 6
+#define EXPLAIN_MAX 7
 #define FIGURES_MAX 8
 
 /* Something that a policy counted or computed, for people and programs. */

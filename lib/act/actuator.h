@@ -82,7 +82,7 @@ typedef struct Actuator {
 } Actuator;
 
 extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuator_pmqos,
-        actuator_irq, actuator_sysctl;
+        actuator_irq, actuator_sysctl, actuator_platform;
 
 /* Ends with NULL. */
 extern const Actuator *const actuators[];

@@ -4,13 +4,10 @@
  */
 #include "act/actuator.h"
 
-const Actuator *const actuators[] = { &actuator_park,
-                                      &actuator_cpufreq,
-                                      &actuator_cpuidle,
-                                      &actuator_pmqos,
-                                      &actuator_irq,
-                                      &actuator_sysctl,
-                                      NULL };
+const Actuator *const actuators[] = { &actuator_park,     &actuator_cpufreq,
+                                      &actuator_cpuidle,  &actuator_pmqos,
+                                      &actuator_irq,      &actuator_sysctl,
+                                      &actuator_platform, NULL };
 
 const KnobKind **actuators_kinds(void)
 {

@@ -41,6 +41,8 @@ void plan_merge_cpus(Plan *plan, const Wish *wish)
         plan->global_latency_us = min_latency(plan->global_latency_us, wish->global_latency_us);
         if (!plan->idle_governor)
                 plan->idle_governor = g_intern_string(wish->idle_governor);
+        if (!plan->platform)
+                plan->platform = g_intern_string(wish->platform);
 }
 
 /* Fastest first. */
@@ -144,6 +146,6 @@ bool plan_equal(const Plan *a, const Plan *b)
 {
         return cpuset_equal(&a->allowed, &b->allowed) && cpuset_equal(&a->kept, &b->kept) &&
                a->min_cores == b->min_cores && a->idle_governor == b->idle_governor &&
-               a->global_latency_us == b->global_latency_us && plan_equal_quiet(a, b) &&
-               plan_equal_cpus(a, b);
+               a->platform == b->platform && a->global_latency_us == b->global_latency_us &&
+               plan_equal_quiet(a, b) && plan_equal_cpus(a, b);
 }

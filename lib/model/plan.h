@@ -34,7 +34,7 @@ typedef struct Plan {
         uint64_t period_usec, wake_at_usec;
         bool settled, on_pressure;
         unsigned reads; /* Sense flags of the next reading */
-        const char *idle_governor;
+        const char *idle_governor, *platform;
         int32_t global_latency_us;
         CpuSet resting; /* what is left out of `allowed`, or only a window adds: what `quiet` is for
                          */
@@ -80,7 +80,8 @@ void plan_init(Plan *plan, CpuWish *cpus, int n_cpus);
  * Texts are interned, because the options that they came from may change. */
 void plan_merge(Plan *plan, const Wish *wish);
 
-/* plan_merge()'s part for single CPUs, the idle governor and the global latency. */
+/* plan_merge()'s part for single CPUs, the idle governor, the platform profile and the global
+ * latency. */
 void plan_merge_cpus(Plan *plan, const Wish *wish);
 
 /* The merged frequency request for CPUs that share a cpufreq policy; the other fields have no

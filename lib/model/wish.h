@@ -89,6 +89,8 @@ typedef struct Wish {
         CpuWish *cpus;         /* by CPU number, of policies with WISHES_CPUS; else NULL */
         const char *idle_governor; /* of the kernel: "menu", "teo". No request: NULL. Merge: by
                                       rank. */
+        const char *platform;      /* the firmware's profile, as the kernel names it: "quiet". No
+                                      request: NULL. Merge: by rank. */
         int32_t global_latency_us; /* of all CPUs, by /dev/cpu_dma_latency, only if a hold requested
                                       just that. No request: -1. Merge: minimum. */
         bool for_saving;  /* it requests something now, and only to save energy: idled measures what

@@ -12,6 +12,9 @@
 
 static const char *const boosts[] = { "keep", "on", "off", NULL };
 
+const char *const cpufreq_platforms[] = { "keep",     "low-power",   "cool",   "quiet",
+                                          "balanced", "performance", "custom", NULL };
+
 #define ROW(key, type, field, fallback, ...)                                                       \
         {                                                                                          \
                 "Policy", key, type, offsetof(CpufreqOptions, field), fallback, __VA_ARGS__        \
@@ -45,6 +48,8 @@ const Setting cpufreq_settings[] = {
             .help = "How long the load must be lower before that takes effect"),
         ROW("Period", SETTING_DURATION, period_usec, "1s", 50e3, 3600e6,
             .help = "How often to sample the load, if an option depends on it"),
+        ROW("PlatformProfile", SETTING_CHOICE, platform, "keep", .choices = cpufreq_platforms,
+            .help = "The firmware's profile; if it lacks this one, the nearest that it offers"),
         { 0 },
 };
 

@@ -37,7 +37,11 @@ typedef struct CpufreqOptions {
         Request requests[CASES];
         double low, high;
         uint64_t dwell_usec, period_usec;
+        int platform; /* of cpufreq_platforms */
 } CpufreqOptions;
+
+/* "keep", which is no request, and the firmware's profiles; ends with NULL. */
+extern const char *const cpufreq_platforms[];
 
 /* Where the load of a frequency policy is. */
 typedef enum BandKind { BAND_LOW, BAND_MIDDLE, BAND_HIGH } BandKind;

@@ -140,6 +140,15 @@ Reason explain_item(const CpufreqOptions *options, const FreqPolicy *policy, Ite
         return reason;
 }
 
+int explain_platform(const CpufreqOptions *options, Reason *ret_reason)
+{
+        if (!options->platform)
+                return 0;
+        *ret_reason = (Reason){ .because = "platform profile: as configured",
+                                .option = "PlatformProfile" };
+        return 1;
+}
+
 int explain_none(const CpufreqOptions *options, Reason *ret_reasons)
 {
         int n = 0;

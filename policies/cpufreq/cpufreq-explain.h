@@ -17,6 +17,10 @@ Reason explain_item(const CpufreqOptions *options, const FreqPolicy *policy, Ite
 /* Without cpufreq each item that an option sets has the same reason. Returns how many there are. */
 int explain_none(const CpufreqOptions *options, Reason *ret_reasons);
 
+/* The reason of the platform profile, which is all CPUs'. Returns 0 if none is requested, else 1.
+ */
+int explain_platform(const CpufreqOptions *options, Reason *ret_reason);
+
 /* As IdledPolicy.unmet. */
 int cpufreq_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 

@@ -150,6 +150,8 @@ static void cpufreq_decide(void *state, const PolicyInput *input, Wish *wish)
         Cpufreq *self = state;
         const CpufreqOptions *options = input->options;
 
+        if (options->platform)
+                wish->platform = cpufreq_platforms[options->platform];
         if (!input->frequency || !wish->cpus)
                 return;
         for (int i = 0; i < input->n_frequency; i++)
@@ -174,12 +176,12 @@ static int cpufreq_explain(const void *state, const PolicyInput *input, int cpu,
         const FreqPolicy *policy = input->frequency ? policy_of(input, cpu) : NULL;
         const Band *band;
         Choices choices;
-        int n = 0;
+        int n = explain_platform(input->options, ret_reasons);
 
         if (input->n_frequency == 0)
-                return explain_none(input->options, ret_reasons);
+                return n + explain_none(input->options, ret_reasons + n);
         if (!policy || policy->number < 0 || policy->number >= CPUSET_MAX)
-                return 0;
+                return n;
         band = &self->bands[policy->number];
         choices = choose(input->options, policy, (BandKind)band->kind);
         for (int i = 0; i < ITEMS; i++)

@@ -67,6 +67,22 @@ class Laptop(Shipped, TestCase):
     DEEP = {'C6', 'C8', 'C10'}
 
 
+class Platform(Shipped, TestCase):
+    """Hybrid cores, and a firmware with profiles."""
+    def platform(self):
+        with open(os.path.join(self.root, 'sys/firmware/acpi/platform_profile'), encoding='utf-8') as file:
+            return file.readline().strip()
+
+    def test_all(self):
+        self.start()
+        for name, expected in ('power-saver', 'low-power'), ('performance', 'performance'), \
+                ('balanced', 'balanced'), ('power-saver', 'low-power'):
+            self.call('SetProfile', name)
+            self.assertEqual(self.platform(), expected, name)
+        self.daemon.stop()
+        self.assertEqual(self.platform(), 'balanced', 'as it was found')
+
+
 class IntelServer(Shipped, TestCase):
     """With intel_pstate passive, so without preferences."""
     MACHINE = 'bdwep0'

@@ -29,7 +29,7 @@
         }
 
 const Setting frequency_settings[] = SETTINGS(
-        "Frequency", "governor, EPP, EPB, boost and frequencies",
+        "Frequency", "governor, EPP, EPB, boost, frequencies and platform profile",
         "CPUs to leave alone, and all that share their frequency; if any is set, boost too");
 const Setting idle_states_settings[] = SETTINGS(
         "IdleStates", "idle states",
