@@ -106,7 +106,9 @@ COCKPIT = {"{datadir}/metainfo/org.idled.cockpit.metainfo.xml"} | {
 
 # With -Dpower_profiles=true.
 TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
-            "{unitdir}/idled.service.d/power-profiles.conf"}
+            "{unitdir}/idled.service.d/power-profiles.conf",
+            "{datadir}/dbus-1/system-services/net.hadess.PowerProfiles.service",
+            "{datadir}/dbus-1/system-services/org.freedesktop.UPower.PowerProfiles.service"}
 
 
 def check_files(dest, places):
