@@ -13,7 +13,7 @@ from source import TOP, finish
 # Program, arguments, exit status.
 CASES = [("vm", ["--help"], 0), ("vm", ["-h"], 0), ("vm", ["test", "--help"], 0), ("vm", ["demo", "--help"], 0),
          ("vm", ["run", "-h"], 0), ("run", ["--help"], 0), ("run", ["-h"], 0), ("run", ["foo"], 2),
-         ("check", ["--help"], 0)]
+         ("check", ["--help"], 0), ("package", ["--help"], 0), ("package", ["--suite", "trixie", "foo"], 2)]
 
 
 def stub(directory, name, text):
@@ -37,7 +37,7 @@ def check(program, arguments, status):
             yield f"{what}: installs packages"
         elif run.returncode != status or "usage: " not in text:
             yield f"{what}: exit status {run.returncode}: {run.stdout[:200]}{run.stderr[:200]}"
-        elif status and arguments[0] not in text:
+        elif status and arguments[-1] not in text:
             yield f"{what}: does not name the argument: {text[:200]}"
 
 
