@@ -1,11 +1,16 @@
-# fish completion for idlectl
+# fish completion for idlectl and idlelab
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Verbs and options are those that idlectl's own --help lists. Values come from the daemon, or without it from the
+# Verbs and options are those that the program's own --help lists. Values come from the daemon, or without it from the
 # files of configuration and policies.
 
+function __idlectl_program
+    echo (commandline -opc)[1]
+end
+
 function __idlectl_verbs
-    idlectl --help 2>/dev/null | sed -n '/^Verbs:/,/^Options:/s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
+    set -l program (__idlectl_program)
+    $program --help 2>/dev/null | sed -n '/^Verbs:/,/^Options:/s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
 end
 
 # The words of the command line that are no options: idlectl, the verb, and so on.
@@ -28,9 +33,10 @@ end
 
 function __idlectl_options
     set -l verb (__idlectl_verb)
+    set -l program (__idlectl_program)
     begin
-        idlectl $verb --help
-        test -z "$verb"; or idlectl --help | string match -v '  --json *'
+        $program $verb --help
+        test -z "$verb"; or $program --help | string match -v '  --json *'
     end 2>/dev/null | sed -n '/^Options:/,$s/^  \(--[a-z-]*\)\( [A-Z=,]*\)\{0,1\}  *\(.*\)/\1\t\3/p'
 end
 
@@ -86,13 +92,15 @@ function __idlectl_profiles
     idlectl (__idlectl_places) profile 2>/dev/null | awk '$1 == "Profile" { on = 1; next } on { print $1 == "*" ? $2 : $1 }'
 end
 
-complete -c idlectl -f
-complete -c idlectl -n 'test -z "$(__idlectl_verb)"' -a '(__idlectl_verbs)'
-complete -c idlectl -n 'string match -q -- "-*" (commandline -ct)' -a '(__idlectl_options)'
+for program in idlectl idlelab
+    complete -c $program -f
+    complete -c $program -n 'test -z "$(__idlectl_verb)"' -a '(__idlectl_verbs)'
+    complete -c $program -n 'string match -q -- "-*" (commandline -ct)' -a '(__idlectl_options)'
+end
 complete -c idlectl -n 'contains -- (__idlectl_verb) run' -a '(__fish_complete_subcommand)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) check' -a '(__fish_complete_directories)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) set settings; and test -z "$(__idlectl_section)"' -a '(__idlectl_settings 1)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) set; and test -n "$(__idlectl_section)"' -a '(__idlectl_assignments (__idlectl_section))'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test -z "$(__idlectl_section)"' -a 'list get set'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test "$(__idlectl_section)" = set' -a 'auto (__idlectl_profiles)'
-complete -c idlectl -n 'contains -- (__idlectl_verb) prove' -l policy -x -a '(__idlectl_policies)'
+complete -c idlelab -n 'contains -- (__idlectl_verb) prove' -l policy -x -a '(__idlectl_policies)'

@@ -14,6 +14,7 @@
 #include "control.h"
 #include "cli/facts.h"
 #include "cli/save.h"
+#include "verbs.h"
 
 #define HOLD_PREFIX    "/org/idled1/hold/"
 #define REASON_DEFAULT "idlectl pause"
@@ -35,7 +36,7 @@ static int take_reason(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption pause_options[] = {
+static const VerbOption pause_options[] = {
         { "for", "TIME", "resume after this time, such as 10min", take_for },
         { "reason", "TEXT", "the reason, for other users", take_reason },
         { 0 },
@@ -110,7 +111,7 @@ static void show_pauses(const Ctl *ctl, json_object *answer)
         }
 }
 
-json_object *pause_ask(Ctl *ctl, int *ret_status)
+static json_object *pause_ask(Ctl *ctl, int *ret_status)
 {
         const ClientArgument arguments[] = { { .s = pause_reason },
                                              { .t = pause_usec ?: UINT64_MAX } };
@@ -123,13 +124,13 @@ json_object *pause_ask(Ctl *ctl, int *ret_status)
         return answer_pauses(ctl);
 }
 
-void pause_show(const Ctl *ctl, json_object *answer)
+static void pause_show(const Ctl *ctl, json_object *answer)
 {
         show_pauses(ctl, answer);
 }
 
 /* Fails if another program's pause is left: idled is not resumed then. */
-json_object *resume_ask(Ctl *ctl, int *ret_status)
+static json_object *resume_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) ended = NULL;
         g_autofree char *error = NULL;
@@ -146,7 +147,7 @@ json_object *resume_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-void resume_show(const Ctl *ctl, json_object *answer)
+static void resume_show(const Ctl *ctl, json_object *answer)
 {
         if (json_length(json_get(answer, "pauses")) == 0)
                 screen_line(&ctl->screen, STYLE_GOOD, "%s",
@@ -154,7 +155,7 @@ void resume_show(const Ctl *ctl, json_object *answer)
         show_pauses(ctl, answer);
 }
 
-json_object *reload_ask(Ctl *ctl, int *ret_status)
+static json_object *reload_ask(Ctl *ctl, int *ret_status)
 {
         json_object *answer;
 
@@ -166,7 +167,7 @@ json_object *reload_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-void reload_show(const Ctl *ctl, json_object *answer)
+static void reload_show(const Ctl *ctl, json_object *answer)
 {
         screen_line(&ctl->screen, STYLE_GOOD, "The configuration is reloaded.");
 }
@@ -236,7 +237,7 @@ static json_object *release_service(Ctl *ctl, const char *name, int *ret_status)
         return answer;
 }
 
-json_object *release_ask(Ctl *ctl, int *ret_status)
+static json_object *release_ask(Ctl *ctl, int *ret_status)
 {
         const char *name = ctl->args[0];
         const char *number = g_str_has_prefix(name, HOLD_PREFIX) ? name + strlen(HOLD_PREFIX)
@@ -266,7 +267,7 @@ json_object *release_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-void release_show(const Ctl *ctl, json_object *answer)
+static void release_show(const Ctl *ctl, json_object *answer)
 {
         json_object *released = json_get(answer, "released");
 
@@ -277,3 +278,48 @@ void release_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_PLAIN, "Hold %s is released.",
                             json_object_get_string(released));
 }
+
+const Verb verb_pause = {
+        .name = "pause",
+        .arguments = "",
+        .summary = "Restore every knob until idlectl resume",
+        .help = "The pause stays when idlectl exits. It ends with idlectl resume, after --for, "
+                "or\n"
+                "when the daemon ends. A second pause of the same user replaces the first.\n"
+                "  idlectl pause --for 10min --reason \"a benchmark\"",
+        .options = { pause_options },
+        .ask = pause_ask,
+        .show = pause_show,
+};
+
+const Verb verb_resume = {
+        .name = "resume",
+        .arguments = "",
+        .summary = "End the pauses of idlectl pause",
+        .help = "The exit status is 1 if other programs still pause idled.",
+        .ask = resume_ask,
+        .show = resume_show,
+};
+
+const Verb verb_reload = {
+        .name = "reload",
+        .arguments = "",
+        .summary = "Reload the configuration of the daemon",
+        .help = "If a file has an error, the running configuration stays in effect.",
+        .ask = reload_ask,
+        .show = reload_show,
+};
+
+const Verb verb_release = {
+        .name = "release",
+        .arguments = "ID|SERVICE",
+        .summary = "End a hold, or forget which CPUs were refused to a service",
+        .help = "ID is the number that idlectl holds shows. Only root may end a hold of another\n"
+                "user. SERVICE is one that idlectl status shows as refused: its CPUs may be "
+                "parked\n"
+                "again.",
+        .min_args = 1,
+        .max_args = 1,
+        .ask = release_ask,
+        .show = release_show,
+};

@@ -7,8 +7,6 @@
 
 #include "cli/verb.h"
 
-extern const VerbOption pause_options[];
-
 /* The pauses of the manager's properties, each with owner, reason, lasting and until_usec. */
 json_object *pauses_describe(json_object *manager);
 

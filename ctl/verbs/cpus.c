@@ -10,6 +10,7 @@
 #include "base/cpuset-text.h"
 #include "cli/client.h"
 #include "cli/facts.h"
+#include "verbs.h"
 
 /* Adds the daemon's facts about CPUs that were measured here. */
 static void add_parked(json_object *facts, json_object *manager)
@@ -23,7 +24,7 @@ static void add_parked(json_object *facts, json_object *manager)
                 json_put_bool(cpu, "Parked", cpuset_has(&parked, (int)json_int(cpu, "Number", -1)));
 }
 
-json_object *cpus_ask(Ctl *ctl, int *ret_status)
+static json_object *cpus_ask(Ctl *ctl, int *ret_status)
 {
         json_object *manager = client_manager(ctl->client), *answer;
         bool measured = ctl->interval_usec || !manager;
@@ -137,7 +138,7 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
         add_states(table, cpu, names);
 }
 
-void cpus_show(const Ctl *ctl, json_object *answer)
+static void cpus_show(const Ctl *ctl, json_object *answer)
 {
         json_object *cpus = json_get(answer, "cpus"), *cpu;
         Shown shown = { .limits = cpus_have_limits(cpus) };
@@ -152,3 +153,15 @@ void cpus_show(const Ctl *ctl, json_object *answer)
                 add_row(table, &ctl->screen, cpu, names, &shown);
         table_print(table, &ctl->screen);
 }
+
+const Verb verb_cpus = {
+        .name = "cpus",
+        .arguments = "",
+        .summary = "Show every CPU: place, state, and how it spent its time",
+        .help = "Busy% and the shares of the idle states add up to 100. The column of a state\n"
+                "without % counts how often it was entered. Without --interval the values cover\n"
+                "the time since the daemon was last asked, or 0.2 s without the daemon.",
+        .options = { interval_option },
+        .ask = cpus_ask,
+        .show = cpus_show,
+};

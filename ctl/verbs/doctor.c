@@ -28,6 +28,7 @@
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "systemd/power-daemons.h"
+#include "verbs.h"
 
 #define CPUS    "sys/devices/system/cpu"
 #define RESTORE "sudo idled --restore"
@@ -826,7 +827,7 @@ static void check_daemon(Doctor *doctor)
                     "this knob keeps another value", "idlectl verify");
 }
 
-json_object *doctor_ask(Ctl *ctl, int *ret_status)
+static json_object *doctor_ask(Ctl *ctl, int *ret_status)
 {
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor,   check_command_line, check_driver,    check_states,
@@ -884,7 +885,7 @@ static char *cost_text(json_object *finding)
                                watts);
 }
 
-void doctor_show(const Ctl *ctl, json_object *answer)
+static void doctor_show(const Ctl *ctl, json_object *answer)
 {
         json_object *findings = json_get(answer, "findings"), *finding;
         int wrong = (int)json_int(answer, "wrong", 0);
@@ -912,3 +913,18 @@ void doctor_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_BAD, "%d %s wrong", wrong,
                             wrong == 1 ? "thing is" : "things are");
 }
+
+const Verb verb_doctor = {
+        .name = "doctor",
+        .arguments = "",
+        .summary = "Show what keeps this machine from sleeping deeply",
+        .help = "For each finding, shows the cost and the command that fixes it. Costs in watts\n"
+                "are upper bounds, from a power table and the sleeps of one second. A finding "
+                "is\n"
+                "wrong if this machine can do better; otherwise it is a note. The exit status "
+                "is\n"
+                "0 only if nothing is wrong.",
+        .options = { price_option },
+        .ask = doctor_ask,
+        .show = doctor_show,
+};

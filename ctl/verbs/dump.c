@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl dump: everything that idled knows in one document, for a report; or the bare values of
- * all knobs, for a comparison.
+ * idlectl status --dump: everything that idled knows in one document, for a report; or the bare
+ * values of all knobs, for a comparison.
  */
 #include <stdio.h>
 
@@ -11,6 +11,33 @@
 #include "cli/facts.h"
 #include "knob-values.h"
 #include "cli/offline.h"
+#include "status.h"
+#include "verbs.h"
+
+static bool all, knobs;
+
+static int take_dump(Ctl *ctl, const char *text)
+{
+        all = true;
+        return EXIT_FINE;
+}
+
+static int take_knobs(Ctl *ctl, const char *text)
+{
+        knobs = true;
+        return EXIT_FINE;
+}
+
+const VerbOption dump_options[] = {
+        { "dump", NULL, "print all values, for a report", take_dump },
+        { "knobs", NULL, "print PATH<TAB>VALUE of all that idled could change", take_knobs },
+        { 0 },
+};
+
+bool dump_asked(void)
+{
+        return all || knobs;
+}
 
 static void put_file(const Ctl *ctl, json_object *answer, const char *key, const char *path)
 {
@@ -40,7 +67,7 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         g_autoptr(json_object) facts = NULL;
         json_object *answer;
 
-        if (ctl->knobs)
+        if (knobs)
                 return knob_values(ctl);
         facts = facts_get(ctl);
         answer = answer_new(ctl);
@@ -131,10 +158,20 @@ static void show_value(const Screen *screen, const char *key, json_object *value
 
 void dump_show(const Ctl *ctl, json_object *answer)
 {
-        if (ctl->knobs) {
+        if (knobs) {
                 show_knobs(answer);
                 return;
         }
         answer_show_daemon(ctl, answer);
         show_members(&ctl->screen, answer, 0);
 }
+
+const Verb verb_dump = {
+        .name = "dump",
+        .renamed = "status --dump",
+        .arguments = "",
+        .summary = "Print all values, for a report",
+        .options = { dump_options },
+        .ask = dump_ask,
+        .show = dump_show,
+};

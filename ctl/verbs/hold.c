@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "hold-options.h"
+#include "verbs.h"
 
 /* A descriptor that reports the signals by which people and services end a program. */
 static int catch_signals(void)
@@ -109,7 +110,7 @@ static void report(const Ctl *ctl, const char *path)
         fflush(stdout);
 }
 
-json_object *hold_ask(Ctl *ctl, int *ret_status)
+static json_object *hold_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *path = NULL, *error = NULL;
         _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
@@ -127,3 +128,16 @@ json_object *hold_ask(Ctl *ctl, int *ret_status)
         *ret_status = keep(ctl, hold, signals, process);
         return NULL;
 }
+
+const Verb verb_hold = {
+        .name = "hold",
+        .arguments = "",
+        .summary = "Request latency, cores or frequency until interrupted",
+        .help = "The hold is in effect once idlectl prints it. It ends when idlectl ends for "
+                "any\n"
+                "reason, after --for, or with the process of --pid.\n"
+                "  idlectl hold --latency 50us --for 10s",
+        .options = { hold_options, hold_end_options },
+        .check = hold_options_check,
+        .ask = hold_ask,
+};

@@ -11,6 +11,9 @@
 #include "cli/client.h"
 #include "cli/facts.h"
 #include "holds-measure.h"
+#include "cli/price.h"
+#include "sleeps.h"
+#include "verbs.h"
 
 #define HOLD_PREFIX    "/org/idled1/hold/"
 #define HOLD_INTERFACE "org.idled1.Hold"
@@ -64,7 +67,7 @@ static int compare(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-json_object *holds_ask(Ctl *ctl, int *ret_status)
+static json_object *holds_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) objects = client_objects(ctl->client);
         json_object *answer, *holds;
@@ -134,7 +137,7 @@ static void add_row(Table *table, json_object *hold, bool measured)
         }
 }
 
-void holds_show(const Ctl *ctl, json_object *answer)
+static void holds_show(const Ctl *ctl, json_object *answer)
 {
         static const struct {
                 const char *title;
@@ -162,3 +165,18 @@ void holds_show(const Ctl *ctl, json_object *answer)
         if (ctl->sleeps.measure)
                 holds_measured_power(ctl, answer);
 }
+
+const Verb verb_holds = {
+        .name = "holds",
+        .arguments = "",
+        .summary = "Show the holds and their owners",
+        .help = "With --measure, idlectl also measures the wake-up latency of the CPUs of each\n"
+                "hold for 10 s. Late is how often it exceeded the limit of the hold. Costs is "
+                "the\n"
+                "power that these CPUs would save without the hold, estimated by a power table.\n"
+                "This requires root or authorization by polkit.",
+        .options = { holds_options, sleeps_seconds_option, price_option },
+        .check = holds_check,
+        .ask = holds_ask,
+        .show = holds_show,
+};

@@ -14,6 +14,7 @@
 
 #include "cli/client.h"
 #include "metrics-http.h"
+#include "verbs.h"
 
 /* A Prometheus waits for 10 s by default. */
 #define PATIENCE_USEC (3u * 1000 * 1000)
@@ -33,14 +34,14 @@ static int take_textfile(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption metrics_options[] = {
+static const VerbOption metrics_options[] = {
         { "http", NULL, "answer one HTTP request on standard input and output", take_http },
         { "textfile", "FILE", "replace FILE, for node_exporter's textfile collector",
           take_textfile },
         { 0 },
 };
 
-int metrics_check(const Ctl *ctl, const Verb *verb)
+static int metrics_check(const Ctl *ctl, const Verb *verb)
 {
         if (over_http && textfile)
                 return complain_usage(verb, "--http and --textfile: expected one of them");
@@ -85,7 +86,7 @@ static int write_textfile(const char *text, gsize length)
         return EXIT_FINE;
 }
 
-json_object *metrics_ask(Ctl *ctl, int *ret_status)
+static json_object *metrics_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *text = NULL;
         gsize length;
@@ -104,3 +105,17 @@ json_object *metrics_ask(Ctl *ctl, int *ret_status)
                 fwrite(text, 1, length, stdout);
         return NULL;
 }
+
+const Verb verb_metrics = {
+        .name = "metrics",
+        .arguments = "",
+        .summary = "Print all values as metrics for Prometheus",
+        .help = "Prints OpenMetrics text. If idled does not run, it contains only idled_up, "
+                "which\n"
+                "is 0. idled-metrics.socket uses --http.\n"
+                "  idlectl metrics --textfile /var/lib/prometheus/node-exporter/idled.prom",
+        .options = { metrics_options },
+        .check = metrics_check,
+        .ask = metrics_ask,
+        .mute = true,
+};

@@ -5,7 +5,7 @@
 #ifndef IDLED_CTL_METRICS_H
 #define IDLED_CTL_METRICS_H
 
-#include "cli/verb.h"
+#include "cli/json.h"
 #include "metrics-text.h"
 
 /* What the daemon said; all as org.idled1(5) has it. */
@@ -18,10 +18,5 @@ typedef struct MetricsFacts {
 
 /* Appends all families. What is absent in the facts has no sample. */
 void metrics_write(const MetricsFacts *facts, MetricsText *text);
-
-/* --http, --textfile. */
-extern const VerbOption metrics_options[];
-int metrics_check(const Ctl *ctl, const Verb *verb);
-json_object *metrics_ask(Ctl *ctl, int *ret_status);
 
 #endif

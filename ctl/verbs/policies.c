@@ -7,6 +7,7 @@
 #include "config/plugin.h"
 #include "cli/facts.h"
 #include "cli/offline.h"
+#include "verbs.h"
 
 static json_object *describe_loaded(json_object *policy)
 {
@@ -50,7 +51,7 @@ static bool has_policy(json_object *policies, const char *name)
         return false;
 }
 
-json_object *policies_ask(Ctl *ctl, int *ret_status)
+static json_object *policies_ask(Ctl *ctl, int *ret_status)
 {
         json_object *answer, *policies = json_object_new_array(), *policy;
         g_autofree char *dir = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
@@ -92,7 +93,7 @@ static void add_row(Table *table, json_object *policy)
         table_note(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not active.");
 }
 
-void policies_show(const Ctl *ctl, json_object *answer)
+static void policies_show(const Ctl *ctl, json_object *answer)
 {
         json_object *policies = json_get(answer, "policies"), *policy;
         g_autoptr(Table) table = table_new();
@@ -111,3 +112,11 @@ void policies_show(const Ctl *ctl, json_object *answer)
                 add_row(table, policy);
         table_print(table, &ctl->screen);
 }
+
+const Verb verb_policies = {
+        .name = "policies",
+        .arguments = "",
+        .summary = "Show what every policy requests, and which are not active",
+        .ask = policies_ask,
+        .show = policies_show,
+};

@@ -7,6 +7,7 @@
 #include "cli/client.h"
 #include "cli/facts.h"
 #include "cli/offline.h"
+#include "verbs.h"
 
 static json_object *describe(const char *name, const char *summary, const char *file, bool active)
 {
@@ -135,7 +136,7 @@ static bool is_choice(const Ctl *ctl)
         return ctl->n_args > 0 && !is_word(ctl, "get") && !is_word(ctl, "list");
 }
 
-json_object *profile_ask(Ctl *ctl, int *ret_status)
+static json_object *profile_ask(Ctl *ctl, int *ret_status)
 {
         int expected = is_word(ctl, "set") ? 2 : 1;
 
@@ -202,7 +203,7 @@ static void show_not_loaded(const Ctl *ctl, json_object *answer)
         }
 }
 
-void profile_show(const Ctl *ctl, json_object *answer)
+static void profile_show(const Ctl *ctl, json_object *answer)
 {
         if (is_word(ctl, "get")) {
                 screen_line(&ctl->screen, STYLE_PLAIN, "%s", json_text(answer, "active"));
@@ -216,3 +217,14 @@ void profile_show(const Ctl *ctl, json_object *answer)
         show_list(ctl, answer);
         show_not_loaded(ctl, answer);
 }
+
+const Verb verb_profile = {
+        .name = "profile",
+        .arguments = "[list | get | [set] NAME]",
+        .summary = "Show the profiles, or choose one",
+        .help = "The choice is kept across restarts. auto removes it, so that idled.conf "
+                "decides.",
+        .max_args = 2,
+        .ask = profile_ask,
+        .show = profile_show,
+};

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "hold-options.h"
+#include "verbs.h"
 
 /* As env(1), nice(1) and timeout(1) have it. */
 #define EXIT_OURSELVES     125 /* we failed, and the command was not run */
@@ -49,7 +50,7 @@ static int take_try(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption run_options[] = {
+static const VerbOption run_options[] = {
         { "try", NULL, "without idled, or if it refuses the hold, run COMMAND anyway", take_try },
         { 0 },
 };
@@ -237,7 +238,7 @@ static int run(Ctl *ctl, Command *command)
         return status == EXIT_FINE ? follow(command, hold) : status;
 }
 
-json_object *run_ask(Ctl *ctl, int *ret_status)
+static json_object *run_ask(Ctl *ctl, int *ret_status)
 {
         Command command = { .go = -1, .error = -1, .signals = -1 };
         int r = prepare(&command, ctl->args);
@@ -255,3 +256,23 @@ json_object *run_ask(Ctl *ctl, int *ret_status)
         fd_close(&command.signals);
         return NULL;
 }
+
+const Verb verb_run = {
+        .name = "run",
+        .arguments = "COMMAND...",
+        .summary = "Run a command, and hold while it runs",
+        .help = "The hold applies to the CPUs that COMMAND may run on. It ends with COMMAND, "
+                "even\n"
+                "if processes that COMMAND started continue. Exit status: that of COMMAND; 128\n"
+                "plus the number of the signal that ended it; 125 if the hold failed and "
+                "COMMAND\n"
+                "was not run; 126 if COMMAND cannot be executed; 127 if it does not exist.\n"
+                "  idlectl run --latency 50us pw-record take.wav",
+        .options = { hold_options, run_options },
+        .check = hold_options_check,
+        .min_args = 1,
+        .max_args = INT_MAX,
+        .ask = run_ask,
+        .command = true,
+        .mute = true,
+};

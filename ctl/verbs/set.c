@@ -10,6 +10,7 @@
 #include "cli/facts.h"
 #include "cli/offline.h"
 #include "cli/save.h"
+#include "verbs.h"
 
 static bool save;
 
@@ -19,7 +20,7 @@ static int take_save(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption set_options[] = {
+static const VerbOption set_options[] = {
         { "save", NULL, "write a drop-in that outlives the daemon, and reload", take_save },
         { 0 },
 };
@@ -128,7 +129,7 @@ static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_statu
         return answer;
 }
 
-json_object *set_ask(Ctl *ctl, int *ret_status)
+static json_object *set_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
         json_object *answer, *warnings = NULL;
@@ -146,7 +147,7 @@ json_object *set_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-void set_show(const Ctl *ctl, json_object *answer)
+static void set_show(const Ctl *ctl, json_object *answer)
 {
         const Screen *screen = &ctl->screen;
         json_object *set = json_get(answer, "set"), *row;
@@ -172,3 +173,20 @@ void set_show(const Ctl *ctl, json_object *answer)
         for (size_t i = 0; i < json_length(warnings); i++)
                 screen_sentence(screen, STYLE_WARN, json_element_text(warnings, i));
 }
+
+const Verb verb_set = {
+        .name = "set",
+        .arguments = "SECTION KEY=VALUE...",
+        .summary = "Change options while the daemon runs",
+        .help = "SECTION is a section of idled.conf or the name of a policy. An empty VALUE\n"
+                "restores the value of the files. Either all options change or none. Changes "
+                "are\n"
+                "lost when the daemon ends, unless --save writes them to a file, as root.\n"
+                "  idlectl set userspace IdleMask=2-3\n"
+                "  idlectl set ondemand MinCores=2 --save",
+        .options = { set_options },
+        .min_args = 2,
+        .max_args = INT_MAX,
+        .ask = set_ask,
+        .show = set_show,
+};

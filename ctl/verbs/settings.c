@@ -11,6 +11,7 @@
 #include "cli/facts.h"
 #include "cli/offline.h"
 #include "cli/save.h"
+#include "verbs.h"
 
 /* Complains that there is no such section among `settings`. */
 static int complain_section(json_object *settings, const char *section)
@@ -32,7 +33,7 @@ static int complain_section(json_object *settings, const char *section)
                         nearest ? "?)" : "");
 }
 
-json_object *settings_ask(Ctl *ctl, int *ret_status)
+static json_object *settings_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) settings = settings_all(ctl);
         const char *section = ctl->n_args ? ctl->args[0] : NULL;
@@ -99,7 +100,7 @@ static void add_notes(Table *table, json_object *row)
                 table_note(table, STYLE_DIM, expected);
 }
 
-void settings_show(const Ctl *ctl, json_object *answer)
+static void settings_show(const Ctl *ctl, json_object *answer)
 {
         static const char *const titles[] = { "Section", "Key", "Value", "Source", "Default" };
         static const char *const keys[] = { "section", "key", "value", "source", "default" };
@@ -131,7 +132,7 @@ void settings_show(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
-json_object *check_ask(Ctl *ctl, int *ret_status)
+static json_object *check_ask(Ctl *ctl, int *ret_status)
 {
         const char *dir = ctl->n_args ? ctl->args[0] : NULL;
         g_autoptr(json_object) offline = NULL;
@@ -153,7 +154,7 @@ json_object *check_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-void check_show(const Ctl *ctl, json_object *answer)
+static void check_show(const Ctl *ctl, json_object *answer)
 {
         json_object *errors = json_get(answer, "errors"), *error;
         json_object *warnings = json_get(answer, "warnings"), *warning;
@@ -167,3 +168,25 @@ void check_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_GOOD, "The configuration is valid (%zu file%s).", n,
                             n == 1 ? "" : "s");
 }
+
+const Verb verb_check = {
+        .name = "check",
+        .arguments = "[DIR]",
+        .summary = "Check the configuration files, without the daemon",
+        .help = "DIR is the same as --config-dir. Every error is printed as FILE:LINE: what was\n"
+                "found, and what was expected.",
+        .max_args = 1,
+        .ask = check_ask,
+        .show = check_show,
+};
+
+const Verb verb_settings = {
+        .name = "settings",
+        .arguments = "[SECTION]",
+        .summary = "Show every option: its value, and where it was set",
+        .help = "With a SECTION also shows the default, the meaning, and the valid values.\n"
+                "Without the daemon it shows the values of the files.",
+        .max_args = 1,
+        .ask = settings_ask,
+        .show = settings_show,
+};

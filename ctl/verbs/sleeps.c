@@ -25,6 +25,7 @@
 #include "cli/price.h"
 #include "cli/options.h"
 #include "cli/sleeps-read.h"
+#include "verbs.h"
 
 #define CAUSES_SHOWN 40
 
@@ -41,7 +42,7 @@ const VerbOption sleeps_seconds_option[] = {
         { 0 },
 };
 
-const VerbOption sleeps_options[] = {
+static const VerbOption sleeps_options[] = {
         { "cpus", "LIST", "only these CPUs", take_cpus },
         { 0 },
 };
@@ -297,7 +298,7 @@ static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const Prices *price
         return answer;
 }
 
-json_object *sleeps_ask(Ctl *ctl, int *ret_status)
+static json_object *sleeps_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(SleepsReader) reader = NULL;
         g_autoptr(Prices) prices = NULL;
@@ -409,7 +410,7 @@ static void show_causes(const Screen *screen, json_object *causes, bool priced)
                             json_length(causes) - CAUSES_SHOWN);
 }
 
-void sleeps_show(const Ctl *ctl, json_object *answer)
+static void sleeps_show(const Ctl *ctl, json_object *answer)
 {
         const Screen *screen = &ctl->screen;
         const char *error = json_text(answer, "source_error"),
@@ -435,3 +436,24 @@ void sleeps_show(const Ctl *ctl, json_object *answer)
         price_show_unknown(screen, json_text(answer, "power_table"),
                            json_text(answer, "states_without_figure"));
 }
+
+const Verb verb_sleeps = {
+        .name = "sleeps",
+        .arguments = "[-- COMMAND...]",
+        .summary = "Show how long CPUs sleep, and what ends their sleeps",
+        .help = "Measures for 10 s. With a COMMAND, measures while COMMAND runs, prints the "
+                "result\n"
+                "to standard error, and exits with the status of COMMAND. Ctrl-C ends the\n"
+                "measurement and prints the result. Lost is by how much the sleeps were shorter\n"
+                "than the target residency of the deepest state that is permitted. Energy is "
+                "the\n"
+                "cost of that, by a power table. Asleep: a CPU sleeps now, and has for this "
+                "long.\n"
+                "Needs root or idled; otherwise it shows the kernel's counters.\n"
+                "  idlectl sleeps --cpus 2-3 --seconds 60",
+        .options = { sleeps_seconds_option, sleeps_options, price_option, output_option },
+        .max_args = INT_MAX,
+        .ask = sleeps_ask,
+        .show = sleeps_show,
+        .command = true,
+};

@@ -7,8 +7,8 @@
 
 #include "cli/verb.h"
 
-/* --seconds, and --cpus. */
-extern const VerbOption sleeps_seconds_option[], sleeps_options[];
+/* --seconds. */
+extern const VerbOption sleeps_seconds_option[];
 
 /* A cell with the time of a member in us, in the unit that suits it; - if it is null. */
 void sleeps_cell(Table *table, json_object *object, const char *key, Style style);

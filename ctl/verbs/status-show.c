@@ -6,6 +6,7 @@
 
 #include "benefit.h"
 #include "control.h"
+#include "status.h"
 #include "cpus.h"
 #include "cli/facts.h"
 #include "left.h"
@@ -241,6 +242,10 @@ static void show_left(const Screen *screen, int count)
 
 void status_show(const Ctl *ctl, json_object *answer)
 {
+        if (dump_asked()) {
+                dump_show(ctl, answer);
+                return;
+        }
         const Screen *screen = &ctl->screen;
         json_object *daemon = json_get(answer, "daemon"), *row;
         json_object *degraded = json_get(answer, "degraded"),

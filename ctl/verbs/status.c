@@ -11,7 +11,9 @@
 #include "explained.h"
 #include "cli/facts.h"
 #include "left.h"
+#include "status.h"
 #include "model/measured.h"
+#include "verbs.h"
 
 #define JSON_DECIMALS 2
 
@@ -157,18 +159,23 @@ static json_object *describe_energy(json_object *facts)
         return answer;
 }
 
-json_object *status_ask(Ctl *ctl, int *ret_status)
+static json_object *status_ask(Ctl *ctl, int *ret_status)
 {
         static const char *const degraded[] = { "kind", "name", "why", NULL };
         static const char *const missing[] = { "what", "why", NULL };
-        g_autoptr(json_object) facts = facts_get(ctl), cpus = NULL;
-        json_object *manager = json_get(facts, "Manager"), *answer;
-        int left = left_count(ctl);
+        g_autoptr(json_object) facts = NULL, cpus = NULL;
+        json_object *manager, *answer;
+        int left;
 
+        if (dump_asked())
+                return dump_ask(ctl, ret_status);
+        facts = facts_get(ctl);
         if (!facts) {
                 *ret_status = EXIT_FAILED;
                 return NULL;
         }
+        manager = json_get(facts, "Manager");
+        left = left_count(ctl);
         answer = answer_new(ctl);
         if (json_get(answer, "daemon"))
                 describe_daemon(json_get(answer, "daemon"), manager);
@@ -186,3 +193,16 @@ json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "missing", name_elements(json_get(manager, "Missing"), missing));
         return answer;
 }
+
+const Verb verb_status = {
+        .name = "status",
+        .arguments = "",
+        .summary = "Show the daemon, the machine, and the parked CPUs",
+        .help = "Without the daemon idlectl measures the machine for 0.2 s. ~ marks an "
+                "estimate:\n"
+                "a sleep that had not ended. - is a value that is not known. Two outputs of\n"
+                "--knobs are equal if nothing changed between them.",
+        .options = { dump_options },
+        .ask = status_ask,
+        .show = status_show,
+};

@@ -20,6 +20,7 @@
 #include "base/number.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "verbs.h"
 
 #define INTERVAL_USEC (1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
@@ -84,7 +85,7 @@ static int take_json(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption top_options[] = {
+static const VerbOption top_options[] = {
         { "json", NULL, "print a line of JSON for each sample", take_json },
         { "csv", NULL, "print comma-separated values", take_csv },
         { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", take_columns },
@@ -96,7 +97,7 @@ const VerbOption top_options[] = {
         { 0 },
 };
 
-int top_check(const Ctl *ctl, const Verb *verb)
+static int top_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
@@ -339,7 +340,7 @@ static int show(Top *top)
         return print_samples(top, interval_usec);
 }
 
-json_object *top_ask(Ctl *ctl, int *ret_status)
+static json_object *top_ask(Ctl *ctl, int *ret_status)
 {
         Top top;
         int r = top_init(&top, ctl, ctl->power_table);
@@ -362,3 +363,24 @@ json_object *top_ask(Ctl *ctl, int *ret_status)
         top_done(&top);
         return NULL;
 }
+
+const Verb verb_top = {
+        .name = "top",
+        .arguments = "[COMMAND...]",
+        .summary = "Show how CPUs spend their time, and the power",
+        .help = "The shares of a row, Busy% and one for each idle state, add up to 100. NAME+ "
+                "and\n"
+                "NAME- count sleeps for which a state was too deep, or too shallow. ~ marks an\n"
+                "estimate, - a value that is not known. Longest is a lower bound. On a "
+                "terminal:\n"
+                "q quits, arrows scroll, s selects the column to sort by, r reverses the order.\n"
+                "With a COMMAND, idlectl measures while COMMAND runs, prints the result to\n"
+                "standard error, and exits with the status of COMMAND.\n"
+                "  idlectl top make -j8",
+        .options = { interval_option, top_options, output_option },
+        .check = top_check,
+        .max_args = INT_MAX,
+        .ask = top_ask,
+        .command = true,
+        .mute = true,
+};

@@ -6,6 +6,7 @@
 #include "cli/client.h"
 #include "cli/facts.h"
 #include "left.h"
+#include "verbs.h"
 
 static json_object *describe_problems(json_object *found)
 {
@@ -92,7 +93,7 @@ static json_object *ask_record(Ctl *ctl)
         return answer;
 }
 
-json_object *verify_ask(Ctl *ctl, int *ret_status)
+static json_object *verify_ask(Ctl *ctl, int *ret_status)
 {
         json_object *answer = client_manager(ctl->client) ? ask_daemon(ctl, ret_status)
                                                           : ask_record(ctl);
@@ -139,7 +140,7 @@ static void show_problem(const Screen *screen, json_object *row)
         screen_sentence(screen, STYLE_BAD, text);
 }
 
-void verify_show(const Ctl *ctl, json_object *answer)
+static void verify_show(const Ctl *ctl, json_object *answer)
 {
         json_object *problems = json_get(answer, "problems"), *row;
 
@@ -154,3 +155,14 @@ void verify_show(const Ctl *ctl, json_object *answer)
         JSON_FOREACH(row, problems)
                 show_problem(&ctl->screen, row);
 }
+
+const Verb verb_verify = {
+        .name = "verify",
+        .arguments = "",
+        .summary = "Check that every knob has the value that idled wrote",
+        .help = "The exit status is 1 if a knob has another value, or if a daemon that ended "
+                "left\n"
+                "a knob changed.",
+        .ask = verify_ask,
+        .show = verify_show,
+};

@@ -12,6 +12,20 @@
 #include "cli/client.h"
 #include "explained.h"
 #include "cli/facts.h"
+#include "verbs.h"
+
+static bool show_past;
+
+static int take_history(Ctl *ctl, const char *text)
+{
+        show_past = true;
+        return EXIT_FINE;
+}
+
+static const VerbOption why_options[] = {
+        { "history", NULL, "show the last changes, and how long CPUs were parked", take_history },
+        { 0 },
+};
 
 /* The part that CPUs and transitions have in common. */
 static void describe_reason(json_object *answer, json_object *from)
@@ -200,14 +214,14 @@ static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_statu
         return answer;
 }
 
-json_object *why_ask(Ctl *ctl, int *ret_status)
+static json_object *why_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) explained = NULL, facts = NULL;
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
 
-        if (ctl->history && ctl->n_args > 0) {
+        if (show_past && ctl->n_args > 0) {
                 *ret_status = complain_usage(NULL, "why: --history is about all CPUs");
                 return NULL;
         }
@@ -217,7 +231,7 @@ json_object *why_ask(Ctl *ctl, int *ret_status)
                 *ret_status = complain("%s", error);
                 return NULL;
         }
-        if (ctl->history)
+        if (show_past)
                 return history_ask(ctl, explained, ret_status);
         answer = answer_new(ctl);
         json_put(
@@ -380,7 +394,7 @@ static void show_benefits(const Screen *screen, json_object *benefits)
         }
 }
 
-void why_show(const Ctl *ctl, json_object *answer)
+static void why_show(const Ctl *ctl, json_object *answer)
 {
         json_object *history = json_get(answer, "history"), *row;
 
@@ -395,3 +409,14 @@ void why_show(const Ctl *ctl, json_object *answer)
                 show_transition(&ctl->screen, row);
         show_times(&ctl->screen, answer);
 }
+
+const Verb verb_why = {
+        .name = "why",
+        .arguments = "[CPU...]",
+        .summary = "Show why CPUs are parked or active",
+        .help = "CPUs are numbers or lists such as 0-3,8.",
+        .options = { why_options },
+        .max_args = INT_MAX,
+        .ask = why_ask,
+        .show = why_show,
+};

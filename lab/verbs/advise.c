@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl advise: which of the kernel's governors, with which limit on idle states, would have been
+ * idlelab advise: which of the kernel's governors, with which limit on idle states, would have been
  * best for recorded idle periods.
  *
  * 1. Candidates are the governors that the kernel has, each with each state as the deepest one, as
@@ -25,6 +25,7 @@
 #include "replay.h"
 #include "sense/sensor.h"
 #include "cli/save.h"
+#include "verbs.h"
 
 #define NEAR           1.01 /* energies that count as the same */
 #define SURE           5    /* percent: smaller savings do not hold (lab/governors/README.md) */
@@ -106,7 +107,7 @@ static int take_auto(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption advise_options[] = {
+static const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "power", "NAME", "the power table, for the states of this machine", options_take_power },
         { "latency", "TIME", "no wake-up may take longer than this", take_latency },
@@ -118,7 +119,7 @@ const VerbOption advise_options[] = {
         { 0 },
 };
 
-int advise_check(const Ctl *ctl, const Verb *verb)
+static int advise_check(const Ctl *ctl, const Verb *verb)
 {
         if (by_auto && save)
                 return complain_usage(verb, "advise: --auto and --save exclude each other");
@@ -649,7 +650,7 @@ static int record(const char *path, const char *seconds)
                 return complain("advise: %s", error->message);
         return g_spawn_check_wait_status(status, NULL)
                        ? EXIT_FINE
-                       : complain("advise: idlectl record failed; expected a trace instead of "
+                       : complain("advise: idlelab record failed; expected a trace instead of "
                                   "--record");
 }
 
@@ -794,7 +795,7 @@ static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
         return answer;
 }
 
-json_object *advise_ask(Ctl *ctl, int *ret_status)
+static json_object *advise_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *governor = by_auto ? option_now(ctl, "IdleGovernor") : NULL;
         json_object *answer;
@@ -876,7 +877,7 @@ static void show_doubt(const Ctl *ctl, json_object *answer)
         screen_sentence(&ctl->screen, STYLE_WARN, text);
 }
 
-void advise_show(const Ctl *ctl, json_object *answer)
+static void advise_show(const Ctl *ctl, json_object *answer)
 {
         json_object *best = json_get(answer, "best");
         double saved = json_number(answer, "saved_percent", NAN);
@@ -914,3 +915,19 @@ void advise_show(const Ctl *ctl, json_object *answer)
         show_doubt(ctl, answer);
         show_effect(ctl, answer);
 }
+
+const Verb verb_advise = {
+        .name = "advise",
+        .arguments = "TRACE... | --record SECONDS",
+        .summary = "Show which governor and limit suit recorded idle periods",
+        .help = "Replays the kernel's governors with every limit on idle states, and prints the\n"
+                "commands that apply the best. Energy is relative to the candidate that needs\n"
+                "least. Among candidates that need about the same energy, the best has the\n"
+                "shortest exit latency. With --apply or --save cstates uses it.\n"
+                "  idlelab advise --table laptop.tbl --latency 100us trace.csv.xz",
+        .options = { advise_options },
+        .check = advise_check,
+        .max_args = INT_MAX,
+        .ask = advise_ask,
+        .show = advise_show,
+};

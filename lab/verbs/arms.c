@@ -231,7 +231,7 @@ Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology)
         arms->trial = arms->hold = -1;
         for (int arm = 0; arm < 2; arm++)
                 arms->labels[arm] = label_of(asked, arm);
-        reason = g_strdup_printf("idlectl prove: %.80s, %.80s", arms->labels[0], arms->labels[1]);
+        reason = g_strdup_printf("idlelab prove: %.80s, %.80s", arms->labels[0], arms->labels[1]);
         arms->reason = g_utf8_make_valid(reason, -1); /* a character may have been cut */
         if (asked->kind == ARMS_KNOB ? !open_knobs(arms, topology) : !check_daemon(arms))
                 return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Arms: the two settings that idlectl prove compares, and switching from one to the other.
+ * Arms: the two settings that idlelab prove compares, and switching from one to the other.
  *
  * What belongs to idled is changed by a trial and by holds, which end with their descriptors. Knobs
  * are changed by a sweep, which keeps the daemon's record. So nothing stays changed, however

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl diff: what differs between two recordings, and which differences are more than chance.
+ * idlelab diff: what differs between two recordings, and which differences are more than chance.
  *
  * Each sample of a recording gives one value for each metric, a mean over all CPUs where it is one
  * of CPUs; a longer sample weighs more, as in a report. compare.h says how the means are compared.
@@ -13,6 +13,7 @@
 #include "compare.h"
 #include "cli/verb.h"
 #include "recording/read.h"
+#include "verbs.h"
 
 /* As those of diff(1). */
 #define EXIT_SAME    0
@@ -331,7 +332,7 @@ static json_object *describe(const Comparison *comparison, int *ret_status)
         return answer;
 }
 
-json_object *diff_ask(Ctl *ctl, int *ret_status)
+static json_object *diff_ask(Ctl *ctl, int *ret_status)
 {
         Comparison comparison = { .metrics = g_ptr_array_new_with_free_func(metric_free) };
         json_object *answer = NULL;
@@ -423,7 +424,7 @@ static void show_facts(const Ctl *ctl, json_object *answer)
         }
 }
 
-void diff_show(const Ctl *ctl, json_object *answer)
+static void diff_show(const Ctl *ctl, json_object *answer)
 {
         static const char *const titles[] = { "Metric", "Unit", "A",    "SD", "B",
                                               "SD",     "B-A",  "95 %", "" };
@@ -450,3 +451,19 @@ void diff_show(const Ctl *ctl, json_object *answer)
                     : json_true(answer, "differs") ? "The recordings differ."
                                                    : "No difference is more than chance.");
 }
+
+const Verb verb_diff = {
+        .name = "diff",
+        .arguments = "A B",
+        .summary = "Show the differences between two recordings",
+        .help = "Compares the means of every metric. A difference is real if chance alone would\n"
+                "cause one as large among all metrics in at most 5 % of such comparisons. The\n"
+                "test takes correlation in time into account. Exit status: 0 if no difference "
+                "is\n"
+                "real, 1 if one is, 2 if the recordings cannot be compared.\n"
+                "  idlelab diff before.rec after.rec",
+        .min_args = 2,
+        .max_args = 2,
+        .ask = diff_ask,
+        .show = diff_show,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl estimate: power from residencies and a power table; and such a table from residencies and
+ * idlelab estimate: power from residencies and a power table; and such a table from residencies and
  * power.
  *
  * Residencies come from a file of turbostat's or from this machine's counters. Where energy is
@@ -21,6 +21,7 @@
 #include "cli/offline.h"
 #include "cli/options.h"
 #include "cli/price.h"
+#include "verbs.h"
 
 #define MEASURE_USEC (1000u * 1000)
 #define FIT_USEC     (80u * 1000 * 1000)
@@ -77,7 +78,7 @@ static int take_for(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption estimate_options[] = {
+static const VerbOption estimate_options[] = {
         { "power", "NAME", "the power table: power/NAME.conf, or a path", options_take_power },
         { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
           take_turbostat },
@@ -88,7 +89,7 @@ const VerbOption estimate_options[] = {
         { 0 },
 };
 
-int estimate_check(const Ctl *ctl, const Verb *verb)
+static int estimate_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.fit && (ctl->power_table || asked.work > 0))
                 return complain_usage(verb, "--fit: expected no --power or --work with it");
@@ -323,7 +324,7 @@ static json_object *fit(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-json_object *estimate_ask(Ctl *ctl, int *ret_status)
+static json_object *estimate_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
@@ -445,7 +446,7 @@ static void show_summary(const Ctl *ctl, json_object *answer)
                                 "for one");
 }
 
-void estimate_show(const Ctl *ctl, json_object *answer)
+static void estimate_show(const Ctl *ctl, json_object *answer)
 {
         json_object *table = json_get(answer, "table");
         double unknown = json_number(answer, "without_figure_percent", 0);
@@ -482,3 +483,18 @@ void estimate_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_WARN, "No column   for %.2f %% of the time%s",
                             missing, json_get(answer, "watts") ? ", which counts as 0 W" : "");
 }
+
+const Verb verb_estimate = {
+        .name = "estimate",
+        .arguments = "",
+        .summary = "Estimate power from idle states and a power table",
+        .help = "The idle states are those of this machine during --interval (1s), or those in\n"
+                "the output of turbostat. NAME is a table such as coreidle. The default is the\n"
+                "table of this machine. --fit --output /etc/idled/power/machine.conf makes that\n"
+                "table: it runs a load and requires RAPL.\n"
+                "  idlelab estimate --turbostat table.txt --power coreidle",
+        .options = { interval_option, estimate_options },
+        .check = estimate_check,
+        .ask = estimate_ask,
+        .show = estimate_show,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl export: a recording as CSV, or as a trace for Perfetto.
+ * idlelab export: a recording as CSV, or as a trace for Perfetto.
  *
  * CSV is a line for each value: time, table, key, column, of, unit, value. So columns that come or
  * go from frame to frame need no common head, and every program can select what it needs.
@@ -17,6 +17,7 @@
 
 #include "cli/verb.h"
 #include "recording/read.h"
+#include "verbs.h"
 
 #define MACHINE_PID 1
 #define CPU_PID     1000 /* and the number of the CPU */
@@ -46,7 +47,7 @@ static int take_format(Ctl *ctl, const char *text)
                                         text);
 }
 
-const VerbOption export_options[] = {
+static const VerbOption export_options[] = {
         { "format", "FORMAT", "csv (the default) or perfetto", take_format },
         { 0 },
 };
@@ -263,7 +264,7 @@ static const Format *format_find(const char *name)
         return NULL;
 }
 
-json_object *export_ask(Ctl *ctl, int *ret_status)
+static json_object *export_ask(Ctl *ctl, int *ret_status)
 {
         const Format *format = asked.format ?: &formats[0];
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -292,3 +293,20 @@ json_object *export_ask(Ctl *ctl, int *ret_status)
                 *ret_status = EXIT_FAILED;
         return NULL;
 }
+
+const Verb verb_export = {
+        .name = "export",
+        .arguments = "FILE",
+        .summary = "Print a recording as CSV or for Perfetto",
+        .help = "FILE is a file that idlelab record or idled wrote; - is standard input. CSV "
+                "has\n"
+                "a line for each value. Open a trace for Perfetto in ui.perfetto.dev. idlectl\n"
+                "reports and leaves out damaged parts. The exit status is 1 if nothing could be\n"
+                "read.\n"
+                "  idlelab export --format perfetto a.rec > a.json",
+        .options = { export_options },
+        .min_args = 1,
+        .max_args = 1,
+        .ask = export_ask,
+        .mute = true,
+};

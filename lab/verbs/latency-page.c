@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl latency: comma-separated values and its page.
+ * idlelab latency: comma-separated values and its page.
  */
 #include "latency.h"
 

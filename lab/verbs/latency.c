@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl latency: how late a sleeping task runs, under one setting of the machine or many, and
+ * idlelab latency: how late a sleeping task runs, under one setting of the machine or many, and
  * what the machine draws meanwhile.
  *
  * Each run is one setting and one interval: threads start, the main thread waits, threads end. Only
@@ -23,6 +23,7 @@
 #include "cli/options.h"
 #include "sweep.h"
 #include "cli/watch.h"
+#include "verbs.h"
 
 #define FOR_USEC          (5 * 1000 * 1000ull)
 #define FOR_MIN_USEC      (100 * 1000ull)
@@ -129,7 +130,7 @@ static int take_sweep(Ctl *ctl, const char *text)
         return sweep_parse("--sweep", text, asked.sweep);
 }
 
-const VerbOption latency_options[] = {
+static const VerbOption latency_options[] = {
         { "interval", "TIME", "from wake-up to wake-up; several: 1ms,100us,10us", take_interval },
         { "for", "TIME", "how long each setting is measured (5s)", take_for },
         { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", take_policy },
@@ -142,7 +143,7 @@ const VerbOption latency_options[] = {
         { 0 },
 };
 
-int latency_check(const Ctl *ctl, const Verb *verb)
+static int latency_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
@@ -439,7 +440,7 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
         return answer;
 }
 
-json_object *latency_ask(Ctl *ctl, int *ret_status)
+static json_object *latency_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(GPtrArray) none = g_ptr_array_new();
         g_autoptr(Watch) watch = NULL;
@@ -612,7 +613,7 @@ static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
                             json_text(answer, "energy_problem"));
 }
 
-void latency_show(const Ctl *ctl, json_object *answer)
+static void latency_show(const Ctl *ctl, json_object *answer)
 {
         json_object *settings = json_get(answer, "settings"), *setting, *run;
         g_autoptr(Table) table = table_new();
@@ -655,3 +656,22 @@ void latency_show(const Ctl *ctl, json_object *answer)
         if (json_true(answer, "interrupted"))
                 screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");
 }
+
+const Verb verb_latency = {
+        .name = "latency",
+        .arguments = "",
+        .summary = "Measure wake-up latency, and power next to it",
+        .help = "Threads on all CPUs (--cpus) repeatedly sleep for 1ms, 100us and 10us\n"
+                "(--interval). Latency is how much later they run. Overrun% is the share of\n"
+                "wake-ups that were left out, because the thread was still awake. --sweep\n"
+                "measures under several settings: governor, epp, latency, dma-latency, states "
+                "or\n"
+                "profile, each with all values of this machine or those listed. idlectl "
+                "restores\n"
+                "all of them, also after a signal. ~ marks power that is estimated.\n"
+                "  idlelab latency --sweep governor --sweep latency=0,50us --plot page.html",
+        .options = { latency_options },
+        .check = latency_check,
+        .ask = latency_ask,
+        .show = latency_show,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl latency: what its parts share.
+ * idlelab latency: what its parts share.
  */
 #ifndef IDLED_LATENCY_H
 #define IDLED_LATENCY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idlectl prove found, as a document and for people, and the bar while it measures.
+ * What idlelab prove found, as a document and for people, and the bar while it measures.
  */
 #include <math.h>
 #include <stdio.h>

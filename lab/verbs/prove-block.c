@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One block of idlectl prove: switch, let the machine settle, measure.
+ * One block of idlelab prove: switch, let the machine settle, measure.
  *
  * A command that ends by itself within a block is work of a known amount: a block is then as many
  * whole runs as it takes to fill its time, at least one. Any other command runs throughout.

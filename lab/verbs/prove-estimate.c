@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idlectl prove knows so far.
+ * What idlelab prove knows so far.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl prove: does one setting draw less than another? A randomised switchback on request.
+ * idlelab prove: does one setting draw less than another? A randomised switchback on request.
  *
  *  1. Blocks come in pairs, one with each setting, in random order (stats/schedule.h).
  *  2. Each begins with a wash-out; then energy, work and waiting are measured (prove-block.c).
@@ -25,6 +25,7 @@
 #include "cli/price.h"
 #include "cli/options.h"
 #include "sense/topology-read.h"
+#include "verbs.h"
 
 #define SEC_USEC         1000000ull
 #define FOR_USEC         (1800 * SEC_USEC)
@@ -107,7 +108,7 @@ static int take_precision(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption prove_options[] = {
+static const VerbOption prove_options[] = {
         { "policy", "NAME", "compare NAME ignored with NAME active", take_policy },
         { "profile", "NAMES", "compare two profiles, or one with the active one", take_profile },
         { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable", take_option },
@@ -152,7 +153,7 @@ static int check_time(const Verb *verb, const ScheduleOptions *schedule)
                               least, PROVE_LEAST_PAIRS);
 }
 
-int prove_check(const Ctl *ctl, const Verb *verb)
+static int prove_check(const Ctl *ctl, const Verb *verb)
 {
         ScheduleOptions schedule;
 
@@ -295,7 +296,7 @@ static int run(Prove *prove)
         return arms_leave(prove->arms);
 }
 
-json_object *prove_ask(Ctl *ctl, int *ret_status)
+static json_object *prove_ask(Ctl *ctl, int *ret_status)
 {
         g_auto(Prove) prove = { .ctl = ctl, .asked = &asked, .signals = -1 };
         Estimate found;
@@ -326,3 +327,24 @@ json_object *prove_ask(Ctl *ctl, int *ret_status)
                                                                              : EXIT_FAILED;
         return prove.problem && found.n_pairs == 0 ? NULL : prove_answer(&prove);
 }
+
+const Verb verb_prove = {
+        .name = "prove",
+        .arguments = "[-- COMMAND...]",
+        .summary = "Measure whether one setting draws less power than another",
+        .help = "Switches between two settings in blocks of random order. Compares power, "
+                "energy\n"
+                "per work, and waiting, each with a 95 % interval. With a COMMAND, compares\n"
+                "energy per run. Exit status: 0 if the second setting saves energy, 1 if that "
+                "was\n"
+                "not shown, 3 after an error. All settings are restored at the end and after a\n"
+                "signal; after SIGKILL, idled --restore restores those of --knob.\n"
+                "  idlelab prove --policy ondemand --for 1h\n"
+                "  idlelab prove --profile balanced,power-saver --precision 1% -- make -j4",
+        .options = { prove_options },
+        .check = prove_check,
+        .max_args = INT_MAX,
+        .ask = prove_ask,
+        .show = prove_show,
+        .command = true,
+};

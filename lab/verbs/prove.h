@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl prove, its parts for each other: prove.c reads the command line and keeps the schedule,
+ * idlelab prove, its parts for each other: prove.c reads the command line and keeps the schedule,
  * prove-block.c measures one block, prove-estimate.c has what is known so far, prove-answer.c the
  * answer and what people see of it.
  */
@@ -116,5 +116,8 @@ void prove_progress_end(void);
 void prove_fail(Prove *prove, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 json_object *prove_answer(const Prove *prove);
+
+/* Prints the answer for people. */
+void prove_show(const Ctl *ctl, json_object *answer);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record: what idled knows. Only decided properties are asked for, which cost idled no
+ * idlelab record: what idled knows. Only decided properties are asked for, which cost idled no
  * measurement; more is asked only when one of them has changed.
  */
 #include <math.h>

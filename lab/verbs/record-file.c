@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record FILE: samples of the machine, and of idled if it runs, as docs/recording.md says.
+ * idlelab record FILE: samples of the machine, and of idled if it runs, as docs/recording.md says.
  *
  * What changes rarely, or wakes a CPU of each package (limits, temperature), is read every five
  * seconds at most. A frame is written every ten seconds: so much is lost if idlectl is killed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record --idle: idle periods of this machine as a trace for idlectl replay.
+ * idlelab record --idle: idle periods of this machine as a trace for idlelab replay.
  *
  * The kernel's buffer is emptied ten times a second, without being asked to: a reader that is woken
  * by sleeps would record itself. The kernel passes on the record of a sleep when its CPU sleeps
@@ -175,7 +175,7 @@ static void write_head(const Ctl *ctl, FILE *file)
         IdleState states[IDLE_STATES_MAX];
         int n = idle_states_read(ctl->root, 0, states);
 
-        fputs("# Idle periods, recorded by idlectl record\n", file);
+        fputs("# Idle periods, recorded by idlelab record\n", file);
         for (int i = 0; i < n; i++)
                 fprintf(file, "# state %d: %s, exit latency %u us, target residency %u us\n", i,
                         states[i].name, states[i].exit_latency_us, states[i].target_residency_us);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record --sleeps: what the sleep ledger has counted, as rows at the end of the recording.
+ * idlelab record --sleeps: what the sleep ledger has counted, as rows at the end of the recording.
  */
 #include "record.h"
 

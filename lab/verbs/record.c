@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record: samples of everything into a file, or with --idle every idle period; or with
+ * idlelab record: samples of everything into a file, or with --idle every idle period; or with
  * --daemon idled itself does so, as the configuration's section [Recording] then says.
  */
 #include "record.h"
@@ -13,6 +13,7 @@
 #include "cli/facts.h"
 #include "cli/save.h"
 #include "cli/sleeps-read.h"
+#include "verbs.h"
 
 #define AGE_LEAST_USEC     (60u * 1000 * 1000)
 #define INTERVAL_MOST_USEC (3600ull * 1000 * 1000)
@@ -104,7 +105,7 @@ static int take_interval(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption record_options[] = {
+static const VerbOption record_options[] = {
         { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)", take_interval },
         { "seconds", "N", "end after so many seconds (with --idle: 10)", sleeps_take_seconds },
         { "append", NULL, "continue FILE if it exists", take_append },
@@ -134,7 +135,7 @@ static int check_daemon(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-int record_check(const Ctl *ctl, const Verb *verb)
+static int record_check(const Ctl *ctl, const Verb *verb)
 {
         bool ring = asked.limits.max_bytes || asked.limits.max_age_usec;
 
@@ -185,7 +186,7 @@ static void daemon_show(const Ctl *ctl, json_object *answer)
                     json_text(answer, "file"), json_text(answer, "saved_in"));
 }
 
-json_object *record_ask(Ctl *ctl, int *ret_status)
+static json_object *record_ask(Ctl *ctl, int *ret_status)
 {
         if (asked.daemon)
                 return daemon_ask(ctl, ret_status);
@@ -195,7 +196,7 @@ json_object *record_ask(Ctl *ctl, int *ret_status)
         return record_file_ask(ctl, &asked, ctl->args + 1, ret_status);
 }
 
-void record_show(const Ctl *ctl, json_object *answer)
+static void record_show(const Ctl *ctl, json_object *answer)
 {
         if (asked.daemon)
                 daemon_show(ctl, answer);
@@ -204,3 +205,21 @@ void record_show(const Ctl *ctl, json_object *answer)
         else
                 record_file_show(ctl, answer);
 }
+
+const Verb verb_record = {
+        .name = "record",
+        .arguments = "FILE [-- COMMAND...] | --idle FILE [-- COMMAND...] | --daemon",
+        .summary = "Record what the machine and idled do",
+        .help = "Every second (--interval), samples load, idle states, frequencies, power, and\n"
+                "the plan, holds and transitions of idled: until interrupted, for --seconds, or\n"
+                "while COMMAND runs. With --max-size or --max-age it continues an existing "
+                "FILE.\n"
+                "--idle writes every idle period of every CPU as CSV, for 10 s, and requires\n"
+                "root. --daemon makes idled itself record, as root.\n"
+                "  idlelab record a.rec --seconds 60 -- make -j8",
+        .options = { record_options },
+        .check = record_check,
+        .max_args = INT_MAX,
+        .ask = record_ask,
+        .show = record_show,
+};

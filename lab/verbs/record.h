@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl record: what its parts share.
+ * idlelab record: what its parts share.
  */
 #ifndef IDLED_CTL_RECORD_H
 #define IDLED_CTL_RECORD_H
@@ -9,9 +9,6 @@
 #include "recording/file.h"
 #include "recording/sample.h"
 #include "cli/sleeps-read.h"
-
-extern const VerbOption record_options[];
-int record_check(const Ctl *ctl, const Verb *verb);
 
 /* What was asked for; 0 and NULL: not given. */
 typedef struct RecordAsks {

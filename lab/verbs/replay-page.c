@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The answer of idlectl replay as a page: bars of how often each governor chose well, and its
+ * The answer of idlelab replay as a page: bars of how often each governor chose well, and its
  * energy against its mean exit latency.
  */
 #include <math.h>

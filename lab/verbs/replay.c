@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl replay: how idle governors would have done with recorded idle periods.
+ * idlelab replay: how idle governors would have done with recorded idle periods.
  */
 #include "replay.h"
 
@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/price.h"
 #include "sense/sensor.h"
+#include "verbs.h"
 
 static int take_table(Ctl *ctl, const char *text)
 {
@@ -59,7 +60,7 @@ static int take_html(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption replay_options[] = {
+static const VerbOption replay_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine", take_table },
         { "power", "NAME", "the power table, for the states of this machine", options_take_power },
         { "governor", "LIST", "the governors, separated by commas", take_governor },
@@ -70,7 +71,7 @@ const VerbOption replay_options[] = {
         { 0 },
 };
 
-int replay_check(const Ctl *ctl, const Verb *verb)
+static int replay_check(const Ctl *ctl, const Verb *verb)
 {
         const ReplayArguments *arguments = &ctl->replay;
 
@@ -458,7 +459,7 @@ static int check_runs(const GPtrArray *runs)
         return status;
 }
 
-json_object *replay_ask(Ctl *ctl, int *ret_status)
+static json_object *replay_ask(Ctl *ctl, int *ret_status)
 {
         const ReplayArguments *arguments = &ctl->replay;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
@@ -562,7 +563,7 @@ static void show_options(json_object *all)
         }
 }
 
-void replay_show(const Ctl *ctl, json_object *answer)
+static void replay_show(const Ctl *ctl, json_object *answer)
 {
         json_object *traces = json_get(answer, "traces"), *trace;
 
@@ -590,3 +591,22 @@ void replay_show(const Ctl *ctl, json_object *answer)
         }
         show_options(json_get(answer, "options"));
 }
+
+const Verb verb_replay = {
+        .name = "replay",
+        .arguments = "TRACE...",
+        .summary = "Compare idle governors on recorded idle periods",
+        .help = "Correct% is how often a governor chose the deepest state that saves energy and\n"
+                "meets the latency limit. Energy is relative to always choosing that state. The\n"
+                "TRACE - is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1,\n"
+                "teo-6.12, teo-6.18, teo-util, learned, weighted:BASE, history:BASE, "
+                "omniscient,\n"
+                "timer-only, fixed:N.\n"
+                "  idlelab replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",
+        .options = { replay_options },
+        .check = replay_check,
+        .min_args = 1,
+        .max_args = INT_MAX,
+        .ask = replay_ask,
+        .show = replay_show,
+};

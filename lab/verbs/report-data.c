@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: what a recording comes to.
+ * idlelab report: what a recording comes to.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: the page.
+ * idlelab report: the page.
  *
  * It begins with a summary in words and as a table. A section for each kind of plot follows, with
  * the recordings next to each other and on the same scale.

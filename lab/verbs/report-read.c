@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: reads a recording, whose tables docs/recording.md describes.
+ * idlelab report: reads a recording, whose tables docs/recording.md describes.
  *
  * Rows of table cpu belong to the row of table machine that has the same time; both are in the
  * order of time. Nothing about the values is certain, not even that they are numbers or that time

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: what was recorded, in words and as a table.
+ * idlelab report: what was recorded, in words and as a table.
  */
 #include <math.h>
 #include <string.h>

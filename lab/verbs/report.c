@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: a page about recordings.
+ * idlelab report: a page about recordings.
  */
 #include "report.h"
+#include "verbs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,12 +21,12 @@ static int take_output(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-const VerbOption report_options[] = {
+static const VerbOption report_options[] = {
         { "output", "FILE", "the page; - is standard output", take_output },
         { 0 },
 };
 
-int report_check(const Ctl *ctl, const Verb *verb)
+static int report_check(const Ctl *ctl, const Verb *verb)
 {
         if (!output || !*output)
                 return complain_usage(verb, "report: expected --output FILE");
@@ -39,7 +40,7 @@ static void report_free_void(gpointer report)
         report_free(report);
 }
 
-json_object *report_ask(Ctl *ctl, int *ret_status)
+static json_object *report_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(GPtrArray) reports = g_ptr_array_new_with_free_func(report_free_void);
         g_autoptr(json_object) answer = json_object_new_object();
@@ -75,7 +76,7 @@ static json_object *best_saving(json_object *recording)
         return best;
 }
 
-void report_show(const Ctl *ctl, json_object *answer)
+static void report_show(const Ctl *ctl, json_object *answer)
 {
         static const char *const titles[] = { "Seconds", "CPUs",    "Parked", "Busy%",
                                               "PkgWatt", "Saved_J", "Wake/s" };
@@ -100,3 +101,19 @@ void report_show(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
         screen_line(&ctl->screen, STYLE_PLAIN, "Page: %s", json_text(answer, "page"));
 }
+
+const Verb verb_report = {
+        .name = "report",
+        .arguments = "--output FILE RECORDING...",
+        .summary = "Write a page with plots of recordings",
+        .help = "The page is one HTML file with parked CPUs, load, idle states, power, savings,\n"
+                "wake-ups, and events with their reasons. It shows up to 8 recordings next to\n"
+                "each other.\n"
+                "  idlelab report --output monday.html monday.rec",
+        .options = { report_options },
+        .check = report_check,
+        .min_args = 1,
+        .max_args = REPORT_MOST,
+        .ask = report_ask,
+        .show = report_show,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl report: what a recording comes to, between its reader (report-read.c) and the page
+ * idlelab report: what a recording comes to, between its reader (report-read.c) and the page
  * (report-page.c). All of it is bounded, whatever the recording has.
  *
  * Everything here may be missing: a number is NaN, a text NULL, a list empty.

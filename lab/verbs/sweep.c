@@ -409,7 +409,7 @@ static int enter_dma_latency(Sweep *sweep, const SweepPoint *point, char **ret_e
 static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error)
 {
         const HoldArguments request = { .profile = point->value,
-                                        .reason = "idlectl latency --sweep" };
+                                        .reason = "idlelab latency --sweep" };
         g_autofree char *path = NULL, *obstacle = NULL;
         int r = client_hold(sweep->ctl->client, &request, &path, &sweep->descriptor, ret_error);
 

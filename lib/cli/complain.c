@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Error messages of idlectl: one clean line on standard error.
+ * Error messages: one clean line on standard error.
  */
 #include <stdio.h>
 
 #include "cli/verb.h"
 
-static const Verb *about; /* NULL: idlectl itself */
+static const char *name = "idlectl";
+static const Verb *about; /* NULL: the program itself */
 
-void complain_about(const Verb *verb)
+void complain_about(const Program *program, const Verb *verb)
 {
+        name = program->name;
         about = verb;
 }
 
@@ -18,7 +20,7 @@ static int complain_text(const char *format, va_list arguments, const char *hint
         g_autofree char *text = g_strdup_vprintf(format, arguments);
         g_autofree char *clean = text_fit(&(Screen){ 0 }, text, 0);
 
-        return fprintf(stderr, "idlectl: %s%s\n", clean, hint);
+        return fprintf(stderr, "%s: %s%s\n", name, clean, hint);
 }
 
 int complain(const char *format, ...)
@@ -34,7 +36,7 @@ int complain(const char *format, ...)
 int complain_usage(const Verb *verb, const char *format, ...)
 {
         const Verb *which = verb ? verb : about;
-        g_autofree char *hint = g_strdup_printf("; try \"idlectl %s%s--help\"",
+        g_autofree char *hint = g_strdup_printf("; try \"%s %s%s--help\"", name,
                                                 which ? which->name : "", which ? " " : "");
         va_list arguments;
 

@@ -117,15 +117,15 @@ static const VerbOption *find_row(const GPtrArray *rows, const char *name)
 }
 
 /* All verbs' options, each name once. */
-static GPtrArray *all_rows(const Verb *verbs)
+static GPtrArray *all_rows(const Program *program)
 {
         GPtrArray *all = g_ptr_array_new();
 
         add_rows(all, json_option);
         add_rows(all, everywhere);
-        for (const Verb *v = verbs; v->name; v++)
-                for (size_t i = 0; i < G_N_ELEMENTS(v->options); i++)
-                        for (const VerbOption *row = v->options[i]; row && row->name; row++)
+        for (const Verb *const *v = program->verbs; *v; v++)
+                for (size_t i = 0; i < G_N_ELEMENTS((*v)->options); i++)
+                        for (const VerbOption *row = (*v)->options[i]; row && row->name; row++)
                                 if (!find_row(all, row->name))
                                         g_ptr_array_add(all, (gpointer)row);
         return all;
@@ -183,33 +183,33 @@ static struct option *getopt_table(const GPtrArray *all)
 
 /* What may be meant by a verb that does not exist: one of a similar name, or an option of this name
  * and its verb, as a new string. NULL: nothing is known. */
-static char *suggest_verb(const Verb *verbs, GPtrArray *names, const char *name)
+static char *suggest_verb(const Program *program, GPtrArray *names, const char *name)
 {
         const char *nearest = word_nearest(name, (const char *const *)names->pdata);
 
-        for (const Verb *v = verbs; v->name && !nearest; v++) {
-                g_autoptr(GPtrArray) rows = own_rows(v);
+        for (const Verb *const *v = program->verbs; *v && !nearest; v++) {
+                g_autoptr(GPtrArray) rows = own_rows(*v);
 
                 if (find_row(rows, name))
-                        return g_strdup_printf("%s --%s", v->name, name);
+                        return g_strdup_printf("%s --%s", (*v)->name, name);
         }
         return g_strdup(nearest);
 }
 
 /* NULL after a message. */
-static const Verb *find_verb(const Verb *verbs, const char *name)
+static const Verb *find_verb(const Program *program, const char *name)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
         g_autofree char *meant = NULL, *hint = NULL;
 
-        complain_about(NULL);
-        for (const Verb *v = verbs; v->name; v++) {
-                if (g_str_equal(v->name, name))
-                        return v;
-                g_ptr_array_add(names, (gpointer)v->name);
+        for (const Verb *const *v = program->verbs; *v; v++) {
+                if (g_str_equal((*v)->name, name))
+                        return *v;
+                if (!(*v)->renamed)
+                        g_ptr_array_add(names, (gpointer)(*v)->name);
         }
         g_ptr_array_add(names, NULL);
-        meant = suggest_verb(verbs, names, name);
+        meant = suggest_verb(program, names, name);
         hint = text_suggest(meant);
         complain_usage(NULL, "found an unknown verb \"%s\"%s", name, hint);
         return NULL;
@@ -256,10 +256,10 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
         return EXIT_FINE;
 }
 
-int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
-                  bool *ret_named)
+int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named)
 {
-        g_autoptr(GPtrArray) all = all_rows(verbs);
+        const Program *program = ctl->program;
+        g_autoptr(GPtrArray) all = all_rows(program);
         g_autofree struct option *table = getopt_table(all);
         int at, status;
 
@@ -268,10 +268,10 @@ int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb
         if (status != EXIT_FINE)
                 return status;
         *ret_named = at > 0;
-        *ret_verb = at > 0 ? find_verb(verbs, argv[at]) : verbs;
+        *ret_verb = at > 0 ? find_verb(program, argv[at]) : program->usual;
         if (!*ret_verb)
                 return EXIT_USAGE;
-        complain_about(*ret_named ? *ret_verb : NULL);
+        complain_about(program, *ret_named ? *ret_verb : NULL);
         if (at > 0)
                 memmove(argv + at, argv + at + 1, sizeof(*argv) * (size_t)(argc - at));
         status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, ctl);
@@ -303,47 +303,72 @@ static void print_options(const GPtrArray *rows)
         }
 }
 
-void options_help(const Verb *verbs, const Verb *verb)
+void options_help(const Program *program, const Verb *verb)
 {
         g_autoptr(GPtrArray) rows = verb ? own_rows(verb) : g_ptr_array_new();
 
         if (verb) {
-                printf("Usage: idlectl %s [OPTION...]%s%s\n%s.\n", verb->name,
+                printf("Usage: %s %s [OPTION...]%s%s\n%s.\n", program->name, verb->name,
                        *verb->arguments ? " " : "", verb->arguments, verb->summary);
                 if (verb->help)
                         printf("\n%s\n", verb->help);
                 print_options(rows);
-                puts("\n\"idlectl --help\" lists the options of all verbs.");
+                printf("\n\"%s --help\" lists the options of all verbs.\n", program->name);
                 return;
         }
-        puts("Usage: idlectl [OPTION...] [VERB [ARGUMENT...]]\n"
-             "See and steer idled, which keeps CPU cores asleep.\n\nVerbs:");
-        for (const Verb *v = verbs; v->name; v++)
-                printf("  %-10s %s\n", v->name, v->summary);
+        printf("Usage: %s [OPTION...] [VERB [ARGUMENT...]]\n%s\n\nVerbs:\n", program->name,
+               program->summary);
+        for (const Verb *const *v = program->verbs; *v; v++)
+                if (!(*v)->renamed)
+                        printf("  %-10s %s\n", (*v)->name, (*v)->summary);
         add_rows(rows, json_option);
         add_rows(rows, everywhere);
         print_options(rows);
-        puts("\nWithout a verb: status. \"idlectl help VERB\" explains one; -h is --help.\n"
-             "Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage.\n"
-             "See idlectl(1).");
+        printf("\nWithout a verb: %s. \"%s help VERB\" explains one; -h is --help.\n"
+               "%sSee %s(1).\n",
+               program->usual->name, program->name, program->more, program->name);
 }
 
-json_object *help_ask(Ctl *ctl, int *ret_status)
+void options_version(const Ctl *ctl)
 {
-        const Verb *verb = ctl->n_args ? find_verb(ctl->verbs, ctl->args[0]) : NULL;
+        printf("%s " IDLED_VERSION "\n", ctl->program->name);
+}
+
+static json_object *help_ask(Ctl *ctl, int *ret_status)
+{
+        const Verb *verb = ctl->n_args ? find_verb(ctl->program, ctl->args[0]) : NULL;
 
         if (ctl->n_args && !verb)
                 *ret_status = EXIT_USAGE;
         else
-                options_help(ctl->verbs, verb);
+                options_help(ctl->program, verb);
         return NULL;
 }
 
-json_object *version_ask(Ctl *ctl, int *ret_status)
+static json_object *version_ask(Ctl *ctl, int *ret_status)
 {
-        puts("idlectl " IDLED_VERSION);
+        options_version(ctl);
         return NULL;
 }
+
+const Verb verb_help = {
+        .name = "help",
+        .arguments = "[VERB]",
+        .summary = "Print help about the program or a verb",
+        .max_args = 1,
+        .ask = help_ask,
+        .mute = true,
+        .alone = true,
+};
+
+const Verb verb_version = {
+        .name = "version",
+        .arguments = "",
+        .summary = "Print the version",
+        .ask = version_ask,
+        .mute = true,
+        .alone = true,
+};
 
 int options_take_power(Ctl *ctl, const char *text)
 {

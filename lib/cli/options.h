@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl's command line: options, and help about them and the verbs.
+ * The command line: options, and help about them and the verbs.
  */
 #ifndef IDLED_OPTIONS_H
 #define IDLED_OPTIONS_H
@@ -8,13 +8,10 @@
 #include "base/cpuset.h"
 #include "cli/verb.h"
 
-/* `verbs` are all that there are: rows that end with one without name. */
-
-/* Finds the verb, verbs[0] if none is named, and reads the options into `ctl`, whose options come
- * zeroed; the environment has what is left open. What is no option is left in ctl->args.
+/* Finds the verb, the usual one if none is named, and reads the options into `ctl`, whose options
+ * come zeroed; the environment has what is left open. What is no option is left in ctl->args.
  * `*ret_named` says whether a verb was named. Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int options_parse(int argc, char **argv, const Verb *verbs, Ctl *ctl, const Verb **ret_verb,
-                  bool *ret_named);
+int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *ret_named);
 
 /* Checks the number of arguments and what the verb itself checks. EXIT_FINE, or EXIT_USAGE after a
  * message. */
@@ -27,6 +24,9 @@ int options_take_power(Ctl *ctl, const char *text);
 int options_take_cpus(const char *text, CpuSet *ret_cpus);
 
 /* Prints help about everything, or about one verb. */
-void options_help(const Verb *verbs, const Verb *verb);
+void options_help(const Program *program, const Verb *verb);
+
+/* Prints the version of the program. */
+void options_version(const Ctl *ctl);
 
 #endif

@@ -186,9 +186,9 @@ void price_show_missing(const Screen *screen, const char *what, bool can_fit)
 
         text = g_strdup_printf(
                 "%s: %s.", what,
-                can_fit ? "run sudo idlectl estimate --fit --output /etc/idled/power/machine.conf, "
+                can_fit ? "run sudo idlelab estimate --fit --output /etc/idled/power/machine.conf, "
                           "or name a table with --power"
-                        : "name a table with --power; idlectl estimate --fit cannot make one here, "
+                        : "name a table with --power; idlelab estimate --fit cannot make one here, "
                           "because it needs RAPL and idle states");
         screen_sentence(screen, STYLE_DIM, text);
 }

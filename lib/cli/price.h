@@ -54,7 +54,7 @@ char *prices_unknown(const Prices *prices, const IdleTable *tables, int n_cpus);
 /* Prints that the table has no figure for these; nothing if `unknown` is "". */
 void price_show_unknown(const Screen *screen, const char *table, const char *unknown);
 
-/* True if idlectl estimate --fit can make a table of this machine: it has RAPL and idle states. */
+/* True if idlelab estimate --fit can make a table of this machine: it has RAPL and idle states. */
 bool price_can_fit(int root);
 
 /* Prints that this machine has no power table: `what` is missing without one, and what to run. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl: what its parts share.
+ * A program of verbs, idlectl or idlelab: what its parts share.
  *
- * Every verb is a row of a table. It answers with one JSON document, made by ask(); with --json
- * that is printed as it is, else show() prints it for people. So both always say the same.
+ * Every verb is a constant in a file of its own. It answers with one JSON document, made by ask();
+ * with --json that is printed as it is, else show() prints it for people. So both always say the
+ * same.
  */
 #ifndef IDLED_CTL_H
 #define IDLED_CTL_H
@@ -45,13 +46,12 @@ typedef struct SleepsArguments {
 typedef struct Client Client;
 
 typedef struct Ctl {
-        const struct Verb *verbs; /* all of them */
+        const struct Program *program;
         bool json, no_colour, help, version;
         const char *root_path, *run_path, *config_dir, *vendor_dir,
                 *policy_dir; /* NULL: not given */
         const char *bus;     /* NULL: the system bus; "session"; an address */
         uint64_t interval_usec;
-        bool history, knobs;
         const char *power_table; /* --power; NULL: not given */
         const char *output;      /* --output of verbs that run a command; NULL: not given */
         HoldArguments hold;
@@ -93,95 +93,35 @@ typedef struct Verb {
         /* Its own options: tables that end with a row without name, and after those NULL. */
         const VerbOption *options[4];
         int (*check)(const Ctl *ctl, const struct Verb *verb); /* of all options; may be NULL */
-        bool command; /* its arguments are a command: options end with the first of them */
-        bool mute;    /* it has no answer, and so takes no --json */
-        bool alone;   /* it needs neither the machine nor the daemon */
+        bool command;        /* its arguments are a command: options end with the first of them */
+        bool mute;           /* it has no answer, and so takes no --json */
+        bool alone;          /* it needs neither the machine nor the daemon */
+        const char *renamed; /* what replaces it: it runs with a warning, and help omits it */
 } Verb;
 
-extern const VerbOption replay_options[];
-int replay_check(const Ctl *ctl, const Verb *verb);
+/* What both programs have: help about them and their verbs, and their version. */
+extern const Verb verb_help, verb_version;
 
-extern const VerbOption advise_options[];
-int advise_check(const Ctl *ctl, const Verb *verb);
+/* A program of verbs: idlectl or idlelab. */
+typedef struct Program {
+        const char *name;
+        const char *summary;      /* one line */
+        const char *more;         /* the last lines of its help */
+        const Verb *usual;        /* the verb if none is named */
+        const Verb *const *verbs; /* all, NULL at the end */
+} Program;
 
-json_object *status_ask(Ctl *ctl, int *ret_status);
-void status_show(const Ctl *ctl, json_object *answer);
-json_object *cpus_ask(Ctl *ctl, int *ret_status);
-void cpus_show(const Ctl *ctl, json_object *answer);
-json_object *why_ask(Ctl *ctl, int *ret_status);
-void why_show(const Ctl *ctl, json_object *answer);
-json_object *policies_ask(Ctl *ctl, int *ret_status);
-void policies_show(const Ctl *ctl, json_object *answer);
-extern const VerbOption set_options[];
-json_object *set_ask(Ctl *ctl, int *ret_status);
-void set_show(const Ctl *ctl, json_object *answer);
-json_object *check_ask(Ctl *ctl, int *ret_status);
-void check_show(const Ctl *ctl, json_object *answer);
-json_object *profile_ask(Ctl *ctl, int *ret_status);
-void profile_show(const Ctl *ctl, json_object *answer);
-json_object *settings_ask(Ctl *ctl, int *ret_status);
-void settings_show(const Ctl *ctl, json_object *answer);
-json_object *verify_ask(Ctl *ctl, int *ret_status);
-void verify_show(const Ctl *ctl, json_object *answer);
-json_object *hold_ask(Ctl *ctl, int *ret_status);
-extern const VerbOption run_options[];
-json_object *run_ask(Ctl *ctl, int *ret_status);
-json_object *holds_ask(Ctl *ctl, int *ret_status);
-void holds_show(const Ctl *ctl, json_object *answer);
-json_object *replay_ask(Ctl *ctl, int *ret_status);
-void replay_show(const Ctl *ctl, json_object *answer);
-json_object *advise_ask(Ctl *ctl, int *ret_status);
-void advise_show(const Ctl *ctl, json_object *answer);
-json_object *record_ask(Ctl *ctl, int *ret_status);
-void record_show(const Ctl *ctl, json_object *answer);
-json_object *diff_ask(Ctl *ctl, int *ret_status);
-void diff_show(const Ctl *ctl, json_object *answer);
-extern const VerbOption export_options[];
-json_object *export_ask(Ctl *ctl, int *ret_status);
-extern const VerbOption report_options[];
-int report_check(const Ctl *ctl, const Verb *verb);
-json_object *report_ask(Ctl *ctl, int *ret_status);
-void report_show(const Ctl *ctl, json_object *answer);
-json_object *sleeps_ask(Ctl *ctl, int *ret_status);
-void sleeps_show(const Ctl *ctl, json_object *answer);
-json_object *doctor_ask(Ctl *ctl, int *ret_status);
-void doctor_show(const Ctl *ctl, json_object *answer);
-extern const VerbOption top_options[];
-int top_check(const Ctl *ctl, const Verb *verb);
-json_object *top_ask(Ctl *ctl, int *ret_status);
-extern const VerbOption latency_options[];
-int latency_check(const Ctl *ctl, const Verb *verb);
-json_object *latency_ask(Ctl *ctl, int *ret_status);
-void latency_show(const Ctl *ctl, json_object *answer);
-extern const VerbOption estimate_options[];
-int estimate_check(const Ctl *ctl, const Verb *verb);
-json_object *estimate_ask(Ctl *ctl, int *ret_status);
-void estimate_show(const Ctl *ctl, json_object *answer);
-extern const VerbOption prove_options[];
-int prove_check(const Ctl *ctl, const Verb *verb);
-json_object *prove_ask(Ctl *ctl, int *ret_status);
-void prove_show(const Ctl *ctl, json_object *answer);
-json_object *dump_ask(Ctl *ctl, int *ret_status);
-void dump_show(const Ctl *ctl, json_object *answer);
-json_object *pause_ask(Ctl *ctl, int *ret_status);
-void pause_show(const Ctl *ctl, json_object *answer);
-json_object *resume_ask(Ctl *ctl, int *ret_status);
-void resume_show(const Ctl *ctl, json_object *answer);
-json_object *reload_ask(Ctl *ctl, int *ret_status);
-void reload_show(const Ctl *ctl, json_object *answer);
-json_object *release_ask(Ctl *ctl, int *ret_status);
-void release_show(const Ctl *ctl, json_object *answer);
-json_object *help_ask(Ctl *ctl, int *ret_status);
-json_object *version_ask(Ctl *ctl, int *ret_status);
+/* Runs the verb of the command line. Returns the exit status. */
+int program_run(const Program *program, int argc, char **argv);
 
-/* "idlectl: ..." on standard error, one line. Returns EXIT_FAILED. */
+/* "PROGRAM: ..." on standard error, one line. Returns EXIT_FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same with a hint at the --help of `verb`; NULL: that of the last complain_about(). Returns
  * EXIT_USAGE. */
 int complain_usage(const Verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whose --help such hints name from now on; NULL: idlectl's. */
-void complain_about(const Verb *verb);
+/* Whose messages these are from now on, and whose --help hints name; no verb: the program's. */
+void complain_about(const Program *program, const Verb *verb);
 
 #endif

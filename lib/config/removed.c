@@ -11,7 +11,7 @@
         "[Daemon]"
 #define BUILT_IN "it is built in; remove this line"
 
-#define ADVISE "run idlectl advise --apply, whose choice idled keeps; remove this line"
+#define ADVISE "run idlelab advise --apply, whose choice idled keeps; remove this line"
 
 #define TIMER_SLACK "set TimerSlackNSec= in the units"
 

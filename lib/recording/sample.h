@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What idled and idlectl record of a machine: the tables that docs/recording.md describes, filled
+ * What idled and idlelab record of a machine: the tables that docs/recording.md describes, filled
  * from snapshots. Callers may add columns of their own to the row.
  */
 #ifndef IDLED_RECORDING_SAMPLE_H

@@ -53,7 +53,7 @@ typedef enum Rule { BY_INTERVAL, BY_ODDS, RULES } Rule;
 #define PROVE_PAIRS 40
 #define PROVE_SURE  0.95
 
-/* What idlectl prove does by itself in half an hour. */
+/* What idlelab prove does by itself in half an hour. */
 static const ScheduleOptions prove_schedule = { 18000000, 4500000, 0.5, 0, true, 0 };
 
 typedef struct Said {
@@ -108,7 +108,7 @@ static void print_minutes(const Said *said, Rule rule, unsigned runs)
 
 static void prove_table(unsigned runs)
 {
-        printf("idlectl prove for 30 min, %u runs each, by interval and by odds: runs that say "
+        printf("idlelab prove for 30 min, %u runs each, by interval and by odds: runs that say "
                "\"saves\" in the end, and after any pair; minutes until 95 %% of runs say so\n",
                runs);
         printf("%-12s %16s %16s %12s %20s %12s %20s\n", "load", "0 %: in the end", "after any pair",

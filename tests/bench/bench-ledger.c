@@ -158,7 +158,7 @@ typedef struct Taker {
         double taken;
 } Taker;
 
-/* As idlectl record does. */
+/* As idlelab record does. */
 static void *take_records(void *data)
 {
         Taker *taker = data;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests of idlectl share: a private bus, a daemon that only talks, and idlectl itself.
 
-The environment says where things are: IDLECTL, IDLED_MACHINES, IDLED_POLICIES.
+The environment says where things are: IDLECTL, IDLELAB, IDLED_MACHINES, IDLED_POLICIES.
 With UPDATE_GOLDEN=1 what idlectl prints becomes what is expected.
 """
 import difflib
@@ -23,6 +23,8 @@ import measured
 
 HERE = Path(__file__).resolve().parent
 IDLECTL = os.environ["IDLECTL"]
+IDLELAB = os.environ["IDLELAB"]  # empty: not built
+LAB = {"record", "export", "report", "diff", "replay", "advise", "latency", "estimate", "prove"}
 POLICIES = os.environ["IDLED_POLICIES"]
 TIMEOUT = 30
 
@@ -33,6 +35,12 @@ def environment(**more):
             if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")}
     return {**kept, "LC_ALL": "C.UTF-8",
             "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/system", **more}
+
+
+def program(arguments):
+    """idlelab if the first of its verbs or of idlectl's is one of its own."""
+    words = [word for word in arguments if not word.startswith("-")]
+    return IDLELAB if words and words[0] in LAB else IDLECTL
 
 
 class Bus:
@@ -86,8 +94,8 @@ class TestCase(unittest.TestCase):
             self.addCleanup(fake.close)
 
     def run_ctl(self, *arguments, env=None, **more):
-        """idlectl, on the private bus if there is one."""
-        command = [IDLECTL]
+        """idlectl, or idlelab if it has the verb, on the private bus if there is one."""
+        command = [program(arguments)]
         if self.bus:
             command += ["--bus-address", self.bus.address]
         command += arguments

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes recordings for tests of idlectl report, by the tables of docs/recording.md: large
+ * Writes recordings for tests of idlelab report, by the tables of docs/recording.md: large
  * machines, machines without sensors, and names that attack a page. The same arguments make the
  * same file.
  *

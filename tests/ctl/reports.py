@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of idlectl report share: recordings that are made, and pages about them."""
+"""What tests of idlelab report share: recordings that are made, and pages about them."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ctltest import IDLECTL, environment
+from ctltest import IDLELAB, environment
 
 MAKE_RECORDING = os.environ["MAKE_RECORDING"]
 
@@ -24,7 +24,7 @@ def make_page(test, *recordings):
     test.addCleanup(shutil.rmtree, directory)
     page = Path(directory, "page.html")
     paths = [str(make_recording(directory, *recording)) for recording in recordings]
-    result = subprocess.run([IDLECTL, "report", "--output", str(page), *paths], capture_output=True,
+    result = subprocess.run([IDLELAB, "report", "--output", str(page), *paths], capture_output=True,
                             text=True, env=environment(), check=False, timeout=120)
     test.assertEqual((result.returncode, result.stderr), (0, ""))
     return page

@@ -88,7 +88,7 @@ SHAPES = {
                    to_restore=optional([{"kind": str, "name": str, "original": str,
                                          "ours": optional(str)}]),
                    damaged_lines=optional(int)),
-    "dump": lambda d: {"daemon", "idlectl_version", "kernel", "manager", "policies", "energy",
+    "status --dump": lambda d: {"daemon", "idlectl_version", "kernel", "manager", "policies", "energy",
                        "cpus", "explain", "history", "verify", "settings_in_force",
                        "configuration", "knob_values"} <= set(d),
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl advise: advice keeps to the bound, is the best candidate, and can be applied."""
+"""idlelab advise: advice keeps to the bound, is the best candidate, and can be applied."""
 import json
 import os
 import random
@@ -9,7 +9,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, TIMEOUT, TestCase, environment
+from ctltest import IDLELAB, TIMEOUT, TestCase, environment
 
 TRACES = Path(__file__).resolve().parent.parent / "traces" / "idle"
 CLIENT = str(TRACES / "client.tbl")
@@ -228,7 +228,7 @@ class Advise(TestCase):
 
     def test_record_interrupted(self):
         """Nothing is left then, either."""
-        with subprocess.Popen([IDLECTL, "advise", "--table", CLIENT, "--record", "600"],
+        with subprocess.Popen([IDLELAB, "advise", "--table", CLIENT, "--record", "600"],
                               start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment(IDLED_LEDGER_DIR=os.environ["IDLED_LEDGER_DIR"],
                                               TMPDIR=self.directory)) as process:
@@ -260,7 +260,7 @@ class Advise(TestCase):
             table = [] if "--table" in arguments else ["--table", CLIENT]
             result = self.run_ctl("advise", *table, *arguments)
             self.assertEqual((result.returncode, result.stdout), (status, ""), arguments)
-            self.assertTrue(result.stderr.startswith("idlectl: "), arguments)
+            self.assertTrue(result.stderr.startswith("idlelab: "), arguments)
 
 
 if __name__ == "__main__":

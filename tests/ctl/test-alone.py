@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ctltest import POLICIES, TestCase, machine
 
-WITHOUT = ["status", "cpus", "settings", "verify", "dump"]
+WITHOUT = ["status", "cpus", "settings", "verify", "status --dump"]
 NOT_RUNNING = "idled is not running"
 
 
@@ -26,12 +26,12 @@ class Absent(TestCase):
         os.mkdir(config)
         Path(config, "idled.conf").write_text("[Daemon]\nPolicies=userspace\n")
         for verb in WITHOUT:
-            more = settings if verb in ("settings", "dump") else []
+            more = settings if verb in ("settings", "status --dump") else []
             more = ["--run", self.directory] if verb == "verify" else more
-            result = self.run_ctl(verb, *more)
+            result = self.run_ctl(*verb.split(), *more)
             self.assertEqual((result.returncode, result.stderr), (0, ""), verb)
             self.assertEqual(result.stdout.splitlines()[0], sentence)
-            answer = json.loads(self.run_ctl(verb, "--json", *more).stdout)
+            answer = json.loads(self.run_ctl(*verb.split(), "--json", *more).stdout)
             self.assertIsNone(answer["daemon"])
             self.assertEqual(answer["daemon_error"], sentence)
         for arguments in (["why"], ["why", "1"], ["why", "--history"],
@@ -131,7 +131,7 @@ class Machine(TestCase):
             (base / name).mkdir(parents=True, exist_ok=True)
             (base / name / "cpuset.cpus").write_text(value + "\n")
         (base / "a.slice/x/cpuset.cpus.partition").write_text("member\n")
-        result = self.run_ctl("dump", "--knobs", "--root", self.root)
+        result = self.run_ctl("status", "--knobs", "--root", self.root)
         groups = "".join(line for line in result.stdout.splitlines(True) if "/cgroup/" in line)
         self.assertIn("/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us\t0\n",
                       result.stdout)
@@ -140,7 +140,7 @@ class Machine(TestCase):
                          "/sys/fs/cgroup/a.slice/x/cpuset.cpus\t2\\t3\n"
                          "/sys/fs/cgroup/a.slice/x/cpuset.cpus.partition\tmember\n"
                          "/sys/fs/cgroup/b.slice/cpuset.cpus\t0-3\n")
-        values = json.loads(self.run_ctl("dump", "--knobs", "--json", "--root",
+        values = json.loads(self.run_ctl("status", "--knobs", "--json", "--root",
                                          self.root).stdout)
         self.assertEqual(values["/sys/fs/cgroup/b.slice/cpuset.cpus"], "0-3")
 

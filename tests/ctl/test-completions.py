@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, POLICIES, TestCase, environment
+from ctltest import IDLECTL, IDLELAB, POLICIES, TestCase, environment
 
 COMPLETIONS = Path(os.environ["COMPLETIONS"])
 SETTINGS = """idled is not running (no bus)
@@ -26,6 +26,7 @@ PROFILES = """night (chosen)
 
 
 CONF = os.environ["CONF"]
+PROGRAMS = {"idlectl": IDLECTL, **({"idlelab": IDLELAB} if IDLELAB else {})}
 
 
 class Completions(TestCase):
@@ -33,7 +34,8 @@ class Completions(TestCase):
         super().setUp()
         self.tools = self.directory + "/bin"
         os.mkdir(self.tools)
-        os.symlink(IDLECTL, self.tools + "/idlectl")
+        for program in filter(None, PROGRAMS.values()):
+            os.symlink(program, os.path.join(self.tools, os.path.basename(program)))
 
     def stub(self):
         """An idlectl whose settings and profiles are those above."""
@@ -46,9 +48,9 @@ class Completions(TestCase):
         stub.write_text("#!/bin/bash\n" + body)
         stub.chmod(0o755)
 
-    def complete(self, *words):
+    def complete(self, *words, program="idlectl"):
         """What bash offers for the last of the words."""
-        quoted = " ".join("'" + word + "'" for word in ("idlectl",) + words)
+        quoted = " ".join("'" + word + "'" for word in (program,) + words)
         script = f"""source {COMPLETIONS}/idlectl
             COMP_WORDS=({quoted}) COMP_CWORD={len(words)}
             _idlectl 2>/dev/null
@@ -59,29 +61,32 @@ class Completions(TestCase):
                                 env=env, cwd=self.directory, check=True)
         return result.stdout.split()
 
-    def options(self, *verb):
+    def options(self, *verb, program="idlectl"):
         """Those of --help of the verb, and those of all verbs."""
         def listed(*arguments):
-            text = subprocess.run([IDLECTL, *arguments, "--help"], capture_output=True, text=True,
+            text = subprocess.run([PROGRAMS[program], *arguments, "--help"], capture_output=True, text=True,
                                   check=True).stdout
             return set(re.findall(r"(?m)^  (--[a-z-]+)", text))
         return listed(*verb) | (listed() - {"--json"} if verb else set())
 
-    def verbs(self):
-        text = subprocess.run([IDLECTL, "--help"], capture_output=True, text=True,
+    def verbs(self, program="idlectl"):
+        text = subprocess.run([PROGRAMS[program], "--help"], capture_output=True, text=True,
                               check=True).stdout
         return re.findall(r"(?m)^  ([a-z]+) ", text)
 
     def test_verbs(self):
-        self.assertEqual(sorted(self.complete("")), sorted(self.verbs()))
+        for program in PROGRAMS:
+            self.assertEqual(sorted(self.complete("", program=program)), sorted(self.verbs(program)))
         self.assertEqual(self.complete("se"), ["set", "settings"])
         self.assertEqual(self.complete("--json", "veri"), ["verify"])
         self.assertEqual(self.complete("--bus-address", "x", "che"), ["check"])
 
     def test_options(self):
-        self.assertEqual(set(self.complete("--")), self.options())
-        for verb in self.verbs():
-            self.assertEqual(set(self.complete(verb, "--")), self.options(verb), verb)
+        for program in PROGRAMS:
+            self.assertEqual(set(self.complete("--", program=program)), self.options(program=program))
+            for verb in self.verbs(program):
+                self.assertEqual(set(self.complete(verb, "--", program=program)),
+                                 self.options(verb, program=program), verb)
         self.assertEqual(self.complete("nonsense", "--"), [])
 
     def test_profiles(self):
@@ -129,7 +134,8 @@ class Completions(TestCase):
         self.assertEqual(self.complete(*places, "set", "Daemon", "Policies", "=", "o"), ["ondemand"])
         self.assertEqual(self.complete(*places, "set", "Recording", "MaxMegabytes", "=", ""), ["16"])
         self.assertEqual(self.complete(*places, "set", "Daemon", "ProfileAC", "=", "n"), ["night"])
-        self.assertIn("ondemand", self.complete(*places, "prove", "--policy", ""))
+        if IDLELAB:
+            self.assertIn("ondemand", self.complete(*places, "prove", "--policy", "", program="idlelab"))
         self.assertIn("night", self.complete(*places, "profile", "set", ""))
 
     def run_shell(self, shell, script):
@@ -137,7 +143,7 @@ class Completions(TestCase):
         if not shutil.which(shell):
             self.skipTest(f"{shell} is not installed")
         env = environment()
-        env["PATH"] = os.path.dirname(IDLECTL) + ":" + env["PATH"]
+        env["PATH"] = self.tools + ":" + env["PATH"]
         result = subprocess.run([shell, "-c", script], capture_output=True, text=True, env=env,
                                 cwd=self.directory, check=True)
         self.assertEqual(result.stderr, "")
@@ -148,20 +154,22 @@ class Completions(TestCase):
             lines = self.run_shell("fish", f"source {COMPLETIONS}/idlectl.fish; "
                                            f"complete -C '{text}'")
             return {line.split("\t")[0] for line in lines}
-        self.assertEqual(offers("idlectl "), set(self.verbs()))
-        for verb in self.verbs():
-            self.assertEqual(offers(f"idlectl {verb} --"), self.options(verb), verb)
+        for program in PROGRAMS:
+            self.assertEqual(offers(program + " "), set(self.verbs(program)))
+            for verb in self.verbs(program):
+                self.assertEqual(offers(f"{program} {verb} --"), self.options(verb, program=program), verb)
         places = " ".join(self.places())
         self.assertEqual(offers(f"idlectl {places} set Daemon LogDecisions="),
                          {"LogDecisions=yes", "LogDecisions=no"})
-        self.assertIn("ondemand", offers(f"idlectl prove {places} --policy "))
+        if IDLELAB:
+            self.assertIn("ondemand", offers(f"idlelab prove {places} --policy "))
 
     def test_zsh(self):
         """The specifications that zsh is given: each option, and what its argument is."""
-        for verb in self.verbs():
-            lines = self.run_shell("zsh", f"source <(sed '$d' {COMPLETIONS}/_idlectl); "
+        for program, verb in [(program, verb) for program in PROGRAMS for verb in self.verbs(program)]:
+            lines = self.run_shell("zsh", f"source <(sed '$d' {COMPLETIONS}/_idlectl); program={program}; "
                                           f"_idlectl_options {verb}; print -l -- $specs")
-            self.assertEqual({line.split("[")[0] for line in lines}, self.options(verb), verb)
+            self.assertEqual({line.split("[")[0] for line in lines}, self.options(verb, program=program), verb)
             self.assertIn("--root[the machine is below DIR instead of /]:DIR:_files -/", lines)
 
 

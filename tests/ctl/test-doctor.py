@@ -406,7 +406,7 @@ class Doctor(TestCase):
         self.write({"sys/class/powercap/intel-rapl:0": "", "sys/class/powercap/intel-rapl-mmio:0": "",
                     CPUS + "/cpu2/cpuidle/state3/disable": "1"})
         text = self.doctor().stdout
-        self.assertNotIn("run sudo idlectl estimate --fit", " ".join(text.split()))
+        self.assertNotIn("run sudo idlelab estimate --fit", " ".join(text.split()))
         self.assertIn("--power", text)
 
     def test_virtual_machine(self):

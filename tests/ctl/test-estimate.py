@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl estimate: the coreidle paper's watts, own tables, fits, bad files."""
+"""idlelab estimate: the coreidle paper's watts, own tables, fits, bad files."""
 import json
 import os
 import random

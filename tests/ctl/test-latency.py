@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl latency: what it counts, and that a sweep restores everything however it ends.
+"""idlelab latency: what it counts, and that a sweep restores everything however it ends.
 
 Latencies are measured on the machine of the test; sweeps change a tree of plain files.
 """
@@ -16,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine, page_data, page_plots
+from ctltest import IDLELAB, TIMEOUT, TestCase, environment, machine, page_data, page_plots
 
 CPU = str(min(os.sched_getaffinity(0)))
 WARM_UPS = 3  # wake-ups of each thread that do not count
@@ -209,7 +209,7 @@ class Measured(TestCase):
 
     def test_interrupted(self):
         """What was measured until then is the answer."""
-        with subprocess.Popen([IDLECTL, "latency", "--json", "--policy", "other", "--cpus", CPU,
+        with subprocess.Popen([IDLELAB, "latency", "--json", "--policy", "other", "--cpus", CPU,
                                "--interval", "1ms", "--for", "1h"], stdout=subprocess.PIPE,
                               text=True, env=environment()) as process:
             wait_for(lambda: sleepers(process.pid) > 1)
@@ -286,7 +286,7 @@ class Swept(TestCase):
     def interrupted(self, number, sweep, expected):
         """A sweep that hangs in its second setting, a signal."""
         process = subprocess.Popen(
-            [IDLECTL, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
+            [IDLELAB, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
              "2s", "--json", *self.places, "--sweep", sweep], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env=environment())
         self.addCleanup(process.communicate)
@@ -336,7 +336,7 @@ class Swept(TestCase):
         """Another program's value stays, and is reported."""
         file = Path(self.root, "sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us")
         process = subprocess.Popen(
-            [IDLECTL, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
+            [IDLELAB, "latency", "--policy", "other", "--cpus", "0", "--interval", "1ms", "--for",
              "1s", *self.places, "--sweep", "latency=0"], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env=environment())
         wait_for(self.changed)

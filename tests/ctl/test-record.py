@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl record FILE and export: what is recorded of described machines, and their bad days."""
+"""idlelab record FILE and export: what is recorded of described machines, and their bad days."""
 import csv
 import io
 import json
@@ -12,7 +12,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, TIMEOUT, TestCase, environment, machine
+from ctltest import IDLELAB, TIMEOUT, TestCase, environment, machine
 
 
 def limit_file_size():
@@ -96,7 +96,7 @@ class Contents(Recording):
     def announced(self, *arguments):
         """What it prints on standard error where that is a terminal."""
         master, slave = pty.openpty()
-        with subprocess.Popen([IDLECTL, "record", "--root", self.root, *arguments], stderr=slave,
+        with subprocess.Popen([IDLELAB, "record", "--root", self.root, *arguments], stderr=slave,
                               stdout=subprocess.PIPE, env=environment()) as process:
             os.close(slave)
             text = os.read(master, 65536).decode()
@@ -124,7 +124,7 @@ class Contents(Recording):
         """SIGTERM ends it with a whole file."""
         for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
             Path(self.file).unlink(missing_ok=True)
-            with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--interval", "50ms",
+            with subprocess.Popen([IDLELAB, "record", "--root", self.root, "--interval", "50ms",
                                    self.file, "--append"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, env=environment()) as process:
                 # It blocks the signals before it samples for the first time.
@@ -139,12 +139,12 @@ class Contents(Recording):
 
     def test_output(self):
         """Standard output takes the recording, a message goes to the other."""
-        with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--seconds", "0.2", "-"],
+        with subprocess.Popen([IDLELAB, "record", "--root", self.root, "--seconds", "0.2", "-"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment()) as process:
             out, err = process.communicate(timeout=TIMEOUT)
         self.assertIn(b"1 sample of 8 CPUs", err)
-        result = subprocess.run([IDLECTL, "export", "-"], input=out, capture_output=True,
+        result = subprocess.run([IDLELAB, "export", "-"], input=out, capture_output=True,
                                 env=environment(), timeout=TIMEOUT, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         self.assertIn(b",topology,", result.stdout)
@@ -315,7 +315,7 @@ class BadDays(Recording):
             self.assertIn(said, result.stderr)
 
     def test_two_writers(self):
-        with subprocess.Popen([IDLECTL, "record", "--root", self.root, "--append", self.file],
+        with subprocess.Popen([IDLELAB, "record", "--root", self.root, "--append", self.file],
                               stdout=subprocess.DEVNULL, env=environment()) as process:
             status = Path(f"/proc/{process.pid}/status")
             while "\nSigBlk:\t0000000000000000" in status.read_text():
@@ -387,7 +387,7 @@ class BadDays(Recording):
     def test_closed_output(self):
         self.record(self.file, "--seconds", "0.1")
         with open("/dev/full", "w", encoding="ascii") as full:
-            result = subprocess.run([IDLECTL, "export", self.file], stdout=full, text=True,
+            result = subprocess.run([IDLELAB, "export", self.file], stdout=full, text=True,
                                     stderr=subprocess.PIPE, env=environment(), check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn("No space left", result.stderr)

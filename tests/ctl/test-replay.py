@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl replay: decisions that were thought through, answers of every kind, bad input, flat memory."""
+"""idlelab replay: decisions that were thought through, answers of every kind, bad input, flat memory."""
 import csv
 import gzip
 import io
@@ -14,7 +14,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLECTL, HERE, TestCase, environment, machine, page_data, page_plots
+from ctltest import IDLELAB, HERE, TestCase, environment, machine, page_data, page_plots
 
 SMALL = HERE.parent / "traces" / "idle"
 GOLDEN = SMALL / "golden"
@@ -56,7 +56,7 @@ class Decisions(TestCase):
         expected = "0 575 1\n1 0 1\n2 575 1\n"
         self.assertEqual(self.decide(TABLE, "omniscient", packed), expected)
         self.assertEqual(self.decide(TABLE, "omniscient", plain), expected)
-        result = subprocess.run([IDLECTL, "replay", "--table", TABLE, "--governor", "omniscient",
+        result = subprocess.run([IDLELAB, "replay", "--table", TABLE, "--governor", "omniscient",
                                  "--decisions", "-"], input=text, capture_output=True, text=True,
                                 env=environment(), check=True)
         self.assertEqual(result.stdout, expected)
@@ -99,7 +99,7 @@ class Answers(TestCase):
         names = re.findall(r"[\w.-]+", known.rsplit("expected ", 1)[1])
         self.assertIn("teo-6.18", names)
         pages = {"--help": self.run_ctl("replay", "--help").stdout,
-                 "man": (HERE.parents[1] / "man/idlectl.1.scd").read_text()}
+                 "man": (HERE.parents[1] / "man/idlelab.1.scd").read_text()}
         for name in names:
             for where, text in pages.items():
                 self.assertRegex(text, rf"[\s*`]{re.escape(name)}\b", where)
@@ -209,7 +209,7 @@ class Errors(TestCase):
     def refuse(self, *arguments, status=1):
         result = self.run_ctl("replay", *arguments)
         self.assertEqual((result.returncode, result.stdout), (status, ""))
-        self.assertTrue(all(line.startswith("idlectl: ") for line in result.stderr.splitlines()))
+        self.assertTrue(all(line.startswith("idlelab: ") for line in result.stderr.splitlines()))
         return result.stderr
 
     def test_command_line(self):
@@ -272,7 +272,7 @@ class Size(TestCase):
     def replay_pieces(self, n, governor):
         lines = "".join(f"{i % 576},{i * 50000},{i * 977 % 1000000},{i * 611 % 900000},0,{i % 1025},-1,0,1,0\n"
                         for i in range(25000)).encode()
-        with subprocess.Popen([IDLECTL, "replay", "--table", TABLE, "--governor", governor, "--json", "-"],
+        with subprocess.Popen([IDLELAB, "replay", "--table", TABLE, "--governor", governor, "--json", "-"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
             for _ in range(n):
                 process.stdin.write(lines)
@@ -299,7 +299,7 @@ class Progress(TestCase):
     def test_bar(self):
         """On a terminal, while it reads; then it is gone. What is read has no end that is known."""
         master, slave = pty.openpty()
-        with subprocess.Popen([IDLECTL, "replay", "--table", TABLE, "--csv", "-"], stdin=subprocess.PIPE,
+        with subprocess.Popen([IDLELAB, "replay", "--table", TABLE, "--csv", "-"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=slave, env=environment()) as process:
             os.close(slave)
             said = b""

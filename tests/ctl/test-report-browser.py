@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pages of idlectl report in a real browser: with scripts and without, dark, zoomed, clicked, printed.
+"""Pages of idlelab report in a real browser: with scripts and without, dark, zoomed, clicked, printed.
 
 With SCREENSHOTS=DIR what the browser shows is kept there as PNG, and the print as PDF.
 """

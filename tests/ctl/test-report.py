@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl report: its pages are well-formed, safe, bounded, and say what was recorded."""
+"""idlelab report: its pages are well-formed, safe, bounded, and say what was recorded."""
 
 import base64
 import csv

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import unittest
 
-from ctltest import IDLECTL, TestCase, environment
+from ctltest import IDLECTL, IDLELAB, LAB, TIMEOUT, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "replay", "dump", "sleeps", "help", "version", "profile", "pause",
-         "resume", "reload", "release", "estimate", "latency", "top", "doctor", "prove"]
-MUTE = ["run", "help", "version"]
+         "hold", "run", "holds", "sleeps", "help", "version", "profile", "pause", "resume", "reload", "release",
+         "top", "doctor", "metrics"]
+MUTE = ["run", "help", "version", "metrics", "export"]
 
 # Arguments, and what must be said about them.
 BAD = [
@@ -21,7 +21,7 @@ BAD = [
     (["frobnicate"], 'unknown verb "frobnicate"; try "idlectl --help"'),
     ([""], 'unknown verb ""'),
     (["history"], 'unknown verb "history" (did you mean why --history?)'),
-    (["knobs"], '(did you mean dump --knobs?)'),
+    (["knobs"], '(did you mean status --knobs?)'),
     (["status", "now"], 'status: found an unexpected argument "now"'),
     (["verify", "x"], "unexpected argument"),
     (["check", "a", "b"], 'unexpected argument "b"'),
@@ -40,7 +40,6 @@ BAD = [
     (["status", "--history"], "status does not take --history"),
     (["status", "--interval", "1s"], "status does not take --interval"),
     (["check", "--history"], "check does not take --history"),
-    (["--knobs"], "status does not take --knobs"),
     (["profile", "a", "b"], "profile: too many arguments"),
     (["pause", "now"], 'pause: found an unexpected argument "now"'),
     (["pause", "--for", "0"], '--for: found "0", expected a duration such as 10min'),
@@ -53,42 +52,6 @@ BAD = [
     (["release", "-1"], "unknown option -1"),
     (["release", "1", "2"], 'release: found an unexpected argument "2"'),
     (["profile", "set"], "profile set: expected NAME, or auto"),
-    (["prove"], "expected one of --policy, --profile, --option, --knob"),
-    (["prove", "--", "true"], "expected one of --policy"),
-    (["prove", "--policy", ""], 'found "", expected the name of a policy'),
-    (["prove", "--policy", "a,b"], 'found "a,b", expected the name of a policy'),
-    (["prove", "--policy", "a", "--profile", "b,c"], "--policy and --profile: expected one of them"),
-    (["prove", "--knob", "epp=power", "--option", "a.b=1"], "--knob and --option: expected one"),
-    (["prove", "--profile", ""], 'found "", expected two profiles'),
-    (["prove", "--profile", "a,"], 'found "a,", expected two profiles'),
-    (["prove", "--profile", "a,b,c"], 'found "a,b,c", expected two profiles'),
-    (["prove", "--profile", "a,a"], 'found "a,a", expected two profiles'),
-    (["prove", "--profile", "a", "--profile", "b"], "--profile: expected once"),
-    (["prove", "--option", "MinCores=1"], 'found "MinCores=1", expected SECTION.KEY=VALUES'),
-    (["prove", "--option", "a.b"], 'found "a.b", expected SECTION.KEY=VALUES'),
-    (["prove", "--option", ".b=1"], 'found ".b=1", expected SECTION.KEY=VALUES'),
-    (["prove", "--option", "a.=1"], 'found "a.=1", expected SECTION.KEY=VALUES'),
-    (["prove", "--option", "=1"], 'found "=1", expected SECTION.KEY=VALUES'),
-    (["prove", "--option", "a.b="], 'found "", expected one or two values that differ'),
-    (["prove", "--option", "a.b=1,1"], 'found "1,1", expected one or two values that differ'),
-    (["prove", "--option", "a.b=1,2,3"], 'found "1,2,3", expected one or two values'),
-    (["prove", "--option", "a.b=1,2;3;4"], 'found "1,2;3;4", expected one or two values'),
-    (["prove", "--option", "a.b=1", "--option", "a.b=2"], "--option a.b: expected once"),
-    (["prove", "--knob", "speed=1,2"], '--knob: found "speed=1", expected governor, epp'),
-    (["prove", "--knob", "profile=a,b"], '--knob: found "profile=a,b", expected NAME=VALUES'),
-    (["prove", "--knob", "governor"], 'found "governor", expected NAME=VALUES'),
-    (["prove", "--knob", "latency=fast"], '--knob latency: found "fast", expected 0 or a duration'),
-    (["prove", "--knob", "epp=a,"], 'found "a,", expected one or two values'),
-    (["prove", "--policy", "a", "--for", "soon"], '--for: found "soon", expected a duration'),
-    (["prove", "--policy", "a", "--for", "1s"], "--for: expected at least 10s, the time of 4 pairs"),
-    (["prove", "--policy", "a", "--for", "1h", "--block", "20min"], "expected at least 200min"),
-    (["prove", "--policy", "a", "--block", "1ms"], '--block: found "1ms", expected a duration from'),
-    (["prove", "--policy", "a", "--wash-out", "0"], '--wash-out: found "0", expected a duration'),
-    (["prove", "--policy", "a", "--probe", "2s"], '--probe: found "2s", expected a duration from'),
-    (["prove", "--policy", "a", "--precision", "1"], '--precision: found "1", expected a share'),
-    (["prove", "--policy", "a", "--precision", "0%"], '--precision: found "0%", expected a share'),
-    (["prove", "--policy", "a", "--precision", "101%"], "expected a share above 0% and up to 100%"),
-    (["prove", "--policy", "a", "--sweep", "epp"], "prove does not take --sweep"),
     (["profile", "get", "x"], "profile: too many arguments"),
     (["profile", "set", "a", "b"], 'unexpected argument "b"'),
     (["hold"], "hold: expected at least one of --latency"),
@@ -125,81 +88,141 @@ BAD = [
     (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
 ]
 
+# The same for idlelab.
+BAD_LAB = [
+    (["--nonsense", "prove"], "unknown option --nonsense"),
+    (["statsu"], 'unknown verb "statsu"'),
+    (["prove"], "expected one of --policy, --profile, --option, --knob"),
+    (["prove", "--", "true"], "expected one of --policy"),
+    (["prove", "--policy", ""], 'found "", expected the name of a policy'),
+    (["prove", "--policy", "a,b"], 'found "a,b", expected the name of a policy'),
+    (["prove", "--policy", "a", "--profile", "b,c"], "--policy and --profile: expected one of them"),
+    (["prove", "--knob", "epp=power", "--option", "a.b=1"], "--knob and --option: expected one"),
+    (["prove", "--profile", ""], 'found "", expected two profiles'),
+    (["prove", "--profile", "a,"], 'found "a,", expected two profiles'),
+    (["prove", "--profile", "a,b,c"], 'found "a,b,c", expected two profiles'),
+    (["prove", "--profile", "a,a"], 'found "a,a", expected two profiles'),
+    (["prove", "--profile", "a", "--profile", "b"], "--profile: expected once"),
+    (["prove", "--option", "MinCores=1"], 'found "MinCores=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.b"], 'found "a.b", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", ".b=1"], 'found ".b=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.=1"], 'found "a.=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "=1"], 'found "=1", expected SECTION.KEY=VALUES'),
+    (["prove", "--option", "a.b="], 'found "", expected one or two values that differ'),
+    (["prove", "--option", "a.b=1,1"], 'found "1,1", expected one or two values that differ'),
+    (["prove", "--option", "a.b=1,2,3"], 'found "1,2,3", expected one or two values'),
+    (["prove", "--option", "a.b=1,2;3;4"], 'found "1,2;3;4", expected one or two values'),
+    (["prove", "--option", "a.b=1", "--option", "a.b=2"], "--option a.b: expected once"),
+    (["prove", "--knob", "speed=1,2"], '--knob: found "speed=1", expected governor, epp'),
+    (["prove", "--knob", "profile=a,b"], '--knob: found "profile=a,b", expected NAME=VALUES'),
+    (["prove", "--knob", "governor"], 'found "governor", expected NAME=VALUES'),
+    (["prove", "--knob", "latency=fast"], '--knob latency: found "fast", expected 0 or a duration'),
+    (["prove", "--knob", "epp=a,"], 'found "a,", expected one or two values'),
+    (["prove", "--policy", "a", "--for", "soon"], '--for: found "soon", expected a duration'),
+    (["prove", "--policy", "a", "--for", "1s"], "--for: expected at least 10s, the time of 4 pairs"),
+    (["prove", "--policy", "a", "--for", "1h", "--block", "20min"], "expected at least 200min"),
+    (["prove", "--policy", "a", "--block", "1ms"], '--block: found "1ms", expected a duration from'),
+    (["prove", "--policy", "a", "--wash-out", "0"], '--wash-out: found "0", expected a duration'),
+    (["prove", "--policy", "a", "--probe", "2s"], '--probe: found "2s", expected a duration from'),
+    (["prove", "--policy", "a", "--precision", "1"], '--precision: found "1", expected a share'),
+    (["prove", "--policy", "a", "--precision", "0%"], '--precision: found "0%", expected a share'),
+    (["prove", "--policy", "a", "--precision", "101%"], "expected a share above 0% and up to 100%"),
+    (["prove", "--policy", "a", "--sweep", "epp"], "prove does not take --sweep"),
+]
+
 # An option of a verb with a value that it refuses.
 BAD_VALUES = [["top", "--by", "planet"], ["record", "x", "--interval", "0"], ["--interval=0", "top"],
               ["estimate", "--work=0"], ["prove", "--precision=0"], ["latency", "--sweep=x"],
               ["export", "x", "--format=xml"], ["hold", "--latency=x"], ["sleeps", "--seconds=-1"]]
 
 
+# Programs with their verbs.
+PROGRAMS = [(IDLECTL, VERBS)] + ([(IDLELAB, sorted(LAB | {"help", "version"}))] if IDLELAB else [])
+
+
+def run(*command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT,
+                          env=environment(), check=False)
+
+
 class Usage(TestCase):
     def test_bad(self):
-        for arguments, text in BAD:
+        for program, arguments, text in [(IDLECTL, *row) for row in BAD] + [(IDLELAB, *row) for row in BAD_LAB if IDLELAB]:
+            name = os.path.basename(program)
             with self.subTest(arguments=arguments):
-                result = self.run_ctl(*arguments)
+                result = run(program, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertEqual(result.stdout, "")
                 self.assertEqual(result.stderr.count("\n"), 1)
-                self.assertTrue(result.stderr.startswith("idlectl: "), result.stderr)
+                self.assertTrue(result.stderr.startswith(name + ": "), result.stderr)
                 self.assertIn(text, result.stderr)
-                self.assertRegex(result.stderr, r'; try "idlectl ([a-z]+ )?--help"\n$')
+                self.assertRegex(result.stderr, rf'; try "{name} ([a-z]+ )?--help"\n$')
 
     def test_hint(self):
         """The page that a hint names has the option that the message is about."""
         for arguments in BAD_VALUES:
+            program = IDLELAB if LAB & set(arguments) else IDLECTL
+            if not program:
+                continue
             with self.subTest(arguments=arguments):
-                result = self.run_ctl(*arguments)
+                result = run(program, *arguments)
                 self.assertEqual((result.returncode, result.stdout), (2, ""))
-                page = re.search(r'try "idlectl (.*)"\n$', result.stderr)[1]
+                page = re.search(r'try "idle[a-z]+ (.*)"\n$', result.stderr)[1]
                 option = next(a for a in arguments if a.startswith("--")).partition("=")[0]
-                self.assertIn(option + " ", self.run_ctl(*page.split()).stdout)
+                self.assertIn(option + " ", run(program, *page.split()).stdout)
 
     def test_help(self):
-        result = self.run_ctl("--help")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for verb in VERBS:
-            self.assertRegex(result.stdout, rf"(?m)^  {verb}\b")
-        self.assertIn("Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage",
-                      result.stdout)
-        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
-        for option in ("--json", "--no-colour", "--root", "--bus-address", "--policy-dir", "--version"):
-            self.assertRegex(result.stdout, rf"(?m)^  {option}\b")
+        for program, verbs in PROGRAMS:
+            result = run(program, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            listed = result.stdout.split("Options:")[0]
+            self.assertEqual(set(re.findall(r"(?m)^  ([a-z]+) ", listed)), set(verbs))
+            self.assertIn("Exit status: 0 success, 1 failure or a negative answer, 2 wrong usage",
+                          result.stdout)
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+            for option in ("--json", "--no-colour", "--root", "--bus-address", "--policy-dir", "--version"):
+                self.assertRegex(result.stdout, rf"(?m)^  {option}\b")
 
     def test_help_of_verbs(self):
-        for verb in VERBS:
-            for arguments in ([verb, "--help"], ["--help", verb]):
-                result = self.run_ctl(*arguments)
+        for program, verbs in PROGRAMS:
+            name = os.path.basename(program)
+            for verb in verbs:
+                result = run(program, verb, "--help")
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
-                self.assertTrue(result.stdout.startswith(f"Usage: idlectl {verb} "))
+                self.assertTrue(result.stdout.startswith(f"Usage: {name} {verb} "))
                 for option in ("--no-colour", "--root", "--bus-address", "--policy-dir", "--version"):
                     self.assertNotIn(option + " ", result.stdout, "it is one of all verbs")
-                self.assertIn('"idlectl --help"', result.stdout)
+                self.assertIn(f'"{name} --help"', result.stdout)
                 self.assertEqual("--json" in result.stdout, verb not in MUTE)
 
     def test_ways_to_help(self):
-        """-h, --help and the verb help print the same, of idlectl and of each verb."""
-        whole = self.run_ctl("--help").stdout
-        for arguments in (["-h"], ["help"]):
-            result = self.run_ctl(*arguments)
-            self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", whole))
-        for verb in VERBS:
-            text = self.run_ctl(verb, "--help").stdout
-            for arguments in ([verb, "-h"], ["-h", verb], ["help", verb]):
-                result = self.run_ctl(*arguments)
-                self.assertEqual((result.returncode, result.stdout), (0, text), arguments)
+        """-h, --help and the verb help print the same, of the program and of each verb."""
+        for program, verbs in PROGRAMS:
+            whole = run(program, "--help").stdout
+            for arguments in (["-h"], ["help"]):
+                result = run(program, *arguments)
+                self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", whole))
+            for verb in verbs:
+                text = run(program, verb, "--help").stdout
+                for arguments in ([verb, "-h"], ["-h", verb], ["--help", verb], ["help", verb]):
+                    result = run(program, *arguments)
+                    self.assertEqual((result.returncode, result.stdout), (0, text), arguments)
 
     def test_places_everywhere(self):
         """A set of options that says where things are fits every verb."""
         places = ["--root", "/", "--run", self.directory, "--config-dir", self.directory,
                   "--vendor-dir", self.directory, "--policy-dir", self.directory]
-        for verb in VERBS:
+        for program, verb in [(program, verb) for program, verbs in PROGRAMS for verb in verbs if verb != "diff"]:
             more = {"set": ["userspace", "IdleMask=1"], "hold": ["--cores=1"],
                     "run": ["--cores=1", "true"], "replay": ["/nonexistent"],
                     "release": ["1"], "estimate": ["--interval=10ms"],
                     "latency": ["--for=100ms", "--interval=1ms"],
-                    "prove": ["--policy=ondemand"],
+                    "prove": ["--policy=ondemand"], "record": ["--seconds=0.1", "/nonexistent/x"], "export": ["/nonexistent"],
+                    "report": ["--output=/nonexistent/x", "/nonexistent"],
+                    "advise": ["/nonexistent"], "metrics": [],
                     "top": ["--count=1", "--interval=10ms"]}.get(verb, [])
             for bus in (["--bus-address", "unix:path=/nonexistent"], ["--session-bus"]):
-                result = self.run_ctl(verb, *more, *places, *bus)
+                result = run(program, verb, *more, *places, *bus)
                 self.assertNotEqual(result.returncode, 2, result.stderr)
                 self.assertNotIn("does not take", result.stderr)
 
@@ -208,6 +231,8 @@ class Usage(TestCase):
             result = self.run_ctl(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stdout, r"^idlectl [0-9.]+\n$")
+        if IDLELAB:
+            self.assertRegex(run(IDLELAB, "--version").stdout, r"^idlelab [0-9.]+\n$")
 
     def test_wrong_root(self):
         result = self.run_ctl("status", "--root", "/nonexistent")

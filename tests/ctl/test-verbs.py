@@ -24,7 +24,7 @@ class Verbs(TestCase):
             text += f"$ idlectl {verb}\n{result.stdout}[{result.returncode}]\n"
         self.assert_golden(scenario, text)
         for verb in SHAPES:
-            more = ["--policy-dir", POLICIES] if verb in ("policies", "dump") else []
+            more = ["--policy-dir", POLICIES] if verb in ("policies", "status --dump") else []
             result = self.run_ctl(*verb.split(), "--json", *more)
             self.assertEqual(result.stderr, "")
             answer = json.loads(result.stdout)

@@ -318,9 +318,12 @@ class TestCase(unittest.TestCase):
         return subprocess.run(command_as(user, *command), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=check)
 
-    def idlectl(self, *arguments):
+    def idlelab(self, *arguments):
+        return self.idlectl(*arguments, program='IDLELAB')
+
+    def idlectl(self, *arguments, program='IDLECTL'):
         """idlectl on the private bus: exit status, standard output and error."""
-        return subprocess.run([os.environ['IDLECTL'], '--bus-address', self.bus.address,
+        return subprocess.run([os.environ[program], '--bus-address', self.bus.address,
                                *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, timeout=TIMEOUT, check=False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tests of idlectl prove share: a machine whose energy counters follow what idled has set, by known
+"""What tests of idlelab prove share: a machine whose energy counters follow what idled has set, by known
 watts."""
 import json
 import os
@@ -160,7 +160,7 @@ class ProveCase(TestCase):
 
     def spawn_prove(self, *arguments, **more):
         process = subprocess.Popen(
-            [os.environ['IDLECTL'], 'prove', *self.places(), *self.QUICK, *arguments],
+            [os.environ['IDLELAB'], 'prove', *self.places(), *self.QUICK, *arguments],
             **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **more})
 
         def end():

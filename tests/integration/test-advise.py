@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl advise --apply and --save: IdleGovernor=auto of a running idled becomes what the models advise."""
+"""idlelab advise --apply and --save: IdleGovernor=auto of a running idled becomes what the models advise."""
 import json
 import os
 import subprocess
@@ -29,7 +29,7 @@ class Advise(TestCase):
         self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=auto\n')
 
     def command(self, *arguments):
-        return [os.environ['IDLECTL'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
+        return [os.environ['IDLELAB'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
                 '--config-dir', self.config, '--vendor-dir', '/nonexistent', '--policy-dir',
                 os.environ['IDLED_POLICIES'], *arguments]
 
@@ -73,7 +73,7 @@ class Advise(TestCase):
         self.start()
         self.assertEqual(self.current(), 'ladder')
         self.assertTrue([1 for because, option in self.reasons()
-                         if option == 'IdleGovernor' and 'idlectl advise' in because], self.reasons())
+                         if option == 'IdleGovernor' and 'idlelab advise' in because], self.reasons())
 
     def test_apply(self):
         self.start()

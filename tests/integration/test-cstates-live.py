@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The limits that cstates learns: live, over D-Bus, it does as well with a recorded trace as replayed, and
-`idlectl replay --governor history:BASE` draws the same limits.
+`idlelab replay --governor history:BASE` draws the same limits.
 
 CPU 0 sleeps as recorded. It takes the deepest state that the daemon allows, and counts as the kernel
 does. The replay (tests/unit/policies/cstates/check-cstates-replay.c) has the same in C.
@@ -105,7 +105,7 @@ class Live(TestCase):
                     file.write('0,%d,%d,%d\n' % (second * 10**9 + i, 10**15, length * 1000))
                 seconds += [second] * len(lengths)
         answer = subprocess.run(
-            [os.environ['IDLECTL'], 'replay', '--table', table, '--governor', 'history:timer-only', '--option',
+            [os.environ['IDLELAB'], 'replay', '--table', table, '--governor', 'history:timer-only', '--option',
              'draw=fourth', '--decisions', trace], check=True, capture_output=True, text=True, timeout=60)
         states = {}
         for second, line in zip(seconds, answer.stdout.splitlines()):

@@ -312,7 +312,7 @@ class Kernel(OwnGroup, Idlectl):
         self.make_group(GROUP)
 
     def knob(self):
-        lines = [line.split('\t') for line in self.ctl('dump', '--knobs').splitlines()]
+        lines = [line.split('\t') for line in self.ctl('status', '--knobs').splitlines()]
         return dict(lines)['%s/cpuset.cpus' % self.group]
 
     def park(self):

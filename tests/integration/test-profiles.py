@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import unittest
 from unittest import mock
 
 import dbus
@@ -447,8 +448,9 @@ class Power(TestCase):
         self.assertEqual(self.get('Profile'), 'ac')
 
 
+@unittest.skipUnless(os.environ['IDLELAB'], 'no idlelab')
 class Swept(ProfileCase):
-    """idlectl latency --sweep profile: each is in effect while it is measured, and none afterwards."""
+    """idlelab latency --sweep profile: each is in effect while it is measured, and none afterwards."""
 
     LATENCY = ('latency', '--policy', 'other', '--cpus', str(min(os.sched_getaffinity(0))), '--interval', '1ms',
                '--json', '--sweep')
@@ -463,7 +465,7 @@ class Swept(ProfileCase):
         return [str(changed['Profile']) for _, _, changed, *_ in self.seen if 'Profile' in changed]
 
     def test_each(self):
-        result = self.idlectl(*self.LATENCY, 'profile', '--for', '100ms')
+        result = self.idlelab(*self.LATENCY, 'profile', '--for', '100ms')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         settings = json.loads(result.stdout)['settings']
         self.assertEqual([s['setting'] for s in settings],
@@ -476,7 +478,7 @@ class Swept(ProfileCase):
     def test_interrupted(self):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
             process = subprocess.Popen(
-                [os.environ['IDLECTL'], '--bus-address', self.bus.address, *self.LATENCY, 'profile=night',
+                [os.environ['IDLELAB'], '--bus-address', self.bus.address, *self.LATENCY, 'profile=night',
                  '--for', '2s'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_until(lambda: self.get('Profile') == 'night', 'the profile')
             process.send_signal(number)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl prove restores everything, however it ends, and counts nothing that was disturbed."""
+"""idlelab prove restores everything, however it ends, and counts nothing that was disturbed."""
 import fcntl
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl prove finds what is true."""
+"""idlelab prove finds what is true."""
 import json
 import os
 import pty

@@ -30,6 +30,7 @@ class Readme(WithSystemd, TestCase):
         reload = re.search(r'(?m)^ExecReload=@(busctl)@(.*)$', unit)
         self.program('idled', '%s %s "$@"' % (os.environ['IDLED'], ' '.join(self.arguments())))
         self.program('idlectl', '%s --bus-address %s "$@"' % (os.environ['IDLECTL'], self.bus.address))
+        self.program('idlelab', '%s --bus-address %s "$@"' % (os.environ['IDLELAB'], self.bus.address))
         self.program('busctl', '/usr/bin/busctl --address=%s "$@"' % self.bus.address)
         self.program('systemctl', 'test "$*" = "reload idled" || exit 1\nexec %s%s' % reload.groups())
         self.program('pw-record', 'exec idlectl holds')

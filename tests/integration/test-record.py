@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings of the decisions of idled: by idlectl record, and the ring that idled keeps itself."""
+"""Recordings of the decisions of idled: by idlelab record, and the ring that idled keeps itself."""
 import csv
 import io
 import os
@@ -26,7 +26,7 @@ class Recorded(TestCase):
 
     def rows(self, file):
         """{(table, row): {column: value}} of a recording."""
-        done = self.idlectl('export', file)
+        done = self.idlelab('export', file)
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         found = {}
         for value in csv.DictReader(io.StringIO(done.stdout, newline='')):
@@ -75,7 +75,7 @@ class Idlectl(Recorded):
 
     def record(self, *arguments):
         process = subprocess.Popen(
-            [os.environ['IDLECTL'], '--bus-address', self.bus.address, 'record', '--root',
+            [os.environ['IDLELAB'], '--bus-address', self.bus.address, 'record', '--root',
              self.root, '--interval', '100ms', *arguments, self.file],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -245,8 +245,8 @@ class Ring(Recorded):
         wait_until(lambda: len(self.events(self.file, 'end')) == 2, 'another end')
 
     def on_request(self, *arguments):
-        """idlectl record --daemon: exit status and standard error."""
-        done = self.idlectl('record', '--daemon', '--root', self.root, '--config-dir', self.config,
+        """idlelab record --daemon: exit status and standard error."""
+        done = self.idlelab('record', '--daemon', '--root', self.root, '--config-dir', self.config,
                             '--vendor-dir', '/nonexistent', '--policy-dir', os.environ['IDLED_POLICIES'],
                             *arguments)
         return done.returncode, done.stderr
@@ -259,7 +259,7 @@ class Ring(Recorded):
 
     def test_range_of_intervals(self):
         """One range, however far a value is from it, and --help names it."""
-        command = [os.environ['IDLECTL'], 'record']
+        command = [os.environ['IDLELAB'], 'record']
         says = subprocess.run([*command, '--help'], capture_output=True, text=True).stdout
         self.assertRegex(says, r'--interval.*50ms to 1h')
         for value in '1ms', '20ms', '49ms', '2h', 'x':
@@ -270,7 +270,7 @@ class Ring(Recorded):
                 self.assertIn('from 50ms to 1h', done.stderr)
 
     def test_on_request(self):
-        """idlectl record --daemon: now, and after the next start."""
+        """idlelab record --daemon: now, and after the next start."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
         self.start('--dry-run')
         before = self.options()

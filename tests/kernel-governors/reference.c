@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A governor of the kernel's, built in user space: the decisions for a trace on standard input, as
- * `idlectl replay --decisions` prints them. compare builds it, with SOURCE as the kernel's file.
+ * `idlelab replay --decisions` prints them. compare builds it, with SOURCE as the kernel's file.
  *
  *      reference TABLE <TRACE >DECISIONS
  *

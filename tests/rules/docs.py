@@ -15,7 +15,7 @@ NAME_MIN = 2  # files that a path with NAME must stand for
 ELSEWHERE = re.compile(r"\bbuild[\w-]*/\S*|/(?:etc|usr)/\S*")
 # The README's own commands, and those of the machine that it may use.
 FOREIGN = {"apt-get", "meson", "ninja", "systemctl", "busctl", "mkdir", "printf"}
-OWN = {"idled", "idlectl"}
+OWN = {"idled", "idlectl", "idlelab"}
 
 
 def blocks(text):
@@ -64,11 +64,10 @@ def commands(text):
 
 
 def verbs(text):
-    """Verbs of idlectl that are not in its page."""
-    page = (TOP / "man/idlectl.1.scd").read_text()
-    for verb in sorted(set(re.findall(r"\bidlectl ([a-z]+)", text))):
-        if not re.search(rf"\*{verb}\b", page):
-            yield f"README.md: idlectl {verb} is not in idlectl(1)"
+    """Verbs of idlectl and idlelab that are not in their pages."""
+    for program, verb in sorted(set(re.findall(r"\b(idlectl|idlelab) ([a-z]+)", text))):
+        if not re.search(rf"\*{verb}\b", (TOP / f"man/{program}.1.scd").read_text()):
+            yield f"README.md: {program} {verb} is not in {program}(1)"
 
 
 def main():

@@ -20,6 +20,7 @@ from source import TOP, finish
 EXPECTED = """
     {sbindir}/idled
     {bindir}/idlectl
+    {bindir}/idlelab
     {includedir}/idled/idled-policy.h
     {includedir}/idled/base/cpuset.h
     {includedir}/idled/base/setting.h
@@ -84,9 +85,12 @@ EXPECTED = """
     {datadir}/doc/idled/quiet.conf
     {datadir}/polkit-1/actions/org.idled1.policy
     {datadir}/bash-completion/completions/idlectl
+    {datadir}/bash-completion/completions/idlelab
     {datadir}/fish/vendor_completions.d/idlectl.fish
+    {datadir}/fish/vendor_completions.d/idlelab.fish
     {datadir}/zsh/vendor-completions/_idlectl
     {mandir}/man1/idlectl.1
+    {mandir}/man1/idlelab.1
     {mandir}/man5/idled.conf.5
     {mandir}/man5/org.idled1.5
     {mandir}/man7/idled-policy.7

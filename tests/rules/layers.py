@@ -52,7 +52,8 @@ LAYERS = {
     "lib/recording": [*SHARED, "recording/"],
     # What both tools share, the top of lib.
     "lib/cli": [*READERS, "bpf/ledger.h", "cli/"],
-    "ctl": ["verbs/", "cli/", "lab/verbs/", *READERS],
+    "ctl": ["verbs/", "cli/"],
+    "lab": ["verbs/", "cli/"],
     "ctl/verbs": [*READERS, "bpf/ledger.h", "act/knob/undo-load.h", "cli/", "./"],
     # A sweep changes values by the daemon's engine.
     "lab/verbs": [*READERS, "stats/", "sense/", "act/actuator.h", "act/tune/cpufreq-knobs.h",
@@ -135,7 +136,7 @@ def check_file(path, users):
             wrong = f'"{header}" is not installed, but {path.name} is'
         if wrong:
             problems.append(f"{name}:{line}: {wrong}")
-    if layer not in ("daemon", "ctl", "ctl/verbs", "lab/verbs"):
+    if layer not in ("daemon", "ctl", "lab", "ctl/verbs", "lab/verbs"):
         for line, literal in literals(text):
             if ABSOLUTE.match(literal) and not literal.startswith(OWN):
                 problems.append(f'{name}:{line}: "{literal}" is absolute: use the root directory')

@@ -70,22 +70,25 @@ def section(page, title):
     return re.search(rf"^# {title}\n(.*?)^# ", text, re.MULTILINE | re.DOTALL)[1]
 
 
-def options(page, sources):
-    """Long options of the tables in `sources` that the page does not document, and back."""
-    text = "".join(source.read_text() for source in sources)
-    table = set(re.findall(r'^\s*\{ "([a-z-]+)",\s+(?:\w+_argument|NULL|"[A-Z=]+"),\s', text,
-                           re.MULTILINE))
+def options(page, sources, shared=()):
+    """Long options of the tables in `sources` that the page does not document, and back. It may document those
+    of the tables in `shared`, too."""
+    def rows(paths):
+        return set(re.findall(r'^\s*\{ "([a-z-]+)",\s+(?:\w+_argument|NULL|"[A-Z=]+"),\s',
+                              "".join(path.read_text() for path in paths), re.MULTILINE))
+    table = rows(sources)
     documented = {o for line in page.read_text().splitlines() if line.startswith("*--")
             for o in re.findall(r"\*--([a-z-]+)\*", line)}
-    return compare(page.name, "--", table, documented)
+    return compare(page.name, "--", table, documented - (rows(shared) - table))
 
 
-def verbs(page, source):
-    table = re.search(r"^static const Verb verbs\[\] = \{(.*?)^\};", source.read_text(),
-                      re.MULTILINE | re.DOTALL)[1]
+def verbs(page, folder):
+    """Verbs in files of the folder that the page does not document, and back; obsolete ones stay out."""
+    found = [verb for path in folder.glob("*.c") for verb in
+             re.findall(r"^const Verb verb_[a-z]+ = \{\n(.*?)^\};", path.read_text(), re.MULTILINE | re.DOTALL)]
     return compare(page.name, "the verb ",
-                   set(re.findall(r'\.name = "([a-z]+)"', table)),
-                   set(re.findall(r"^\*([a-z]+)\*", section(page, "VERBS"), re.MULTILINE)))
+                   {re.search(r'\.name = "([a-z]+)"', v)[1] for v in found if ".renamed = " not in v},
+                   set(re.findall(r"^\*([a-z]+)\*", section(page, "VERBS"), re.MULTILINE)) - {"help", "version"})
 
 
 def settings(page, example):
@@ -108,16 +111,18 @@ def main():
         sys.exit(SKIPPED)
     built = [p for p in Path(sys.argv[1]).iterdir() if re.search(r"\.\d$", p.name)]
     sources = [*TOP.glob("man/*.scd"), *TOP.glob("man/*.scd.in")]
-    pages = {f"{p.stem}({p.suffix[1:]})" for p in built}
+    pages = {"{}({})".format(*s.name.split(".scd")[0].rsplit(".", 1)) for s in sources}
     problems = [f"man/{s.name}: is not built" for s in sources
-                if s.name.split(".scd")[0] not in {p.name for p in built}]
+                if s.name.split(".scd")[0] not in {p.name for p in built} | {"idlelab.1"}]
     for page in built:
         problems += warnings(page)
     for source in sources:
         problems += references(source, pages) + wide(source) + [*backslashes(source)]
     problems += options(TOP / "man/idled.8.scd.in", [TOP / "daemon/arguments.c"])
-    problems += options(TOP / "man/idlectl.1.scd", sorted([*TOP.glob("lib/cli/*.c"), *TOP.glob("ctl/**/*.c"), *TOP.glob("lab/verbs/*.c")]))
-    problems += verbs(TOP / "man/idlectl.1.scd", TOP / "ctl/main.c")
+    for page, folder, shared in (("idlectl", "ctl", ()), ("idlelab", "lab", sorted(TOP.glob("lib/cli/*.c")))):
+        own = sorted(TOP.glob(f"{folder}/verbs/*.c"))
+        problems += options(TOP / f"man/{page}.1.scd", own if shared else [*own, *TOP.glob("lib/cli/*.c")], shared)
+        problems += verbs(TOP / f"man/{page}.1.scd", TOP / folder / "verbs")
     problems += settings(Path(sys.argv[1]) / "idled.conf.5.scd", TOP / "conf/idled.conf")
     finish(problems, len(built))
 

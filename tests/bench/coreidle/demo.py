@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """tools/vm demo: a light load in one guest, first with the kernel alone and then with idled as installed, as a
-table, and as the page that idlectl report makes of a recording of both."""
+table, and as the page that idlelab report makes of a recording of both."""
 
 import shutil
 from pathlib import Path
@@ -55,12 +55,12 @@ def table(alone, own):
 def measure(lab):
     """Both runs; the page is demo.html in the guest's share."""
     guest, names = experiment.prepare(lab, SimpleNamespace(set=""), MACHINE, TABLE)
-    guest.run("systemd-run -q --unit=record idlectl record /root/demo.rec")
+    guest.run("systemd-run -q --unit=record idlelab record /root/demo.rec")
     runs = []
     for placement, title in ((ALONE, "the kernel alone"), (WITH_IDLED, "the same load with idled")):
         lab.settings.say(f"{title}: {placement.seconds} s of the guest's time are measured")
         runs.append(experiment.measure(guest, MACHINE, placement, LOAD, names))
-    guest.run("systemctl stop record; idlectl report --output /share/demo.html /root/demo.rec")
+    guest.run("systemctl stop record; idlelab report --output /share/demo.html /root/demo.rec")
     return guest, *runs
 
 

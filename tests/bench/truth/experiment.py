@@ -46,7 +46,7 @@ LOADS = {
 }
 
 BLOCK_MS, WASHOUT_MS = 1000, 1000
-PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlectl prove
+PAIRS = (6, 6, 12, 6, 24, 6, 12, 6, 6, 6)  # in a measurement by idlelab prove
 TRUTH = (3000, 16)                         # milliseconds of a block, and pairs, in a run for the truth alone
 SETTLE = 4                                # seconds of load before anything is measured
 
@@ -119,12 +119,12 @@ def drawn(lines, changes, begin, end):
 
 def run_prove(block_ms, pairs):
     seconds = pairs * 2 * (block_ms + WASHOUT_MS) / 1000 + 1
-    return (f"idlectl prove --json --policy ondemand --block {block_ms}ms --wash-out {WASHOUT_MS}ms "
+    return (f"idlelab prove --json --policy ondemand --block {block_ms}ms --wash-out {WASHOUT_MS}ms "
             f"--for {seconds}s | tr -d '\\n'")
 
 
 def prove(guest, block_ms, pairs):
-    """What idlectl prove says, and what was drawn in its blocks."""
+    """What idlelab prove says, and what was drawn in its blocks."""
     realtime, found, began, ended, *lines = in_guest(guest, f"""
         from=$(wc -l </root/drawn) calls=$(wc -l </root/arms)
         read -r began _ </proc/uptime
@@ -166,7 +166,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="tools/vm bench truth", description=__doc__)
     parser.add_argument("--kinds", default=",".join(kinds),
                         help="TABLE/LOAD,... of " + ", ".join(TABLES) + " and " + ", ".join(LOADS))
-    parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlectl prove, for each kind")
+    parser.add_argument("--runs", type=int, default=len(PAIRS), help="of idlelab prove, for each kind")
     parser.add_argument("--pairs", type=int, help="of blocks in each of these runs; default: 6 to 24")
     parser.add_argument("--truths", type=int, default=0, help="longer runs for the truth alone, for each kind")
     parser.add_argument("--trials", type=int, default=1, help="of the daemon's own trials, for each kind")

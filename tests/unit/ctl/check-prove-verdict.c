@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What idlectl prove makes of its blocks: whether policies had an effect, the verdict, how long one
+/* What idlelab prove makes of its blocks: whether policies had an effect, the verdict, how long one
  * takes, and what people see of it. */
 #include <math.h>
 #include <stdio.h>

@@ -160,7 +160,7 @@ START_TEST(minds_different_work)
         ck_case(c->name, found.verdict == c->verdict, "%s, watts %g [%g, %g], per work %g",
                 verdict_text(found.verdict), found.watts.value, found.watts.low, found.watts.high,
                 found.per_work.value);
-        /* idlectl prove says "saves" by the interval alone. */
+        /* idlelab prove says "saves" by the interval alone. */
         ck_case(c->name, (found.watts.low > 0) == (c->verdict == VERDICT_SAVES), "low %g",
                 found.watts.low);
         ck_case(c->name, (found.watts.high < 0) == (c->verdict == VERDICT_COSTS), "high %g",

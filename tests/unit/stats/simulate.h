@@ -129,7 +129,7 @@ static inline void sim_run(Sim *sim, const ScheduleOptions *schedule, double sec
         }
 }
 
-/* What idlectl prove does: half of the time each. */
+/* What idlelab prove does: half of the time each. */
 static inline ScheduleOptions sim_prove(uint64_t seed)
 {
         return (ScheduleOptions){ 10000000, 1000000, 0.5, 0, true, seed };

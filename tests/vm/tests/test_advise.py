@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl advise against a known truth: for three loads, what it predicts of each governor and limit is
+"""idlelab advise against a known truth: for three loads, what it predicts of each governor and limit is
 compared with what the module's cores draw under it. And its service, for IdleGovernor=auto. Time counts instructions, so that a busy host does not
 lengthen sleeps."""
 
@@ -51,7 +51,7 @@ class Advice(lab.IdledTest, KernelTest):
         self.put("ladder", "")
         with self.unit("load", LOADS[load]):
             answer = json.loads(self.guest.read(
-                f"idlectl advise --json --apply --table /root/lab.tbl --record {SECONDS}"))
+                f"idlelab advise --json --apply --table /root/lab.tbl --record {SECONDS}"))
             best = answer["best"]
             self.wait_for("the advised governor", lambda: self.current() == best["governor"])
             rows = []

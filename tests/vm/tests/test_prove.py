@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""idlectl prove on a kernel with idle states and RAPL, compared with what the module knows it drew."""
+"""idlelab prove on a kernel with idle states and RAPL, compared with what the module knows it drew."""
 
 import json
 
@@ -24,7 +24,7 @@ class Prove(lab.IdledTest, KernelTest):
         before = self.dump()
         joules, begin = self.drawn()
         answer = json.loads(self.guest.read(
-            f"idlectl prove --knob states=C1,C7 --for 70s {QUICK}", timeout=600))
+            f"idlelab prove --knob states=C1,C7 --for 70s {QUICK}", timeout=600))
         more, end = self.drawn()
         self.assertEqual((answer["verdict"], answer["energy_source"]), ("saves", "rapl"))
         self.assertGreater(answer["saved_low_watts"], 0)
@@ -40,13 +40,13 @@ class Prove(lab.IdledTest, KernelTest):
         self.configure("[Daemon]\nPolicies=userspace\n", {"userspace": "IdleMask=2-3\n"})
         self.start()
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
-        result = self.guest.run(f"idlectl prove --policy userspace --for 45s {QUICK}", check=False,
+        result = self.guest.run(f"idlelab prove --policy userspace --for 45s {QUICK}", check=False,
                                 timeout=600)
         answer = json.loads(result.output)
         self.assertIn(answer["verdict"], ("saves", "costs", "unknown"))
         self.assertGreaterEqual(answer["blocks"]["used"], 2, answer)
         self.wait_for("parking again", lambda: self.string("Parked") == "2-3")
-        self.guest.run("systemd-run -q --unit=prover idlectl prove --policy userspace --for 1h "
+        self.guest.run("systemd-run -q --unit=prover idlelab prove --policy userspace --for 1h "
                        f"{QUICK}")
         self.wait_for("unparking", lambda: self.string("Parked") == "")
         self.guest.run("systemctl kill -s KILL prover")

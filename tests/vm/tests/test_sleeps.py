@@ -277,7 +277,7 @@ class Traces(SleepsTest):
                        "-l 100000")
         self.addCleanup(self.guest.run, "systemctl stop waker", check=False)
         answer = json.loads(self.guest.read(
-            "idlectl record --json --idle /run/trace.csv --causes -- "
+            "idlelab record --json --idle /run/trace.csv --causes -- "
             f"sh -c 'cat {usage} >/run/before; sleep 4; cat {usage} >/run/after'"))
         before, after = (sum(map(int, self.guest.read(f"cat /run/{name}").split()))
                          for name in ("before", "after"))
@@ -306,7 +306,7 @@ class Traces(SleepsTest):
         self.guest.run("systemd-run -q --unit=waker cyclictest --default-system -q -t 1 -a 3 -i 20000 "
                        "-l 100000")
         self.addCleanup(self.guest.run, "systemctl stop waker", check=False)
-        self.guest.read("idlectl record --idle /run/trace.csv --causes --seconds 4")
+        self.guest.read("idlelab record --idle /run/trace.csv --causes --seconds 4")
         lines = self.guest.read("cat /run/trace.csv").split("\n")
         rows = [(list(map(int, line.split(","))), state) for line, state in zip(lines, lines[1:])
                 if line[0].isdigit()]

@@ -217,7 +217,7 @@ START_TEST(governor_by_advice)
         ck_assert_uint_eq(m.world->wish.period_usec, 0);
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
-        ck_assert(says(reasons[0].because, "idlectl advise|until"));
+        ck_assert(says(reasons[0].because, "idlelab advise|until"));
         machine_stop(&m);
 }
 END_TEST

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * idlectl status: what its parts share.
+ */
+#ifndef IDLED_CTL_STATUS_H
+#define IDLED_CTL_STATUS_H
+
+#include "cli/verb.h"
+
+/* Prints the screen of status. */
+void status_show(const Ctl *ctl, json_object *answer);
+
+/* --dump and --knobs, and whether one of them was given. */
+extern const VerbOption dump_options[];
+bool dump_asked(void);
+
+/* All values, or with --knobs those of all knobs. */
+json_object *dump_ask(Ctl *ctl, int *ret_status);
+void dump_show(const Ctl *ctl, json_object *answer);
+
+#endif
