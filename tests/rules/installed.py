@@ -117,7 +117,7 @@ TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
 
 def check_files(dest, places):
     """What is missing, what is too much, and what others could write."""
-    expected = {e.format(**places) for e in EXPECTED}
+    expected = {e.format(**places) for e in EXPECTED if places["lab"] == "true" or "idlelab" not in e}
     found = {"/" + str(p.relative_to(dest)) for p in dest.rglob("*") if not p.is_dir()}
     if places["power_profiles"] == "true":
         expected |= {t.format(**places) for t in TOGETHER}
