@@ -196,7 +196,7 @@ char *recording_problem(const RecordingReader *reader)
                 add_sentence(text, "the recording has the form of idled 0.1; export it with "
                                    "idlectl of that version");
         else if (!any)
-                add_sentence(text, "found no frame of a recording, expected a file that idlectl "
+                add_sentence(text, "found no frame of a recording, expected a file that idlelab "
                                    "record or idled wrote");
         if (report->newer > 0)
                 add_sentence(text,

@@ -136,7 +136,7 @@ static Reason explain_governor(const CstatesOptions *options)
                 return (Reason){ .because = "a kernel idle governor is configured",
                                  .option = "IdleGovernor" };
         if (cstates_advised(options) < 0)
-                return (Reason){ .because = "the kernel keeps its idle governor until idlectl "
+                return (Reason){ .because = "the kernel keeps its idle governor until idlelab "
                                             "advise --apply chooses one",
                                  .option = "IdleGovernor" };
         while (why && (*why == ':' || *why == ' '))

@@ -32,7 +32,7 @@ const Setting cstates_settings[] = {
         ROW("Period", SETTING_DURATION, period_usec, "1s", 100e3, 3600e6,
             .help = "How often to check CPUs, with UtilizationAware or History"),
         ROW("IdleGovernor", SETTING_CHOICE, idle_governor, "keep", .choices = cstates_governors,
-            .help = "The kernel's idle governor; keep: leave it unchanged; auto: what idlectl "
+            .help = "The kernel's idle governor; keep: leave it unchanged; auto: what idlelab "
                     "advise "
                     "chose"),
         { "State", "IdleGovernorAdvised", SETTING_STRING, offsetof(CstatesOptions, advised), "",

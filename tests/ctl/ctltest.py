@@ -107,7 +107,7 @@ class TestCase(unittest.TestCase):
         """What idlectl prints on a terminal so many columns wide."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-        command = [IDLECTL]
+        command = [program(arguments)]
         if self.bus:
             command += ["--bus-address", self.bus.address]
         command += arguments
