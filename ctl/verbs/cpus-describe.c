@@ -95,6 +95,7 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
                 json_put_same(answer, "capacity", cpu, "Capacity");
         else
                 json_put(answer, "capacity", NULL);
+        json_put_same(answer, "kinds", cpu, "Kinds");
         json_put_text(answer, "state", state_of(cpu));
         json_put_same(answer, "parked_usec", cpu, "ParkedUSec");
         json_put_real(answer, "busy_percent", busy * 100, 2);

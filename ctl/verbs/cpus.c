@@ -46,6 +46,7 @@ static json_object *cpus_ask(Ctl *ctl, int *ret_status)
 
 /* The columns in addition to those that every machine has. */
 typedef struct Shown {
+        bool kinds;  /* cores differ */
         bool limits; /* idled holds a CPU to something */
         bool times;  /* how long CPUs were parked is known */
 } Shown;
@@ -57,6 +58,8 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
 
         for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
                 table_column(table, first[i], true);
+        if (shown->kinds)
+                table_column(table, "Kind", false);
         table_column(table, "State", false);
         if (shown->times)
                 table_column(table, "Parked", true);
@@ -104,6 +107,17 @@ static void add_limits(Table *table, json_object *cpu)
         table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
 }
 
+static void add_kinds(Table *table, json_object *kinds)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        json_object *kind;
+
+        JSON_FOREACH(kind, kinds)
+                g_string_append_printf(text, "%s%s", text->len ? "," : "",
+                                       json_object_get_string(kind));
+        table_cell(table, text->len ? STYLE_PLAIN : STYLE_DIM, text->len ? text->str : "-");
+}
+
 /* How long the CPU was parked since idled started. */
 static void add_time(Table *table, json_object *cpu)
 {
@@ -127,6 +141,8 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
 
         for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
                 add_number(table, cpu, groups[i]);
+        if (shown->kinds)
+                add_kinds(table, json_get(cpu, "kinds"));
         table_cell(table, style, state);
         if (shown->times)
                 add_time(table, cpu);
@@ -147,7 +163,8 @@ static void cpus_show(const Ctl *ctl, json_object *answer)
 
         answer_show_daemon(ctl, answer);
         JSON_FOREACH(cpu, cpus)
-                shown.times |= json_get(cpu, "parked_usec") != NULL;
+                shown.times |= json_get(cpu, "parked_usec") != NULL,
+                        shown.kinds |= json_length(json_get(cpu, "kinds")) > 0;
         add_columns(table, &ctl->screen, names, &shown);
         JSON_FOREACH(cpu, cpus)
                 add_row(table, &ctl->screen, cpu, names, &shown);

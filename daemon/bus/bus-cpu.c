@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"
+#include "model/kind.h"
 
 int bus_path_cpu(const Bus *bus, const char *path)
 {
@@ -86,6 +87,18 @@ BUS_GETTER(get_capacity)
 
         return sd_bus_message_append(
                 reply, "u", manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
+}
+
+BUS_GETTER(get_kinds)
+{
+        const Bus *bus = userdata;
+        unsigned kinds = manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].kinds;
+        int r = sd_bus_message_open_container(reply, 'a', "s");
+
+        for (int i = 0; r >= 0 && kind_names[i]; i++)
+                if (kinds & 1u << i)
+                        r = sd_bus_message_append(reply, "s", kind_names[i]);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 BUS_GETTER(get_utilization)
@@ -214,6 +227,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Node", "i", get_place, 0, CHANGES),
         SD_BUS_PROPERTY("Thread", "i", get_place, 0, CHANGES),
         SD_BUS_PROPERTY("Capacity", "u", get_capacity, 0, CHANGES),
+        SD_BUS_PROPERTY("Kinds", "as", get_kinds, 0, CHANGES),
         SD_BUS_PROPERTY("Utilization", "d", get_utilization, 0, 0),
         SD_BUS_PROPERTY("ParkedUSec", "t", get_parked_usec, 0, 0),
         SD_BUS_PROPERTY("IdleStates", "a(suu)", get_idle_states, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -266,7 +280,7 @@ void bus_publish_cpus(Bus *bus, unsigned changes)
                         sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU,
                                                        "Online", "Isolated", "Core", "Cluster",
                                                        "Die", "Package", "Node", "Thread",
-                                                       "Capacity", NULL);
+                                                       "Capacity", "Kinds", NULL);
                 *seen = now;
         }
 }

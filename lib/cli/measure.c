@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/cpuset-text.h"
+#include "model/kind.h"
 #include "model/measured.h"
 #include "sense/readings.h"
 #include "sense/topology-read.h"
@@ -127,6 +128,16 @@ static void put_states(json_object *object, const Machine *machine, int cpu)
         json_put_text(object, "Estimated", estimated);
 }
 
+static json_object *kinds_of(const TopologyCpu *cpu)
+{
+        json_object *array = json_object_new_array();
+
+        for (int i = 0; kind_names[i]; i++)
+                if (cpu->kinds & 1u << i)
+                        json_object_array_add(array, json_object_new_string(kind_names[i]));
+        return array;
+}
+
 static json_object *cpu_object(const Machine *machine, int cpu)
 {
         const TopologyCpu *place = &machine->topology->cpus[cpu];
@@ -143,6 +154,7 @@ static json_object *cpu_object(const Machine *machine, int cpu)
         json_put_int(object, "Node", place->node);
         json_put_int(object, "Thread", place->thread);
         json_put_int(object, "Capacity", place->capacity);
+        json_put(object, "Kinds", kinds_of(place));
         json_put(object, "Utilization",
                  json_plain(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
         put_states(object, machine, cpu);

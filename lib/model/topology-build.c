@@ -15,6 +15,8 @@
  */
 #include "model/topology-build.h"
 
+#include "model/kind.h"
+
 /* Where a cluster's number is from; part of its name, because the numbers of two sources may agree.
  */
 enum { FROM_DIE, FROM_CACHE, FROM_CLUSTER, N_FROM };
@@ -235,13 +237,14 @@ Topology *topology_build(int n_cpus, const CpuFacts *facts, const CpuSet *possib
         t->n_cpus = CLAMP(n_cpus, 0, CPUSET_MAX);
         t->cpus = g_new0(TopologyCpu, t->n_cpus);
         for (int cpu = 0; cpu < t->n_cpus; cpu++)
-                t->cpus[cpu] = (TopologyCpu){ -1, -1, -1, -1, -1, 0, CAPACITY_SCALE };
+                t->cpus[cpu] = (TopologyCpu){ -1, -1, -1, -1, -1, 0, CAPACITY_SCALE, 0 };
         copy_sets(t, possible, online, isolated, nohz_full);
         find_packages_and_dies(t, facts);
         find_nodes(t, facts);
         find_capacities(t, facts);
         find_cores(t, facts);
         find_clusters(t, facts);
+        kinds_find(t, facts);
         return t;
 }
 

@@ -12,6 +12,9 @@
 
 #include "model/topology.h"
 
+/* What the kernel calls a core's type. */
+typedef enum CoreType { CORE_TYPE_UNKNOWN, CORE_TYPE_SMALL, CORE_TYPE_LARGE, CORE_TYPES } CoreType;
+
 /* A number that the kernel does not give is -1. Ids need only be equal within a group and different
  * between groups of the same package. A group is known by its id or by its lowest CPU, whichever
  * more CPUs have; the lowest CPU where as many have both. */
@@ -22,6 +25,9 @@ typedef struct CpuFacts {
                 package_first; /* lowest CPU of the kernel's lists */
         int node;              /* the kernel's number */
         uint64_t capacity;     /* in any unit that is the same for all CPUs; 0 unknown */
+        uint32_t cache_kib;    /* size of the last-level cache; 0 unknown */
+        int cache_level;       /* of the last-level cache; 0 unknown */
+        CoreType type;
 } CpuFacts;
 
 /* The machine of `n_cpus` facts, of which those in `online` count. `isolated` and `nohz_full` may

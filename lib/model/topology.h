@@ -27,10 +27,19 @@
 /* The capacity of the machine's fastest CPU; others are in proportion. */
 #define CAPACITY_SCALE 1024
 
+/* Kinds of cores: model/kind.c finds them. A machine whose cores are alike has none. */
+typedef enum CoreKind {
+        KIND_EFFICIENT = 1 << 0, /* slow, and frugal for the work it does */
+        KIND_FAST = 1 << 1,      /* the others of a machine that has efficient ones */
+        KIND_CACHE = 1 << 2,     /* of those that are not efficient: with the largest cache */
+        KIND_ISLAND = 1 << 3,    /* efficient, on a die of its own: others' die can sleep */
+} CoreKind;
+
 typedef struct TopologyCpu {
         int16_t core, cluster, die, package, node; /* group numbers, -1 if offline */
         int16_t thread;                            /* rank among the threads of its core, from 0 */
         uint16_t capacity;                         /* 1 .. CAPACITY_SCALE */
+        uint16_t kinds;                            /* bits of CoreKind; 0 if offline */
 } TopologyCpu;
 
 typedef struct TopologyCore {
@@ -59,6 +68,17 @@ static inline void topology_add_core(const Topology *topology, int core, CpuSet 
 
         for (int i = 0; i < c->n_threads; i++)
                 cpuset_add(set, topology->core_cpus[c->first + i]);
+}
+
+/* The online CPUs that are of one of the kinds, bits of CoreKind. */
+static inline CpuSet topology_of_kinds(const Topology *topology, unsigned kinds)
+{
+        CpuSet cpus = { 0 };
+
+        for (int cpu = 0; cpu < topology->n_cpus; cpu++)
+                if (topology->cpus[cpu].kinds & kinds)
+                        cpuset_add(&cpus, cpu);
+        return cpus;
 }
 
 /* The online CPUs that ordinary work is for: neither isolated nor nohz_full. If every CPU is set

@@ -126,11 +126,28 @@ static int first_read_either(int root, int cpu, const char *file, const char *ol
         return first < 0 ? first_read(root, cpu, old_file) : first;
 }
 
-/* The lowest CPUs that share the last-level and the level-2 cache with this one. A cache that does
- * not say its level is taken to be at its index: data, instructions, then one index a level. */
-static void caches_read(int root, int cpu, int *ret_last, int *ret_second)
+/* The size of a cache in KiB, "32768K"; 0 if it is not known. */
+static uint32_t cache_size_read(int root, int cpu, int index)
 {
-        int last = -1, last_level = -1, second = -1;
+        char file[64], text[32], *end;
+        uint64_t kib;
+
+        snprintf(file, sizeof(file), "cache/index%d/size", index);
+        if (file_read_value(root, cpu_path(cpu, file).text, text, sizeof(text)) < 2)
+                return 0;
+        end = text + strlen(text) - 1;
+        if (*end != 'K')
+                return 0;
+        *end = '\0';
+        return u64_parse(text, &kib) < 0 || kib > UINT32_MAX ? 0 : (uint32_t)kib;
+}
+
+/* The last-level cache, and the lowest CPU that shares the level-2 cache with this one. A cache
+ * that does not say its level is taken to be at its index: data, instructions, then one index a
+ * level. */
+static void caches_read(int root, int cpu, CpuFacts *facts, int *ret_second)
+{
+        int last_level = -1, second = -1;
 
         for (int index = 0, missing = 0; missing < 2; index++) {
                 char file[64];
@@ -149,10 +166,11 @@ static void caches_read(int root, int cpu, int *ret_last, int *ret_second)
                         second = first;
                 if (level >= last_level) {
                         last_level = level;
-                        last = first;
+                        facts->cache_id = first;
+                        facts->cache_level = level;
+                        facts->cache_kib = cache_size_read(root, cpu, index);
                 }
         }
-        *ret_last = last;
         *ret_second = second;
 }
 
@@ -170,7 +188,7 @@ static void cpu_read(int root, int cpu, CpuFacts *facts)
                                                  "topology/core_siblings_list");
         facts->die_first = first_read(root, cpu, "topology/die_cpus_list");
         facts->cluster_first = first_read(root, cpu, "topology/cluster_cpus_list");
-        caches_read(root, cpu, &facts->cache_id, &second);
+        caches_read(root, cpu, facts, &second);
         if (facts->cluster_first < 0)
                 facts->cluster_first = second;
 }
@@ -206,17 +224,27 @@ static bool capacities_from(int root, const char *file, uint64_t max, const CpuS
         return true;
 }
 
-static bool capacities_from_kind(int root, const CpuSet *online, CpuFacts *facts)
+/* Fills the types from the lists of the two PMUs of Intel's hybrids. */
+static void types_read(int root, const CpuSet *online, CpuFacts *facts)
 {
         CpuSet atom, core;
 
         if (list_read(root, "sys/devices/cpu_atom/cpus", &atom) < 0 ||
             list_read(root, "sys/devices/cpu_core/cpus", &core) < 0)
-                return false;
+                return;
+        CPUSET_FOREACH(cpu, online)
+                if (cpuset_has(&atom, cpu) != cpuset_has(&core, cpu))
+                        facts[cpu].type = cpuset_has(&atom, cpu) ? CORE_TYPE_SMALL
+                                                                 : CORE_TYPE_LARGE;
+}
+
+static bool capacities_from_type(const CpuSet *online, CpuFacts *facts)
+{
         CPUSET_FOREACH(cpu, online) {
-                if (cpuset_has(&atom, cpu) == cpuset_has(&core, cpu))
+                if (facts[cpu].type == CORE_TYPE_UNKNOWN)
                         return false;
-                facts[cpu].capacity = cpuset_has(&atom, cpu) ? ATOM_CAPACITY : CAPACITY_SCALE;
+                facts[cpu].capacity = facts[cpu].type == CORE_TYPE_SMALL ? ATOM_CAPACITY
+                                                                         : CAPACITY_SCALE;
         }
         return true;
 }
@@ -226,7 +254,7 @@ static void capacities_read(int root, const CpuSet *online, CpuFacts *facts)
         if (capacities_from(root, "cpu_capacity", CPU_CAPACITY_MAX, online, facts) ||
             capacities_from(root, "acpi_cppc/highest_perf", CPPC_PERF_MAX, online, facts) ||
             capacities_from(root, "cpufreq/cpuinfo_max_freq", FREQ_KHZ_MAX, online, facts) ||
-            capacities_from_kind(root, online, facts))
+            capacities_from_type(online, facts))
                 return;
         CPUSET_FOREACH(cpu, online)
                 facts[cpu].capacity = CAPACITY_SCALE;
@@ -249,10 +277,11 @@ int topology_read(int root, Topology **ret_topology)
                 n_cpus = cpu + 1;
         facts = g_new(CpuFacts, n_cpus);
         for (int cpu = 0; cpu < n_cpus; cpu++)
-                facts[cpu] = (CpuFacts){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0 };
+                facts[cpu] = (CpuFacts){ -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
         CPUSET_FOREACH(cpu, &online)
                 cpu_read(root, cpu, &facts[cpu]);
         nodes_read(root, n_cpus, facts);
+        types_read(root, &online, facts);
         capacities_read(root, &online, facts);
         *ret_topology = topology_build(n_cpus, facts, &possible, &online, &isolated, &nohz_full);
         return 0;

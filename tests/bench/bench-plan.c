@@ -25,7 +25,13 @@ static Topology *make(int n_cpus)
 
         cpuset_add_range(&all, 0, n_cpus - 1);
         for (int cpu = 0; cpu < n_cpus; cpu++)
-                facts[cpu] = (CpuFacts){ 0, 0, cpu / 2, -1, -1, -1, -1, -1, -1, 0, 0 };
+                facts[cpu] = (CpuFacts){ .core_id = cpu / 2,
+                                         .cluster_id = -1,
+                                         .cache_id = -1,
+                                         .core_first = -1,
+                                         .cluster_first = -1,
+                                         .die_first = -1,
+                                         .package_first = -1 };
         return topology_build(n_cpus, facts, &all, &all, NULL, NULL);
 }
 

@@ -42,6 +42,7 @@ SIGNATURES = {
     "org.idled1.Cpu": {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
         "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
+        "Kinds": "as",
         "Utilization": "d", "ParkedUSec": "t", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
         "ResidencyUSec": "t",
         "Reason": "s", "Figures": "a(sssd)", "Limits": "a{sv}",

@@ -32,7 +32,7 @@ def cpu(number, parked=False, core=None, **more):
     return dict({
         "Number": number, "Online": True, "Parked": parked, "Isolated": False,
         "Core": number // 2 if core is None else core, "Cluster": 0, "Die": 0, "Package": 0,
-        "Node": 0, "Thread": number % 2, "Capacity": 1024, "Utilization": busy,
+        "Node": 0, "Thread": number % 2, "Capacity": 1024, "Kinds": [], "Utilization": busy,
         "IdleStates": states,
         "ParkedUSec": 12960000000 if parked else 0,
         "Residency": [("C0", busy, 0, 0, 0, 0), ("POLL", 0.0, 1, 0, 1, 0),

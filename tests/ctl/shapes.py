@@ -62,7 +62,7 @@ SHAPES = {
     "cpus": dict(HEAD, interval_usec=optional(int), cpus=[{
         "cpu": int, "core": optional(int), "cluster": optional(int), "die": optional(int),
         "package": optional(int), "node": optional(int), "thread": optional(int),
-        "capacity": optional(int), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
+        "capacity": optional(int), "kinds": optional([str]), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
     "why": dict(HEAD, benefits=[BENEFIT], cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),

@@ -45,7 +45,7 @@ CPU_PROPERTIES = {
     'Number': ('u', CONST), 'Online': ('b', CHANGES), 'Parked': ('b', CHANGES),
     'Isolated': ('b', CHANGES), 'Core': ('i', CHANGES), 'Cluster': ('i', CHANGES),
     'Die': ('i', CHANGES), 'Package': ('i', CHANGES), 'Node': ('i', CHANGES),
-    'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Utilization': ('d', MEASURED),
+    'Thread': ('i', CHANGES), 'Capacity': ('u', CHANGES), 'Kinds': ('as', CHANGES), 'Utilization': ('d', MEASURED),
     'ParkedUSec': ('t', MEASURED), 'IdleStates': ('a(suu)', CONST), 'Residency': ('a(sdtttt)', MEASURED),
     'ResidencyUSec': ('t', MEASURED),
     'Estimated': ('s', MEASURED), 'Reason': ('s', MEASURED), 'Figures': ('a(sssd)', MEASURED),

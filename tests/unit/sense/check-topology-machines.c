@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <glib/gstdio.h>
 
+#include "model/kind.h"
 #include "sense/topology-read.h"
 #include "topology-sound.h"
 
@@ -43,10 +44,13 @@ static const Expected machines[] = {
         { "synthetic-2x4-numa", 8, 2, 2, 2, 8, 1, "0-1", "1024", false },
         { "synthetic-bare", 4, 1, 1, 1, 4, 1, "0", "1024", false },
         { "synthetic-biglittle", 8, 1, 1, 2, 8, 1, "0", "325,872,1024", false },
+        { "synthetic-graviton", 64, 1, 1, 1, 64, 1, "0", "1024", false },
         { "synthetic-isolated", 8, 1, 1, 1, 4, 2, "0", "1024", false, NULL, "2-3,6-7", "2-3,6-7" },
         { "synthetic-laptop", 8, 1, 1, 2, 6, 2, "0", "580,1024", false },
         { "synthetic-offline", 16, 1, 1, 1, 3, 2, "0", "1024", false, "0,2-4,6" },
+        { "synthetic-raptor", 32, 1, 1, 5, 24, 2, "0", "801,1024", false },
         { "synthetic-sparse", 16, 2, 2, 2, 8, 1, "2,5", "1024", false, "0-3,8-11" },
+        { "synthetic-x3d", 32, 1, 1, 2, 16, 2, "0", "929,1024", false },
 };
 
 static void assert_expected(const Expected *e, const Topology *t)
@@ -156,6 +160,40 @@ START_TEST(clusters)
 }
 END_TEST
 
+static const struct {
+        const char *name, *efficient, *fast, *cache, *island;
+} kind_cases[] = {
+        { "adl0", "8-15", "0-7", "", "" },
+        { "mtl-m-2", "4-13", "0-3", "", "12-13" },
+        { "lnl0", "4-7", "0-3", "", "" },
+        { "milan0", "", "", "", "" },
+        { "spr-nomwait", "", "", "", "" },
+        { "synthetic-bare", "", "", "", "" },
+        { "synthetic-biglittle", "0-3", "4-7", "", "" },
+        { "synthetic-graviton", "", "", "", "" },
+        { "synthetic-raptor", "16-31", "0-15", "", "" },
+        { "synthetic-x3d", "", "", "0-7,16-23", "" },
+};
+
+START_TEST(kinds)
+{
+        typeof(kind_cases[0]) *c = &kind_cases[_i];
+        const char *expected[] = { c->efficient, c->fast, c->cache, c->island };
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = NULL;
+
+        describe(&tree, c->name);
+        ck_assert_int_eq(topology_read(tree.root, &topology), 0);
+        for (int i = 0; kind_names[i]; i++) {
+                CpuSet found = topology_of_kinds(topology, 1u << i);
+                g_autofree char *text = cpuset_format(&found);
+
+                ck_case(c->name, g_str_equal(text, expected[i]), "%s: %s", kind_names[i], text);
+        }
+        tree_done(&tree);
+}
+END_TEST
+
 static GPtrArray *found_files;
 
 static int note_file(const char *path, const struct stat *status, int type, struct FTW *where)
@@ -230,6 +268,7 @@ int main(void)
         tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
         add_recorded(tcase);
         tcase_add_loop_test(tcase, clusters, 0, G_N_ELEMENTS(cluster_cases));
+        tcase_add_loop_test(tcase, kinds, 0, G_N_ELEMENTS(kind_cases));
         tcase_add_loop_test(tcase, damage, 0, 3);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

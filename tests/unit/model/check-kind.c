@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Kinds of cores: which CPUs are of which kind, given the facts about each CPU.
+ */
+#include <errno.h>
+
+#include "machine.h"
+#include "model/kind.h"
+#include "table.h"
+
+#define GROUPS 3
+
+/* Each group is of CPUs that are alike; a machine has up to GROUPS of them, in order. */
+typedef struct Group {
+        int n;
+        uint64_t capacity;
+        uint32_t cache_kib;
+        int cache_level;
+        CoreType type;
+} Group;
+
+static const struct {
+        const char *name;
+        Group groups[GROUPS];
+        const char *efficient, *fast, *cache, *island;
+} machines[] = {
+        { "one CPU", { { 1, 1024, 32768, 3, 0 } }, "", "", "", "" },
+        { "alike", { { 8, 1024, 32768, 3, 0 } }, "", "", "", "" },
+        { "nothing known", { { 8, 0, 0, 0, 0 } }, "", "", "", "" },
+        { "preferred cores",
+          { { 2, 1024, 32768, 3, 0 }, { 6, 950, 32768, 3, 0 } },
+          "",
+          "",
+          "",
+          "" },
+        { "compact cores",
+          { { 4, 1024, 16384, 3, 0 }, { 8, 700, 16384, 3, 0 } },
+          "4-11",
+          "0-3",
+          "",
+          "" },
+        { "little, big, prime",
+          { { 4, 325, 0, 0, 0 }, { 3, 872, 0, 0, 0 }, { 1, 1024, 0, 0, 0 } },
+          "0-3",
+          "4-7",
+          "",
+          "" },
+        { "P and E", { { 4, 1024, 30720, 3, 2 }, { 8, 640, 30720, 3, 1 } }, "4-11", "0-3", "", "" },
+        { "types matter more than speed",
+          { { 4, 1024, 30720, 3, 2 }, { 8, 800, 30720, 3, 1 } },
+          "4-11",
+          "0-3",
+          "",
+          "" },
+        { "one CPU without a type: speed decides",
+          { { 4, 1024, 30720, 3, 2 }, { 4, 640, 30720, 3, 1 }, { 1, 800, 30720, 3, 0 } },
+          "4-7",
+          "0-3,8",
+          "",
+          "" },
+        { "P cores are off", { { 8, 640, 30720, 3, 1 } }, "", "", "", "" },
+        { "an island",
+          { { 4, 1024, 24576, 3, 2 }, { 8, 649, 24576, 3, 1 }, { 2, 358, 2048, 2, 1 } },
+          "4-13",
+          "0-3",
+          "",
+          "12-13" },
+        { "efficient cores all without the cache",
+          { { 4, 1024, 12288, 3, 2 }, { 4, 689, 4096, 2, 1 } },
+          "4-7",
+          "0-3",
+          "",
+          "" },
+        { "two caches", { { 8, 933, 98304, 3, 0 }, { 8, 1024, 32768, 3, 0 } }, "", "", "0-7", "" },
+        { "a cache that is little larger",
+          { { 8, 1024, 36864, 3, 0 }, { 8, 1024, 32768, 3, 0 } },
+          "",
+          "",
+          "",
+          "" },
+        { "a cache of unknown size",
+          { { 8, 1024, 98304, 3, 0 }, { 8, 1024, 0, 3, 0 } },
+          "",
+          "",
+          "",
+          "" },
+};
+
+START_TEST(kinds)
+{
+        typeof(machines[0]) *c = &machines[_i];
+        const char *expected[] = { c->efficient, c->fast, c->cache, c->island };
+        g_autofree CpuFacts *facts = g_new0(CpuFacts, 32);
+        g_autoptr(Topology) topology = NULL;
+        CpuSet all = { 0 };
+        int n = 0;
+
+        for (int i = 0; i < GROUPS; i++)
+                for (int j = 0; j < c->groups[i].n; j++, n++)
+                        facts[n] = (CpuFacts){ .core_id = n,
+                                               .cluster_id = -1,
+                                               .cache_id = -1,
+                                               .capacity = c->groups[i].capacity,
+                                               .cache_kib = c->groups[i].cache_kib,
+                                               .cache_level = c->groups[i].cache_level,
+                                               .type = c->groups[i].type };
+        cpuset_add_range(&all, 0, n - 1);
+        topology = topology_build(n, facts, &all, &all, NULL, NULL);
+        for (int i = 0; kind_names[i]; i++) {
+                CpuSet found = topology_of_kinds(topology, 1u << i);
+                g_autofree char *text = cpuset_format(&found);
+
+                ck_case(c->name, g_str_equal(text, expected[i]), "%s: %s", kind_names[i], text);
+        }
+}
+END_TEST
+
+START_TEST(words)
+{
+        const char *good[] = { "cache", "efficient", NULL }, *bad[] = { "fast", "Fast", NULL };
+        const char *word = NULL;
+        unsigned found = 7;
+
+        ck_assert_int_eq(kinds_parse(bad, &found, &word), -EINVAL);
+        ck_assert_str_eq(word, "Fast");
+        ck_assert_uint_eq(found, 7);
+        ck_assert_int_eq(kinds_parse(good, &found, &word), 0);
+        ck_assert_uint_eq(found, KIND_CACHE | KIND_EFFICIENT);
+        ck_assert_int_eq(kinds_parse(good + 2, &found, &word), 0);
+        ck_assert_uint_eq(found, 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("kind");
+        TCase *tcase = tcase_create("kinds");
+
+        tcase_add_loop_test(tcase, kinds, 0, G_N_ELEMENTS(machines));
+        tcase_add_test(tcase, words);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
