@@ -229,8 +229,10 @@ static int begin(Call *call, const Options *options, sd_bus_error *error)
                 return sd_bus_error_setf(error, BUS_ERROR_NOT_AVAILABLE, "No bill of wake-ups: %s",
                                          why);
         }
-        r = sd_event_add_time_relative(bus->event, &call->timer, CLOCK_MONOTONIC,
-                                       (uint64_t)(options->seconds * 1e6), 0, on_time, call);
+        /* Loading took some of the loop's turn. */
+        r = sd_event_add_time(bus->event, &call->timer, CLOCK_MONOTONIC,
+                              (uint64_t)g_get_monotonic_time() + (uint64_t)(options->seconds * 1e6),
+                              0, on_time, call);
         if (r >= 0)
                 r = sd_bus_track_new(bus->connection, &call->client, on_gone, call);
         return r < 0 ? r : sd_bus_track_add_sender(call->client, call->message);

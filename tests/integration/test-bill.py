@@ -10,10 +10,16 @@ from idledtest import TestCase, main, needs_root, wait_until
 from polkittest import YES, WithPolkit
 
 
+def is_program(path):
+    try:
+        return os.readlink(path).endswith('bpf-prog')
+    except FileNotFoundError:  # closed meanwhile
+        return False
+
+
 def programs(pid):
     """How many BPF programs a process has."""
-    return sum(os.readlink(f'/proc/{pid}/fd/{fd}').endswith('bpf-prog')
-               for fd in os.listdir(f'/proc/{pid}/fd'))
+    return sum(is_program(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd'))
 
 
 class Case(TestCase):

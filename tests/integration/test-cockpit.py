@@ -8,7 +8,7 @@ import os
 import dbus
 from cockpittest import Case, Moving, WithLogin, skip_without
 from holdstest import HOLD, wishes
-from idledtest import NOBODY, main, needs_root, wait_until
+from idledtest import NOBODY, main, needs_root, options, wait_until
 from polkittest import CHALLENGE, YES, WithPolkit
 
 FRAME = '/cockpit/@localhost/idled/'
@@ -166,7 +166,7 @@ class Holds(Shown):
         self.wait_page(lambda: self.count('[data-hold]'), 'the hold')
         self.assertEqual(self.find('[data-hold] bdi', 'node.textContent'),
                          self.get('Reason', path, HOLD))
-        self.wait_text('#notices', self.get('Pauses')[0][1])
+        self.wait_text('#notices', self.get('Pauses')[0]['reason'])
         self.assertEqual(self.count('img, script:not([src]), [onerror]'), 0)
         self.assertIsNone(self.page.evaluate('window.hacked === undefined ? null : window.hacked'))
 
@@ -195,8 +195,8 @@ class Options(Shown):
     def test_set_and_reset(self):
         self.set('30s')
         self.wait_text('[data-option=%s] .source' % DWELL, 'idlectl set --save ondemand Dwell=30s')
-        options = self.get('Options', '/org/idled1/policy/ondemand', 'org.idled1.Policy')
-        self.assertEqual(options['Dwell'], '30s')
+        now = self.get('Options', '/org/idled1/policy/ondemand', 'org.idled1.Policy')
+        self.assertEqual(now['Dwell'], '30s')
         self.wait_text('[data-section=ondemand] summary', '1 set')
         self.click('[data-option=%s] .secondary' % DWELL)
         self.wait_page(lambda: self.value() == '5s', 'the default')

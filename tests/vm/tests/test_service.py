@@ -169,7 +169,7 @@ class Service(lab.IdledTest):
             self.wait_for("unparking", lambda: self.string("Parked") == "", 10)
         finally:
             self.guest.run("systemctl stop burner{1..4}")
-        self.assertIn("ondemand", self.guest.read(f"{CALL} History"))
+        self.assertIn("ondemand", self.guest.read(f"{CALL} History tu 0 64"))
 
     def ticks(self):
         return int(self.string("Ticks"))
