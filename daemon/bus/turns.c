@@ -9,8 +9,8 @@
  *    it waits behind the user's other calls. If too many wait, its refusal waits in its place.
  * 3. Calls that wait are answered one at a time, the users in turn, when all answers so far are
  *    written. Between two of them the loop serves other events.
- * 4. The time for an answer is charged to the user, and each user has a limited share of idled's
- *    time. root has nothing to gain from an attack, and is not charged.
+ * 4. The CPU time for an answer is charged to the user, and each user has a limited share of
+ *    idled's time. root has nothing to gain from an attack, and is not charged.
  *
  * A bus daemon limits the calls of a connection that wait for a reply. Refusals that wait count, so
  * a client whose calls are refused cannot repeat them faster than idled answers its user.
@@ -53,15 +53,26 @@ struct Turns {
         sd_bus_message *released; /* the filter lets it pass */
         User *releases;           /* whose call that is */
         User *served;             /* whose call is being answered */
-        uint64_t since_usec;
+        uint64_t since_usec;      /* spent_usec() */
 };
 
-static uint64_t now_usec(void)
+static uint64_t clock_usec(clockid_t clock)
 {
         struct timespec now;
 
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        clock_gettime(clock, &now);
         return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t now_usec(void)
+{
+        return clock_usec(CLOCK_MONOTONIC);
+}
+
+/* What users pay for. That idled waits for a CPU, or for parking, is not their fault. */
+static uint64_t spent_usec(void)
+{
+        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void user_free(gpointer data)
@@ -174,10 +185,10 @@ static void push(Turns *turns, User *user, sd_bus_message *message, size_t size)
 static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
 {
         _message_ sd_bus_message *refusal = NULL;
-        uint64_t now = now_usec();
-        size_t size = user->paid_usec > now + OWED_USEC ? TURNS_MAX : size_of(call);
+        uint64_t since = spent_usec();
+        size_t size = user->paid_usec > now_usec() + OWED_USEC ? TURNS_MAX : size_of(call);
 
-        charge(user, now_usec() - now);
+        charge(user, spent_usec() - since);
         if (size <= TURNS_CALL_MAX && user->size + size <= max && turns->size + size <= TURNS_MAX)
                 push(turns, user, call, size);
         else if (sd_bus_message_get_expect_reply(call) > 0 && user->size < 2 * max &&
@@ -194,7 +205,7 @@ static int on_served(sd_event_source *source, void *userdata)
         Turns *turns = userdata;
 
         if (turns->served)
-                charge(turns->served, now_usec() - turns->since_usec);
+                charge(turns->served, spent_usec() - turns->since_usec);
         turns->served = NULL;
         return 0;
 }
@@ -203,7 +214,7 @@ static int on_served(sd_event_source *source, void *userdata)
 static int serve(Turns *turns, User *user)
 {
         turns->served = user;
-        turns->since_usec = now_usec();
+        turns->since_usec = spent_usec();
         sd_event_source_set_enabled(turns->after, SD_EVENT_ONESHOT);
         return 0;
 }
