@@ -27,6 +27,9 @@
 #include "cli/save.h"
 #include "verbs.h"
 
+static uint64_t asked_usec;      /* longest exit latency; 0: any */
+static const char *asked_record; /* seconds; NULL: traces are given */
+
 #define NEAR           1.01 /* energies that count as the same */
 #define SURE           5    /* percent: smaller savings do not hold (lab/governors/README.md) */
 #define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
@@ -64,13 +67,13 @@ typedef struct Present {
 
 static int take_table(Ctl *ctl, const char *text)
 {
-        ctl->replay.table = text;
+        replay_arguments.table = text;
         return EXIT_FINE;
 }
 
 static int take_latency(Ctl *ctl, const char *text)
 {
-        if (duration_parse(text, &ctl->advise_usec) < 0 || ctl->advise_usec == 0)
+        if (duration_parse(text, &asked_usec) < 0 || asked_usec == 0)
                 return complain_usage(
                         NULL, "--latency: found \"%s\", expected a duration such as 50us", text);
         return EXIT_FINE;
@@ -85,7 +88,7 @@ static int take_record(Ctl *ctl, const char *text)
                                       "--record: found \"%s\", expected a number of seconds from 1 "
                                       "to 86400",
                                       text);
-        ctl->advise_record = text;
+        asked_record = text;
         return EXIT_FINE;
 }
 
@@ -123,7 +126,7 @@ static int advise_check(const Ctl *ctl, const Verb *verb)
 {
         if (by_auto && save)
                 return complain_usage(verb, "advise: --auto and --save exclude each other");
-        if ((ctl->n_args > 0) == (ctl->advise_record != NULL))
+        if ((ctl->n_args > 0) == (asked_record != NULL))
                 return complain_usage(verb, "advise: expected either traces or --record");
         for (int i = 0; i < ctl->n_args; i++)
                 if (g_str_equal(ctl->args[i], "-"))
@@ -209,14 +212,15 @@ static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, 
                           Score *ret_scores)
 {
         StateTable limited = *table;
-        Ctl with = *ctl;
+        int n_options = replay_arguments.n_options;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
 
         for (int i = deepest + 1; i < limited.n; i++)
                 limited.states[i].off = true;
         if (strstr(list, "history:"))
-                with.replay.options[with.replay.n_options++] = "draw=fourth";
-        choices = replay_choices(&with, list, &limited);
+                replay_arguments.options[replay_arguments.n_options++] = "draw=fourth";
+        choices = replay_choices(ctl, list, &limited);
+        replay_arguments.n_options = n_options;
         if (!choices)
                 return -1;
         runs = replay_runs(ctl->args, ctl->n_args, choices, &limited);
@@ -419,8 +423,7 @@ static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now
                 return g_strdup_printf("There is no model of %s, which is in effect, so it is not "
                                        "known what a change saves.",
                                        present->governor);
-        if (ctl->advise_usec &&
-            (uint64_t)table->states[now->deepest].latency_ns / 1000 > ctl->advise_usec)
+        if (asked_usec && (uint64_t)table->states[now->deepest].latency_ns / 1000 > asked_usec)
                 return NULL;
         if (saving(best, now->score.energy) >= sure)
                 return NULL;
@@ -460,7 +463,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         json_put_int(answer, "periods", (int64_t)best->score.periods);
         json_put_int(answer, "periods_needed", PERIODS_NEEDED);
         json_put(answer, "latency_us",
-                 ctl->advise_usec ? json_object_new_int64((int64_t)ctl->advise_usec) : NULL);
+                 asked_usec ? json_object_new_int64((int64_t)asked_usec) : NULL);
         json_put_bool(answer, "powers_assumed", assumed);
         json_put(answer, "candidates", rows);
         json_put_text_any(answer, "governor_now", present->governor);
@@ -585,9 +588,9 @@ static GPtrArray *pick_candidates(const Ctl *ctl, bool here, char **ret_list)
 /* Sorted by energy. NULL after a message. */
 static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *table)
 {
-        g_autoptr(GArray) within = within_bound(all, table, ctl->advise_usec);
+        g_autoptr(GArray) within = within_bound(all, table, asked_usec);
 
-        if (within->len == 0 && ctl->advise_usec)
+        if (within->len == 0 && asked_usec)
                 complain("advise: no idle state that does not poll wakes up within --latency");
         else if (within->len == 0)
                 complain("advise: no idle state is enabled");
@@ -602,8 +605,8 @@ static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *
 
 static json_object *advise(Ctl *ctl, int *ret_status)
 {
-        bool own_table = !ctl->replay.table || g_str_equal(ctl->replay.table, "this");
-        bool here = own_table || ctl->advise_record || apply || save, assumed;
+        bool own_table = !replay_arguments.table || g_str_equal(replay_arguments.table, "this");
+        bool here = own_table || asked_record || apply || save, assumed;
         g_autoptr(GPtrArray) picked = NULL;
         g_autoptr(GArray) within = NULL, all = NULL;
         g_autofree char *list = NULL;
@@ -612,7 +615,7 @@ static json_object *advise(Ctl *ctl, int *ret_status)
         Present present;
 
         *ret_status = EXIT_FAILED;
-        if (replay_table(ctl, ctl->replay.table, &table) < 0)
+        if (replay_table(ctl, replay_arguments.table, &table) < 0)
                 return NULL;
         if (own_table && !(by_auto && is_limited(ctl)))
                 switch_own_on(ctl, &table);
@@ -693,7 +696,7 @@ static char *describe_choice(const Ctl *ctl, json_object *answer)
         if (saved > 0)
                 g_string_append_printf(text, ", which saves %s%.1f %% of the energy while idle",
                                        json_true(answer, "powers_assumed") ? "~" : "", saved);
-        if (ctl->advise_usec)
+        if (asked_usec)
                 g_string_append_printf(
                         text, ", with wake-ups of at most %.0f us",
                         json_number(json_get(answer, "best"), "worst_exit_latency_us", 0));
@@ -768,7 +771,7 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
         recorded[0] = path;
         ctl->args = recorded;
         ctl->n_args = 1;
-        *ret_status = record(path, ctl->advise_record);
+        *ret_status = record(path, asked_record);
         client_forget(ctl->client);
         if (*ret_status == EXIT_FINE)
                 answer = advise(ctl, ret_status);
@@ -804,7 +807,7 @@ static json_object *advise_ask(Ctl *ctl, int *ret_status)
         client_manager(ctl->client);
         if (by_auto && g_strcmp0(governor, "auto") != 0)
                 return refuse(ctl, governor, ret_status);
-        answer = ctl->advise_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
+        answer = asked_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
         if (answer && (apply || save))
                 *ret_status = carry_out(ctl, answer);
         return answer;

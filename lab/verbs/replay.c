@@ -17,15 +17,17 @@
 #include "sense/sensor.h"
 #include "verbs.h"
 
+ReplayArguments replay_arguments;
+
 static int take_table(Ctl *ctl, const char *text)
 {
-        ctl->replay.table = text;
+        replay_arguments.table = text;
         return EXIT_FINE;
 }
 
 static int take_governor(Ctl *ctl, const char *text)
 {
-        ctl->replay.governors = text;
+        replay_arguments.governors = text;
         return EXIT_FINE;
 }
 
@@ -35,28 +37,28 @@ static int take_option(Ctl *ctl, const char *text)
 
         if (!sign || sign == text)
                 return complain_usage(NULL, "--option: found \"%s\", expected NAME=VALUE", text);
-        if (ctl->replay.n_options == G_N_ELEMENTS(ctl->replay.options))
+        if (replay_arguments.n_options == G_N_ELEMENTS(replay_arguments.options))
                 return complain_usage(NULL, "--option: expected at most %zu of them",
-                                      G_N_ELEMENTS(ctl->replay.options));
-        ctl->replay.options[ctl->replay.n_options++] = text;
+                                      G_N_ELEMENTS(replay_arguments.options));
+        replay_arguments.options[replay_arguments.n_options++] = text;
         return EXIT_FINE;
 }
 
 static int take_decisions(Ctl *ctl, const char *text)
 {
-        ctl->replay.decisions = true;
+        replay_arguments.decisions = true;
         return EXIT_FINE;
 }
 
 static int take_csv(Ctl *ctl, const char *text)
 {
-        ctl->replay.csv = true;
+        replay_arguments.csv = true;
         return EXIT_FINE;
 }
 
 static int take_html(Ctl *ctl, const char *text)
 {
-        ctl->replay.html = text;
+        replay_arguments.html = text;
         return EXIT_FINE;
 }
 
@@ -73,7 +75,7 @@ static const VerbOption replay_options[] = {
 
 static int replay_check(const Ctl *ctl, const Verb *verb)
 {
-        const ReplayArguments *arguments = &ctl->replay;
+        const ReplayArguments *arguments = &replay_arguments;
 
         if (ctl->json + arguments->csv + arguments->decisions > 1)
                 return complain_usage(verb, "--json, --csv and --decisions: expected one of them");
@@ -310,8 +312,8 @@ GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *ta
                         return NULL;
                 g_ptr_array_add(choices, choice);
         }
-        for (int i = 0; i < ctl->replay.n_options; i++)
-                if (apply_option(choices, ctl->replay.options[i]) < 0)
+        for (int i = 0; i < replay_arguments.n_options; i++)
+                if (apply_option(choices, replay_arguments.options[i]) < 0)
                         return NULL;
         return check_options(choices, table) < 0 ? NULL : g_steal_pointer(&choices);
 }
@@ -461,7 +463,7 @@ static int check_runs(const GPtrArray *runs)
 
 static json_object *replay_ask(Ctl *ctl, int *ret_status)
 {
-        const ReplayArguments *arguments = &ctl->replay;
+        const ReplayArguments *arguments = &replay_arguments;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
         g_autoptr(json_object) answer = NULL;
         StateTable table;
@@ -567,7 +569,7 @@ static void replay_show(const Ctl *ctl, json_object *answer)
 {
         json_object *traces = json_get(answer, "traces"), *trace;
 
-        if (ctl->replay.csv) {
+        if (replay_arguments.csv) {
                 show_csv(answer);
                 return;
         }

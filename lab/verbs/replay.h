@@ -30,7 +30,7 @@ typedef struct Run {
 int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table);
 
 /* The governors of a list such as "teo-6.1,fixed:2" (NULL: all that need no argument), with the
- * options of ctl->replay. An array of Choice, or NULL after a message. */
+ * options of replay_arguments. An array of Choice, or NULL after a message. */
 GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *table);
 
 /* Replays all traces, several at a time. An array of Run, in their order; with a progress bar if
@@ -43,5 +43,15 @@ int replay_decisions(const char *path, const Choice *choice, const StateTable *t
 
 /* Writes the answer of the verb as a page with plots. EXIT_FINE, or EXIT_FAILED after a message. */
 int replay_page(json_object *answer, const char *path);
+
+/* Arguments of replay; NULL: not given. */
+typedef struct ReplayArguments {
+        const char *table, *governors, *html;
+        const char *options[32]; /* "NAME=VALUE" */
+        int n_options;
+        bool decisions, csv;
+} ReplayArguments;
+
+extern ReplayArguments replay_arguments;
 
 #endif

@@ -29,13 +29,6 @@ typedef struct HoldArguments {
         uint64_t for_usec;
 } HoldArguments;
 
-/* Arguments of replay; NULL: not given. */
-typedef struct ReplayArguments {
-        const char *table, *governors, *html;
-        const char *options[32]; /* "NAME=VALUE" */
-        int n_options;
-        bool decisions, csv;
-} ReplayArguments;
 /* What verbs about sleeps were given. */
 typedef struct SleepsArguments {
         uint64_t usec;           /* 0: not given */
@@ -55,9 +48,6 @@ typedef struct Ctl {
         const char *power_table; /* --power; NULL: not given */
         const char *output;      /* --output of verbs that run a command; NULL: not given */
         HoldArguments hold;
-        ReplayArguments replay;
-        uint64_t advise_usec;      /* longest exit latency; 0: any */
-        const char *advise_record; /* seconds; NULL: traces are given */
         SleepsArguments sleeps;
         int root;    /* the machine's root directory */
         char **args; /* behind the verb, NULL at the end */
