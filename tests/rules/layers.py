@@ -45,6 +45,7 @@ LAYERS = {
     "policies": DECIDE,
     # Packing is idled's, too (max_cores), and compiled into the module.
     "policies/ondemand": [*DECIDE, "ondemand/", "model/pack.h"],
+    "policies/contract": [*DECIDE, "contract/", "model/wakeups.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h", "model/random.h", "model/weights.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "lab/governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],

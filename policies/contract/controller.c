@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * contract: the cheapest setting with which at most 1 % of a unit's wake-ups take longer than its
+ * limit; see docs/contract.md.
+ *
+ *  1. Count. Each call adds the wake-ups since the last one to the window, and to the evidence of
+ *     this setting. A clock that jumps, counts that begin again and calls without effect begin a
+ *     new window.
+ *  2. Windows. One ends after 10 s and 200 wake-ups. It is broken if more than 1 % were late.
+ *  3. Start. All cores are active, with all idle states that wake up within the tightest limit.
+ *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
+ *     setting that has proved itself may use all.
+ *  5. Up. Where most that were late had left an idle state, the deepest one goes. Else cores: as
+ *     many as the queue fitted to this setting needs, twice as many if the CPUs were busy, all
+ *     after a second violation.
+ *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
+ *     the load decreases.
+ *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
+ *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
+ *     that fewer cores multiply them by. States before cores.
+ *  8. Trying. The queue is only a model: where few are late for longer, one step is tried.
+ *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
+ *     requests nothing, until a window keeps it or the load decreases.
+ * 10. Several contracts. Any of them raises the one setting, all must agree to lower it.
+ */
+#include "contract/controller.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "contract/queue.h"
+
+#define SECOND UINT64_C(1000000)
+
+#define FIRST_USEC  (3 * SECOND)  /* at the setting of step 3 */
+#define DWELL_USEC  (10 * SECOND) /* at any other one */
+#define SPARSE_USEC (60 * SECOND) /* instead, if there are less than 200 wake-ups */
+#define TRY_USEC    (20 * SECOND)
+#define LIMIT_USEC  (45 * SECOND) /* with everything active before a contract is infeasible */
+#define RETRY_USEC  (120 * SECOND)
+#define HELD_USEC   (200 * SECOND) /* a broken window in so many is one of 20 */
+#define RETRY_MAX   4              /* doublings */
+#define HOLDS       0.9            /* odds that a step needs */
+#define FAILS       0.99           /* odds that a contract is infeasible */
+#define LATE_MIN    3              /* wake-ups, to be a violation */
+#define SAME_LOAD   0.4
+#define FILTER_SEC  10.0
+#define SCALE_MAX   1000 /* of the longest wait, in limits */
+#define GAP_USEC    (120 * SECOND)
+
+static Tally tally_between(const Tally *later, const Tally *earlier)
+{
+        return (Tally){ .n = later->n - earlier->n,
+                        .late = later->late - earlier->late,
+                        .late_idle = later->late_idle - earlier->late_idle };
+}
+
+static void tally_add(Tally *tally, const Tally *more)
+{
+        tally->n += more->n;
+        tally->late += more->late;
+        tally->late_idle += more->late_idle;
+        tally->calls++;
+        tally->squares += more->late * more->late;
+}
+
+static double count_late(const WakeupDelays *delays, double limit_us)
+{
+        double n = (double)wakeups_binned(delays);
+
+        return n > 0 ? n * wakeups_share_above(delays, limit_us) : 0;
+}
+
+static Tally tally_read(const Contract *contract)
+{
+        return (Tally){ .n = (double)wakeups_binned(contract->wakeups),
+                        .late = count_late(contract->wakeups, contract->limit_us),
+                        .late_idle = count_late(contract->idle, contract->limit_us) };
+}
+
+/* The p99, in us, of the delays since the controller counted `begin`. */
+static double p99_since(const WakeupDelays *wakeups, const WakeupDelays *begin)
+{
+        WakeupDelays since = *wakeups;
+
+        for (unsigned i = 0; i < WAKEUPS_BINS; i++)
+                since.bins[i] -= begin->bins[i] <= since.bins[i] ? begin->bins[i] : 0;
+        return wakeups_quantile_us(&since, 1 - CONTRACT_SHARE);
+}
+
+/* How many times more than independent ones the late wake-ups of calls vary: they come in bursts,
+ * and so many of them are evidence of one. */
+static double dispersion(const Tally *tally)
+{
+        double mean = tally->late / tally->calls;
+
+        return mean > 0 ? fmax(1, (tally->squares / tally->calls - mean * mean) / mean) : 1;
+}
+
+/* The odds that at most `share` are late, if all goes on like this. */
+static double tally_odds(const Tally *tally, double share)
+{
+        double by = dispersion(tally);
+
+        return odds_at_most(tally->late / by, tally->n / by, share);
+}
+
+static void window_begin(ContractState *c, const WakeupDelays *wakeups, uint64_t now_usec)
+{
+        c->begin = *wakeups;
+        c->begin_usec = now_usec;
+        c->window = c->recent = (Tally){ 0 };
+}
+
+static bool votes(const ContractState *c)
+{
+        return c->measured && !c->infeasible;
+}
+
+/* Forgets what was counted at another setting, or with another load. */
+static void arrive(Controller *self, const ControlInput *input)
+{
+        for (int i = 0; i < self->n_contracts; i++) {
+                ContractState *c = &self->contracts[i];
+
+                c->here = c->recent = (Tally){ 0 };
+                if (input->contracts[i].wakeups)
+                        c->arrived = *input->contracts[i].wakeups;
+        }
+        self->changed_usec = input->now_usec;
+        self->changed_work = self->work;
+}
+
+/* Step 2. */
+static void window_end(Controller *self, ContractState *c, const ControlInput *input,
+                       const WakeupDelays *wakeups)
+{
+        bool kept = c->window.late <= CONTRACT_SHARE * c->window.n;
+
+        if (input->now_usec - c->begin_usec < CONTRACT_WINDOW_USEC ||
+            c->window.n < CONTRACT_WINDOW_WAKEUPS)
+                return;
+        c->p99_us = p99_since(wakeups, &c->begin);
+        c->n_windows++;
+        c->n_broken += !kept;
+        if (kept || self->work < (1 - SAME_LOAD) * c->failed_work)
+                c->infeasible = false;
+        window_begin(c, wakeups, input->now_usec);
+}
+
+/* Step 1 for one contract. */
+static void count(Controller *self, ContractState *c, const ControlInput *input,
+                  const Contract *contract)
+{
+        const WakeupDelays *wakeups = contract->wakeups;
+        Tally read, more;
+
+        if (!wakeups) {
+                c->measured = false;
+                return;
+        }
+        read = tally_read(contract);
+        more = tally_between(&read, &c->read);
+        c->read = read;
+        if (!c->measured || !input->effect || more.n < 0 || more.late < 0 ||
+            input->now_usec - self->seen_usec > GAP_USEC) {
+                c->measured = true;
+                c->here = (Tally){ 0 };
+                c->arrived = *wakeups;
+                window_begin(c, wakeups, input->now_usec);
+                return;
+        }
+        tally_add(&c->window, &more);
+        if (self->raised && self->seen_usec == self->changed_usec)
+                return; /* they waited with fewer cores */
+        tally_add(&c->recent, &more);
+        tally_add(&c->here, &more);
+        window_end(self, c, input, wakeups);
+}
+
+/* What one window may have, if the rest of it is as what has passed. */
+static double allowance(const ContractState *c, uint64_t now_usec)
+{
+        double passed = (double)(now_usec - c->begin_usec);
+        double n = passed > 0 ? c->window.n * CONTRACT_WINDOW_USEC / passed : 0;
+
+        return CONTRACT_SHARE * fmax(n, CONTRACT_WINDOW_WAKEUPS);
+}
+
+/* Step 4. A setting that has proved itself may use up a window. */
+static bool is_violated(const ContractState *c, uint64_t now_usec)
+{
+        bool proven = c->here.n >= 4 * c->window.n && tally_odds(&c->here, CONTRACT_SHARE) >= HOLDS;
+        double most = allowance(c, now_usec) / (proven ? 1 : 2);
+
+        return votes(c) && c->recent.late >= fmax(most, LATE_MIN) &&
+               c->recent.late > CONTRACT_SHARE * c->recent.n;
+}
+
+static int cpus_of(const ControlInput *input, int cores)
+{
+        return (int)lround(cores * input->cpus_per_core);
+}
+
+/* How long waits last per spare CPU, by what was late here; where too few were, by how long a task
+ * runs. */
+static double wait_scale(const Controller *self, const ContractState *c, const ControlInput *input)
+{
+        double most = SCALE_MAX * c->limit_us, passed = (double)(input->now_usec - c->begin_usec);
+        double starts = fmax(input->starts_per_sec, passed > 0 ? c->window.n * 1e6 / passed : 0);
+        double run = starts > 0 ? fmin(1e6 * self->work / starts, most) : most, fit;
+
+        if (c->here.n < CONTRACT_WINDOW_WAKEUPS)
+                return run;
+        fit = queue_fit(self->work, cpus_of(input, self->cores), c->limit_us,
+                        (c->here.late + 0.5) / (c->here.n + 1), most);
+        return c->here.late < 5 ? fmin(fit, run) : fit;
+}
+
+static double share_late(const Controller *self, const ContractState *c, const ControlInput *input,
+                         int cores, double scale_us)
+{
+        return queue_share_late(self->work, cpus_of(input, cores), c->limit_us, scale_us);
+}
+
+/* Step 7 for one contract. */
+static int cores_that_hold(const Controller *self, const ContractState *c,
+                           const ControlInput *input)
+{
+        double scale = wait_scale(self, c, input);
+        double here = share_late(self, c, input, self->cores, scale);
+
+        for (int cores = 1; cores < self->cores; cores++) {
+                double there = share_late(self, c, input, cores, scale);
+
+                if (there > CONTRACT_SHARE)
+                        continue;
+                if (tally_odds(&c->here, CONTRACT_SHARE * fmin(here / there, 1)) >= HOLDS ||
+                    c->here.late < 1)
+                        return cores;
+        }
+        return self->cores;
+}
+
+/* Step 5 for cores. */
+static int cores_that_cure(const Controller *self, const ContractState *c,
+                           const ControlInput *input)
+{
+        double scale = wait_scale(self, c, input);
+        int cores = self->cores + 1;
+
+        if (self->raised && input->now_usec - self->changed_usec < 2 * DWELL_USEC)
+                return input->n_cores;
+        if (input->work >= 0.9 * cpus_of(input, self->cores))
+                cores = 2 * self->cores;
+        while (cores < input->n_cores &&
+               share_late(self, c, input, cores, scale) > CONTRACT_SHARE / 2)
+                cores++;
+        return cores < input->n_cores ? cores : input->n_cores;
+}
+
+/* Step 6. A load that grew says nothing about what held before. */
+static void note_failure(const Controller *self, Failure *failure, int at, uint64_t now_usec)
+{
+        bool same = fabs(self->work - self->changed_work) <= SAME_LOAD * self->changed_work;
+
+        if (!same || now_usec - self->changed_usec >= HELD_USEC)
+                failure->patience = 0;
+        else if (failure->at == at && failure->patience < RETRY_MAX)
+                failure->patience++;
+        failure->at = at;
+        failure->work = self->work;
+        failure->until_usec = now_usec + (now_usec - self->changed_usec >= HELD_USEC
+                                                  ? DWELL_USEC
+                                                  : RETRY_USEC << failure->patience);
+}
+
+/* True if `at`, which is below `now_at`, must not be tried: less than what failed never, until that
+ * has held. */
+static bool has_failed(const Controller *self, const Failure *failure, int at, int now_at,
+                       uint64_t now_usec)
+{
+        return at <= failure->at && now_at > failure->at &&
+               (at < failure->at || now_usec < failure->until_usec) &&
+               self->work >= (1 - SAME_LOAD) * failure->work;
+}
+
+static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
+{
+        self->cores = cores;
+        self->state = state;
+        self->raised = up;
+        self->lowered = !up;
+        arrive(self, input);
+}
+
+/* Step 5; false if there is nothing that would help. */
+static bool raise_setting(Controller *self, const ControlInput *input, const ContractState *c)
+{
+        uint64_t now = input->now_usec;
+
+        self->decides = c->id;
+        if (self->state > 0 && c->recent.late_idle > c->recent.late / 2) {
+                note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
+                change(self, input, self->cores, self->state - 1, true);
+                return true;
+        }
+        if (self->cores >= input->n_cores)
+                return false;
+        note_failure(self, &self->failed_cores, self->cores, now);
+        change(self, input, cores_that_cure(self, c, input), self->state, true);
+        return true;
+}
+
+/* Step 9. */
+static void give_up(Controller *self, ContractState *c, const ControlInput *input,
+                    const WakeupDelays *wakeups)
+{
+        if (input->now_usec - self->changed_usec < LIMIT_USEC || self->cores < input->n_cores ||
+            1 - tally_odds(&c->here, CONTRACT_SHARE) < FAILS)
+                return;
+        c->infeasible = true;
+        c->best_us = p99_since(wakeups, &c->arrived);
+        c->failed_work = self->work;
+}
+
+/* True if enough was seen at this setting. */
+static bool has_dwelt(const Controller *self, const ContractState *c, uint64_t now_usec)
+{
+        uint64_t here = now_usec - self->changed_usec;
+        bool start = !self->raised && !self->lowered;
+
+        return here >= (c->here.n < CONTRACT_WINDOW_WAKEUPS ? SPARSE_USEC
+                        : start                             ? FIRST_USEC
+                                                            : DWELL_USEC);
+}
+
+/* Steps 7, 8 and 10: the fewest cores that all agree to. */
+static int cores_to_keep(Controller *self, const ControlInput *input)
+{
+        int keep = (int)ceil((self->work + 1e-9) / input->cpus_per_core / 0.95), most = 0;
+        double limit = INFINITY;
+        bool try = input->now_usec - self->changed_usec >= TRY_USEC;
+
+        for (int i = 0; i < self->n_contracts; i++) {
+                const ContractState *c = &self->contracts[i];
+                int cores;
+
+                if (!votes(c))
+                        continue;
+                if (!has_dwelt(self, c, input->now_usec))
+                        return self->cores;
+                cores = cores_that_hold(self, c, input);
+                if (cores == self->cores && try &&
+                    tally_odds(&c->here, CONTRACT_SHARE / 2) >= HOLDS)
+                        cores--;
+                if (cores < most || (cores == most && c->limit_us > limit))
+                        continue;
+                self->decides = c->id;
+                limit = c->limit_us;
+                most = cores;
+        }
+        return most > keep ? most : keep;
+}
+
+/* Step 7. */
+static void lower_setting(Controller *self, const ControlInput *input, int deepest)
+{
+        int cores = cores_to_keep(self, input), deeper;
+
+        if (self->state < deepest && cores < self->cores) {
+                deeper = input->idle->n_states - self->state - 1;
+                if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
+                        change(self, input, self->cores, self->state + 1, false);
+                        return;
+                }
+        }
+        while (cores < self->cores &&
+               has_failed(self, &self->failed_cores, cores, self->cores, input->now_usec))
+                cores++;
+        if (cores < self->cores)
+                change(self, input, cores, self->state, false);
+}
+
+static bool is_known(const ContractState *c, const Contract *contract)
+{
+        return c->id == contract->id && c->limit_us == contract->limit_us;
+}
+
+/* Puts what is known about each contract where the input has it; true if one is new. */
+static bool arrange(Controller *self, const ControlInput *input)
+{
+        ContractState old[CONTRACTS_MAX];
+        bool added = false, same = self->n_contracts == input->n_contracts;
+
+        for (int i = 0; i < input->n_contracts && same; i++)
+                same = is_known(&self->contracts[i], &input->contracts[i]);
+        if (same)
+                return false;
+        memcpy(old, self->contracts, sizeof(old));
+        for (int i = 0; i < input->n_contracts; i++) {
+                const Contract *contract = &input->contracts[i];
+                int at = 0;
+
+                while (at < self->n_contracts && !is_known(&old[at], contract))
+                        at++;
+                added |= at == self->n_contracts;
+                self->contracts[i] = at < self->n_contracts
+                                             ? old[at]
+                                             : (ContractState){ .id = contract->id,
+                                                                .limit_us = contract->limit_us };
+        }
+        self->n_contracts = input->n_contracts;
+        return added;
+}
+
+/* Step 3: the deepest state that the tightest contract permits; -1 without states. */
+static int deepest_state(const Controller *self, const ControlInput *input)
+{
+        double limit = INFINITY;
+
+        for (int i = 0; i < self->n_contracts; i++)
+                if (votes(&self->contracts[i]))
+                        limit = fmin(limit, self->contracts[i].limit_us);
+        return input->idle ? idle_table_deepest(input->idle, (uint32_t)fmin(limit, 1e9)) : -1;
+}
+
+static void start(Controller *self, const ControlInput *input)
+{
+        self->n_cores = input->n_cores;
+        self->failed_cores = self->failed_state = (Failure){ .at = -1 };
+        self->work = input->work;
+        change(self, input, input->n_cores, deepest_state(self, input), false);
+        self->lowered = false;
+}
+
+/* The filtered load. Evidence of another load is none. */
+static void follow_load(Controller *self, const ControlInput *input)
+{
+        double passed = (double)(input->now_usec - self->seen_usec);
+
+        self->work += (input->work - self->work) * -expm1(-passed / (FILTER_SEC * SECOND));
+        if (fabs(self->work - self->changed_work) <= SAME_LOAD * fmax(self->changed_work, 0.1))
+                return;
+        for (int i = 0; i < self->n_contracts; i++)
+                self->contracts[i].here = (Tally){ 0 };
+        self->changed_work = self->work;
+}
+
+/* Steps 4 to 9 with what was counted. */
+static void steer(Controller *self, const ControlInput *input)
+{
+        int deepest = deepest_state(self, input);
+
+        if (self->state > deepest)
+                self->state = deepest;
+        for (int i = 0; i < self->n_contracts; i++) {
+                ContractState *c = &self->contracts[i];
+
+                if (!is_violated(c, input->now_usec))
+                        continue;
+                if (raise_setting(self, input, c))
+                        return;
+                give_up(self, c, input, input->contracts[i].wakeups);
+        }
+        lower_setting(self, input, deepest);
+}
+
+void controller_step(Controller *self, const ControlInput *input)
+{
+        bool added = arrange(self, input), any = false;
+
+        if (input->now_usec < self->seen_usec)
+                self->seen_usec = self->changed_usec = input->now_usec;
+        for (int i = 0; i < self->n_contracts; i++) {
+                ContractState *c = &self->contracts[i];
+                bool silent = !votes(c);
+
+                if (input->now_usec < c->begin_usec)
+                        c->measured = false;
+                count(self, c, input, &input->contracts[i]);
+                added |= silent && votes(c);
+                any |= votes(c);
+        }
+        if (!any)
+                self->cores = 0;
+        else if (added || self->cores == 0 || self->n_cores != input->n_cores)
+                start(self, input);
+        else if (input->effect) {
+                follow_load(self, input);
+                steer(self, input);
+        }
+        self->seen_usec = input->now_usec;
+}
+
+bool controller_is_busy(const Controller *self, uint64_t now_usec)
+{
+        for (int i = 0; i < self->n_contracts; i++)
+                if (votes(&self->contracts[i]) && self->contracts[i].recent.late >= 1)
+                        return true;
+        return now_usec - self->changed_usec < DWELL_USEC;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The controller of contracts: pure, with the time and all that was measured in its input.
+ */
+#ifndef IDLED_CONTRACT_CONTROLLER_H
+#define IDLED_CONTRACT_CONTROLLER_H
+
+#include "model/idle-table.h"
+#include "model/wakeups.h"
+
+#define CONTRACTS_MAX           16   /* the tightest are kept if there are more */
+#define CONTRACT_SHARE          0.01 /* of wake-ups may be late */
+#define CONTRACT_WINDOW_USEC    UINT64_C(10000000)
+#define CONTRACT_WINDOW_WAKEUPS 200
+
+/* A unit's contract, and its wake-ups as growing counts: all, NULL if they are not measured, and
+ * those of CPUs that left an idle state. */
+typedef struct Contract {
+        uint64_t id;
+        double limit_us;
+        const WakeupDelays *wakeups, *idle;
+} Contract;
+
+typedef struct ControlInput {
+        uint64_t now_usec;
+        bool effect;           /* the last setting was in effect since the last call */
+        int n_cores;           /* that may be active */
+        double cpus_per_core;  /* 1 or more */
+        double work;           /* CPUs that were busy since the last call */
+        double starts_per_sec; /* of tasks on CPUs, to guess how long one runs; 0: not known */
+        const IdleTable *idle; /* of the CPU with the most states; NULL: none */
+        const Contract *contracts;
+        int n_contracts;
+} ControlInput;
+
+/* Wake-ups since a moment, and those that took longer than the contract's limit. */
+typedef struct Tally {
+        double n, late;
+        double late_idle;      /* of `late`: the CPU left an idle state */
+        double calls, squares; /* calls of the controller, and the sum of the squares of `late` */
+} Tally;
+
+typedef struct ContractState {
+        uint64_t id;
+        double limit_us;
+        bool measured;
+        bool infeasible; /* late even with everything active */
+        double best_us;  /* then: the p99 with everything active; else 0 */
+        double p99_us;   /* of the last whole window; 0: none yet */
+        uint64_t n_windows, n_broken;
+        Tally read;           /* all that was counted */
+        Tally window, recent; /* in this window; of that, at this setting */
+        Tally here;           /* at this setting with this load */
+        WakeupDelays begin;   /* all that was counted when this window began */
+        WakeupDelays arrived; /* the same for this setting */
+        uint64_t begin_usec;
+        double failed_work; /* of the machine, when it became infeasible */
+} ContractState;
+
+/* A setting that failed is not tried again before a time, unless the load decreases. */
+typedef struct Failure {
+        int at;
+        double work;
+        uint64_t until_usec;
+        unsigned patience;
+} Failure;
+
+typedef struct Controller {
+        ContractState contracts[CONTRACTS_MAX];
+        int n_contracts;
+        int n_cores;      /* of the machine; 0: nothing was decided yet */
+        int cores;        /* active ones requested; 0: no request */
+        int state;        /* the deepest idle state; -1: any */
+        uint64_t decides; /* the contract because of which the setting is not lower; 0: none */
+        uint64_t seen_usec, changed_usec;
+        bool raised, lowered; /* the last change */
+        double work, changed_work;
+        Failure failed_cores, failed_state;
+} Controller;
+
+/* Brings the setting up to date with what was measured. */
+void controller_step(Controller *self, const ControlInput *input);
+
+/* True while it needs the next call soon. */
+bool controller_is_busy(const Controller *self, uint64_t now_usec);
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The controller of contracts on simulated machines, in virtual time: a queue of tasks, CPUs whose
+ * idle states take time to leave, and parked cores. An oracle knows which static setting is the
+ * cheapest that keeps a contract. CONTRACT_SEED=N tries other random numbers.
+ */
+#include <math.h>
+
+#include "contract/controller.h"
+#include "model/random.h"
+#include "table.h"
+
+#define CORES_MAX 8
+#define QUEUE_MAX 65536
+#define SETTLED   60.0 /* seconds that results leave out */
+
+typedef enum Arrivals {
+        ARRIVE_POISSON,
+        ARRIVE_BURSTS, /* of four on average, at random times */
+        ARRIVE_HEAVY,  /* times between them, and work, have heavy tails */
+        ARRIVE_TIMERS, /* a dozen threads sleep, then work */
+} Arrivals;
+
+typedef struct Case {
+        const char *name;
+        Arrivals arrivals;
+        int cores;
+        double per_sec, work_ms, limit_ms;
+        double step_at, step; /* the load is `step` times as large from then on; 0: never */
+} Case;
+
+/* As the kernel reports a server's states, with watts of a core. */
+static const IdleTable states = { 3, { { "C1", 2, 2 }, { "C1E", 10, 20 }, { "C6", 190, 600 } } };
+static const double state_watts[] = { 1.2, 0.9, 0.5 };
+#define BUSY_WATTS   4.0
+#define PARKED_WATTS 0.1 /* its package or cluster sleeps, too */
+
+typedef struct Cpu {
+        double free_at;  /* when it has no work any more */
+        double idle_sec; /* what it expects to be idle for */
+} Cpu;
+
+typedef struct Simulation {
+        const Case *c;
+        uint64_t random;
+        int cores, state; /* the setting */
+        double now, joules;
+        Cpu cpus[CORES_MAX];
+        double arrived[QUEUE_MAX]; /* those that wait */
+        unsigned first, end;
+        double next, busy_sec;
+        int burst;
+        double threads[12];              /* when each wakes up */
+        WakeupDelays wakeups, left_idle; /* all, and those of CPUs that were idle */
+} Simulation;
+
+typedef struct Result {
+        double watts;
+        unsigned windows, broken, broken_after_step;
+        double infeasible_after; /* seconds; INFINITY: never */
+        double best_us;
+        double mean_cores;
+} Result;
+
+static double uniform(Simulation *s)
+{
+        return ((double)(random_next(&s->random) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double exponential(Simulation *s, double mean)
+{
+        return -mean * log(uniform(s));
+}
+
+/* Pareto with shape 1.5 below a thousand times its least. */
+static double heavy(Simulation *s, double mean)
+{
+        return fmin(mean / 3 * pow(uniform(s), -1 / 1.5), mean * 333);
+}
+
+static double rate(const Simulation *s)
+{
+        return s->c->per_sec * (s->c->step > 0 && s->now >= s->c->step_at ? s->c->step : 1);
+}
+
+static double task_sec(Simulation *s)
+{
+        double mean = s->c->work_ms / 1e3;
+
+        return s->c->arrivals == ARRIVE_HEAVY    ? heavy(s, mean)
+               : s->c->arrivals == ARRIVE_TIMERS ? mean
+                                                 : exponential(s, mean);
+}
+
+static double next_timer(Simulation *s, double ended)
+{
+        double sleep = 12 / rate(s) - s->c->work_ms / 1e3;
+        int soonest = 0;
+
+        for (int i = 1; i < 12; i++)
+                if (s->threads[i] < s->threads[soonest])
+                        soonest = i;
+        s->now = s->threads[soonest];
+        s->threads[soonest] = fmax(s->now, ended) + sleep * (0.9 + 0.2 * uniform(s));
+        return s->now;
+}
+
+static void plan_arrival(Simulation *s)
+{
+        switch (s->c->arrivals) {
+        case ARRIVE_POISSON:
+                s->next += exponential(s, 1 / rate(s));
+                break;
+        case ARRIVE_HEAVY:
+                s->next += heavy(s, 1 / rate(s));
+                break;
+        case ARRIVE_BURSTS:
+                if (s->burst-- > 0)
+                        break;
+                s->burst = (int)floor(log(uniform(s)) / log(0.75));
+                s->next += exponential(s, 4 / rate(s));
+                break;
+        case ARRIVE_TIMERS:
+                s->next = next_timer(s, 0);
+                break;
+        }
+}
+
+static int state_of(const Simulation *s, const Cpu *cpu)
+{
+        int state = 0;
+
+        for (int i = 1; i <= s->state; i++)
+                if (cpu->idle_sec * 1e6 >= states.states[i].target_residency_us)
+                        state = i;
+        return state;
+}
+
+/* The first waiting task runs on `cpu` from `at`. */
+static void run(Simulation *s, Cpu *cpu, double at)
+{
+        double arrived = s->arrived[s->first++ % QUEUE_MAX], work = task_sec(s), idle, delay;
+        int state = state_of(s, cpu);
+        uint64_t ns;
+
+        if (at > cpu->free_at) {
+                idle = at - cpu->free_at;
+                at += states.states[state].exit_latency_us / 1e6;
+                s->joules += idle * state_watts[state];
+                cpu->idle_sec += (idle - cpu->idle_sec) / 4;
+        } else {
+                state = -1;
+        }
+        delay = at - arrived;
+        ns = (uint64_t)(delay * 1e9) + 3000;
+        wakeups_add(&s->wakeups, ns);
+        if (state >= 0)
+                wakeups_add(&s->left_idle, ns);
+        s->joules += work * BUSY_WATTS;
+        s->busy_sec += work;
+        cpu->free_at = at + work;
+}
+
+/* Lets waiting tasks begin until `until`. */
+static void drain(Simulation *s, double until)
+{
+        while (s->first != s->end) {
+                double arrived = s->arrived[s->first % QUEUE_MAX];
+                Cpu *soonest = &s->cpus[0];
+
+                for (int i = 1; i < s->cores; i++)
+                        if (s->cpus[i].free_at < soonest->free_at && soonest->free_at > arrived)
+                                soonest = &s->cpus[i];
+                if (fmax(soonest->free_at, arrived) > until)
+                        return;
+                run(s, soonest, fmax(soonest->free_at, arrived));
+        }
+}
+
+static void simulate(Simulation *s, double until)
+{
+        while (s->next <= until) {
+                drain(s, s->next);
+                s->now = s->next;
+                if (s->end - s->first < QUEUE_MAX)
+                        s->arrived[s->end++ % QUEUE_MAX] = s->next;
+                plan_arrival(s);
+        }
+        drain(s, until);
+        s->now = until;
+}
+
+/* CPUs that become active were idle until now, in the state of parked ones. */
+static void set_cores(Simulation *s, int cores)
+{
+        for (int i = 0; i < s->c->cores; i++) {
+                Cpu *cpu = &s->cpus[i];
+
+                if ((i < cores) == (i < s->cores) || cpu->free_at >= s->now)
+                        continue;
+                s->joules += (s->now - cpu->free_at) *
+                             (i < s->cores ? state_watts[state_of(s, cpu)] : PARKED_WATTS);
+                cpu->free_at = s->now;
+        }
+        s->cores = cores;
+}
+
+static Simulation *simulation_new(const Case *c)
+{
+        Simulation *s = g_new0(Simulation, 1);
+        const char *seed = g_getenv("CONTRACT_SEED");
+
+        s->c = c;
+        s->random = (uint64_t)(seed ? atoi(seed) : 1) * 7919 + 12345;
+        s->cores = c->cores;
+        s->state = states.n_states - 1;
+        for (int i = 0; i < 12; i++)
+                s->threads[i] = 12 / c->per_sec * uniform(s);
+        plan_arrival(s);
+        return s;
+}
+
+/* Windows of ten seconds, which do not begin with those of the controller. */
+static void judge(const Simulation *s, WakeupDelays *begin, Result *result)
+{
+        WakeupDelays window = s->wakeups;
+        double step_at = s->c->step > 0 ? s->c->step_at : INFINITY;
+
+        for (unsigned i = 0; i < WAKEUPS_BINS; i++)
+                window.bins[i] -= begin->bins[i];
+        *begin = s->wakeups;
+        if (s->now <= SETTLED || !wakeups_binned(&window))
+                return;
+        result->windows++;
+        if (wakeups_share_above(&window, s->c->limit_ms * 1e3) <= CONTRACT_SHARE)
+                return;
+        result->broken++;
+        result->broken_after_step += s->now > step_at;
+}
+
+static Result run_controlled(const Case *c, double seconds, bool report)
+{
+        g_autofree Simulation *s = simulation_new(c);
+        g_autofree Controller *controller = g_new0(Controller, 1);
+        Contract contract = { .id = 1,
+                              .limit_us = c->limit_ms * 1e3,
+                              .wakeups = &s->wakeups,
+                              .idle = &s->left_idle };
+        ControlInput input = { .effect = true,
+                               .n_cores = c->cores,
+                               .cpus_per_core = 1,
+                               .idle = &states,
+                               .contracts = &contract,
+                               .n_contracts = 1 };
+        Result result = { .infeasible_after = INFINITY };
+        WakeupDelays begin = { 0 };
+        double joules = 0, busy = 0, cores = 0;
+
+        for (int tick = 1; tick * 0.5 <= seconds; tick++) {
+                double before = s->busy_sec;
+
+                simulate(s, tick * 0.5);
+                busy = s->busy_sec - before;
+                input.now_usec = (uint64_t)tick * 500000;
+                input.work = fmin(busy / 0.5, s->cores);
+                controller_step(controller, &input);
+                if (report && (controller->changed_usec == input.now_usec))
+                        fprintf(stderr, "%8.1f s: %d cores, state %d, work %.2f, late %.0f/%.0f\n",
+                                s->now, controller->cores, controller->state, controller->work,
+                                controller->contracts[0].window.late,
+                                controller->contracts[0].window.n);
+                if (controller->contracts[0].infeasible && isinf(result.infeasible_after)) {
+                        result.infeasible_after = s->now;
+                        result.best_us = controller->contracts[0].best_us;
+                }
+                set_cores(s, controller->cores > 0 ? controller->cores : c->cores);
+                s->state = controller->cores > 0 ? controller->state : states.n_states - 1;
+                if (tick % 20 == 0)
+                        judge(s, &begin, &result);
+                if (s->now == SETTLED) {
+                        set_cores(s, s->cores);
+                        joules = s->joules;
+                }
+                cores += s->now > SETTLED ? s->cores : 0;
+        }
+        for (int i = 0; i < c->cores; i++)
+                s->joules += fmax(s->now - s->cpus[i].free_at, 0) *
+                             (i < s->cores ? state_watts[s->state] : PARKED_WATTS);
+        result.watts = (s->joules - joules) / (seconds - SETTLED);
+        result.mean_cores = cores / 2 / (seconds - SETTLED);
+        return result;
+}
+
+static Result run_static(const Case *c, int cores, int state, double seconds)
+{
+        g_autofree Simulation *s = simulation_new(c);
+        Result result = { 0 };
+        WakeupDelays begin = { 0 };
+        double joules = 0;
+
+        set_cores(s, cores);
+        s->state = state;
+        for (int i = 1; i * 10 <= seconds; i++) {
+                simulate(s, i * 10);
+                judge(s, &begin, &result);
+                if (i * 10 == SETTLED)
+                        joules = s->joules;
+        }
+        for (int i = 0; i < c->cores; i++)
+                s->joules += i < cores ? fmax(s->now - s->cpus[i].free_at, 0) * state_watts[state]
+                                       : (s->now - SETTLED) * PARKED_WATTS;
+        result.watts = (s->joules - joules) / (seconds - SETTLED);
+        return result;
+}
+
+static bool keeps(const Result *result)
+{
+        return result->broken <= 0.05 * result->windows;
+}
+
+/* Watts of the cheapest setting that keeps the contract; INFINITY: none does. */
+static double oracle(const Case *c, double seconds, int *ret_cores, int *ret_state)
+{
+        double best = INFINITY;
+
+        for (int state = 0; state < states.n_states; state++)
+                for (int cores = 1; cores <= c->cores; cores++) {
+                        Result result = run_static(c, cores, state, seconds);
+
+                        if (!keeps(&result))
+                                continue;
+                        if (result.watts < best) {
+                                best = result.watts;
+                                *ret_cores = cores;
+                                *ret_state = state;
+                        }
+                        break;
+                }
+        return best;
+}
+
+static const Case cases[] = {
+        { "poisson, 2 ms", ARRIVE_POISSON, 8, 1000, 1, 2, 0, 0 },
+        { "poisson, 5 ms", ARRIVE_POISSON, 8, 1000, 1, 5, 0, 0 },
+        { "poisson, 20 ms", ARRIVE_POISSON, 4, 200, 5, 20, 0, 0 },
+        { "poisson, 10 ms, four cores", ARRIVE_POISSON, 4, 300, 4, 10, 0, 0 },
+        { "poisson, longer than C6 takes, but not by much", ARRIVE_POISSON, 8, 500, 0.4, 0.25, 0,
+          0 },
+        { "poisson, shorter than C6 takes", ARRIVE_POISSON, 8, 500, 0.4, 0.15, 0, 0 },
+        { "bursts, 2 ms", ARRIVE_BURSTS, 8, 800, 0.5, 2, 0, 0 },
+        { "bursts, 5 ms", ARRIVE_BURSTS, 8, 800, 1, 5, 0, 0 },
+        { "bursts, 10 ms", ARRIVE_BURSTS, 4, 300, 1, 10, 0, 0 },
+        { "bursts, 20 ms", ARRIVE_BURSTS, 8, 200, 3, 20, 0, 0 },
+        { "heavy tails, 5 ms", ARRIVE_HEAVY, 8, 800, 1, 5, 0, 0 },
+        { "heavy tails, 20 ms", ARRIVE_HEAVY, 8, 400, 2, 20, 0, 0 },
+        { "timers, 5 ms", ARRIVE_TIMERS, 4, 40, 10, 5, 0, 0 },
+        { "timers, 20 ms", ARRIVE_TIMERS, 4, 40, 10, 20, 0, 0 },
+        { "timers, 10 ms", ARRIVE_TIMERS, 8, 600, 0.4, 10, 0, 0 },
+};
+
+static double shares[G_N_ELEMENTS(cases)];
+
+static double examine(const Case *c)
+{
+        Result all = run_static(c, c->cores, states.n_states - 1, 1200), got;
+        int cores = 0, state = 0;
+        double best = oracle(c, 1200, &cores, &state), share;
+
+        got = run_controlled(c, 1200, g_getenv("CONTRACT_REPORT") != NULL);
+        share = (all.watts - got.watts) / (all.watts - best);
+        fprintf(stderr,
+                "%-48s all %5.2f W oracle %5.2f W (%d/%d) got %5.2f W (%.2f cores) share %4.2f "
+                "broken %u/%u infeasible %.0f\n",
+                c->name, all.watts, best, cores, state, got.watts, got.mean_cores, share,
+                got.broken, got.windows, got.infeasible_after);
+        ck_case(c->name, isfinite(best), "no setting keeps the contract");
+        ck_case(c->name, keeps(&got), "%u of %u windows broken", got.broken, got.windows);
+        ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
+        return (all.watts - best) / all.watts >= 0.05 ? share : NAN;
+}
+
+START_TEST(saves_what_the_oracle_does)
+{
+        double sum = 0, worst = 1;
+        int n = 0;
+
+        for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+                shares[i] = examine(&cases[i]);
+                if (isnan(shares[i]))
+                        continue;
+                sum += shares[i];
+                worst = fmin(worst, shares[i]);
+                n++;
+        }
+        fprintf(stderr, "of %d cases: mean %.2f, worst %.2f\n", n, sum / n, worst);
+        ck_assert_msg(sum / n >= 0.8, "mean share %.2f", sum / n);
+        ck_assert_msg(worst >= 0.6, "worst share %.2f", worst);
+}
+END_TEST
+
+/* The load is four times as large after five minutes. */
+static const Case steps[] = {
+        { "poisson, 5 ms", ARRIVE_POISSON, 8, 500, 1, 5, 300, 4 },
+        { "poisson, 20 ms", ARRIVE_POISSON, 8, 100, 5, 20, 300, 4 },
+        { "bursts, 10 ms", ARRIVE_BURSTS, 8, 300, 1, 10, 300, 4 },
+        { "heavy tails, 20 ms", ARRIVE_HEAVY, 8, 200, 1, 20, 300, 4 },
+};
+
+START_TEST(follows_a_step)
+{
+        const Case *c = &steps[_i];
+        Result got = run_controlled(c, 420, g_getenv("CONTRACT_REPORT") != NULL);
+
+        ck_case(c->name, got.broken_after_step <= 3, "%u windows broken", got.broken_after_step);
+        ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
+}
+END_TEST
+
+static const Case impossible[] = {
+        { "work that waits for a CPU anyway", ARRIVE_POISSON, 4, 900, 4, 2, 0, 0 },
+        { "bursts larger than the machine", ARRIVE_BURSTS, 2, 60, 10, 2, 0, 0 },
+        { "more work than CPUs", ARRIVE_POISSON, 4, 500, 10, 20, 0, 0 },
+        { "shorter than any state wakes in", ARRIVE_POISSON, 8, 500, 0.4, 0.003, 0, 0 },
+};
+
+START_TEST(recognises_what_is_infeasible)
+{
+        const Case *c = &impossible[_i];
+        Result got = run_controlled(c, 150, false);
+
+        ck_case(c->name, got.infeasible_after <= 120, "after %.1f s", got.infeasible_after);
+        ck_case(c->name, got.best_us > c->limit_ms * 1e3, "p99 %.1f us", got.best_us);
+        ck_case(c->name, got.mean_cores > c->cores - 0.1, "it costs %.2f cores", got.mean_cores);
+}
+END_TEST
+
+typedef struct Day {
+        const char *name;
+        double per_sec;
+        bool jumps;                  /* the clock, forwards and back */
+        bool restarts;               /* the unit: its counts begin again */
+        bool unmeasured;             /* from the third minute on */
+        bool ends;                   /* then */
+        int most_cores, least_cores; /* at the end */
+} Day;
+
+static const Day days[] = {
+        { "five wake-ups a minute", 5 / 60.0, false, false, false, false, 1, 1 },
+        { "a clock that jumps", 200, true, false, false, false, 3, 1 },
+        { "a unit that restarts", 200, false, true, false, false, 3, 1 },
+        { "no measurement", 200, false, false, true, false, 0, 0 },
+        { "a unit that ends", 200, false, false, false, true, 0, 0 },
+};
+
+START_TEST(survives)
+{
+        const Day *day = &days[_i];
+        const Case c = { day->name, ARRIVE_POISSON, 4, day->per_sec, 1, 10, 0, 0 };
+        g_autofree Simulation *s = simulation_new(&c);
+        g_autofree Controller *controller = g_new0(Controller, 1);
+        Contract contract = {
+                .id = 1, .limit_us = 10000, .wakeups = &s->wakeups, .idle = &s->left_idle
+        };
+        ControlInput input = { .effect = true,
+                               .n_cores = 4,
+                               .cpus_per_core = 1,
+                               .idle = &states,
+                               .contracts = &contract,
+                               .n_contracts = 1 };
+
+        for (int tick = 1; tick <= 600; tick++) {
+                double before = s->busy_sec;
+
+                simulate(s, tick * 0.5);
+                input.now_usec += 500000;
+                if (day->jumps && tick % 50 == 0)
+                        input.now_usec += tick % 100 ? 3600000000u : -3500000000u;
+                if (day->restarts && tick % 150 == 0)
+                        s->wakeups = s->left_idle = (WakeupDelays){ 0 };
+                contract.wakeups = day->unmeasured && tick > 240 ? NULL : &s->wakeups;
+                input.n_contracts = day->ends && tick > 240 ? 0 : 1;
+                input.work = (s->busy_sec - before) / 0.5;
+                controller_step(controller, &input);
+                ck_case(day->name, !controller->contracts[0].infeasible, "infeasible at %d", tick);
+                set_cores(s, controller->cores > 0 ? controller->cores : 4);
+        }
+        ck_case(day->name,
+                controller->cores <= day->most_cores && controller->cores >= day->least_cores,
+                "%d cores at the end", controller->cores);
+}
+END_TEST
+
+/* The one with the shorter limit decides, and an infeasible one does not. */
+START_TEST(keeps_several)
+{
+        const Case c = { "several", ARRIVE_POISSON, 8, 1000, 1, 2, 0, 0 };
+        g_autofree Simulation *s = simulation_new(&c);
+        g_autofree Controller *controller = g_new0(Controller, 1);
+        Contract contracts[] = {
+                { .id = 1, .limit_us = 50000, .wakeups = &s->wakeups, .idle = &s->left_idle },
+                { .id = 2, .limit_us = 2000, .wakeups = &s->wakeups, .idle = &s->left_idle },
+                { .id = 3, .limit_us = 3, .wakeups = &s->wakeups, .idle = &s->left_idle }
+        };
+        ControlInput input = { .effect = true,
+                               .n_cores = 8,
+                               .cpus_per_core = 1,
+                               .idle = &states,
+                               .contracts = contracts,
+                               .n_contracts = 3 };
+
+        for (int tick = 1; tick <= 600; tick++) {
+                double before = s->busy_sec;
+
+                simulate(s, tick * 0.5);
+                input.now_usec += 500000;
+                input.work = (s->busy_sec - before) / 0.5;
+                controller_step(controller, &input);
+                set_cores(s, controller->cores > 0 ? controller->cores : 8);
+        }
+        ck_assert(controller->contracts[2].infeasible);
+        ck_assert(!controller->contracts[0].infeasible && !controller->contracts[1].infeasible);
+        ck_assert_int_ge(controller->cores, 3);
+        ck_assert_int_le(controller->cores, 4);
+        ck_assert_uint_eq(controller->decides, 2);
+        ck_assert_uint_le(controller->contracts[1].n_broken, 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("contract");
+        TCase *tcase = tcase_create("simulation");
+
+        tcase_set_timeout(tcase, 120);
+        tcase_add_test(tcase, saves_what_the_oracle_does);
+        tcase_add_loop_test(tcase, follows_a_step, 0, (int)G_N_ELEMENTS(steps));
+        tcase_add_loop_test(tcase, recognises_what_is_infeasible, 0, (int)G_N_ELEMENTS(impossible));
+        tcase_add_loop_test(tcase, survives, 0, (int)G_N_ELEMENTS(days));
+        tcase_add_test(tcase, keeps_several);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
