@@ -58,12 +58,12 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
 
         for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
                 table_column(table, first[i], true);
-        if (shown->kinds)
-                table_column(table, "Kind", false);
         table_column(table, "State", false);
         if (shown->times)
                 table_column(table, "Parked", true);
         table_column(table, "Busy%", true);
+        if (shown->kinds)
+                table_column(table, "Kind", true); /* there or left out, as numbers are */
         if (screen->terminal)
                 table_column(table, "", false);
         if (shown->limits)
@@ -141,12 +141,12 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
 
         for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
                 add_number(table, cpu, groups[i]);
-        if (shown->kinds)
-                add_kinds(table, json_get(cpu, "kinds"));
         table_cell(table, style, state);
         if (shown->times)
                 add_time(table, cpu);
         table_cell(table, STYLE_PLAIN, busy);
+        if (shown->kinds)
+                add_kinds(table, json_get(cpu, "kinds"));
         if (screen->terminal)
                 table_cell(table, STYLE_WARN, bar);
         if (shown->limits)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The bill of wake-ups on the bus: which units a user sees, and when the kernel has the programs."""
 import os
+import subprocess
 import threading
 
 import dbus
 
-from idledtest import TestCase, main, needs_root, wait_until
+from idledtest import MANAGER, NAME, PATH, TestCase, main, needs_root, wait_until
 from polkittest import YES, WithPolkit
 
 
@@ -83,12 +84,13 @@ class Bills(Case):
     def test_it_ends_with_its_client(self):
         pid = self.daemon.process.pid
         self.bill(Seconds=0.1)  # or skip
-        client = self.bus.connect()
-        self.object(connection=client).WakeupBill(
-            dbus.Dictionary({'Seconds': 600.0}, 'sv'), dbus_interface='org.idled1.Manager',
-            reply_handler=print, error_handler=print)
+        client = subprocess.Popen(
+            ['busctl', '--address=' + self.bus.address, 'call', NAME, PATH, MANAGER, 'WakeupBill', 'a{sv}',
+             '1', 'Seconds', 'd', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
         wait_until(lambda: programs(pid), 'programs')
-        client.close()
+        client.kill()
         wait_until(lambda: not programs(pid), 'no programs')
 
     def test_bad_options(self):

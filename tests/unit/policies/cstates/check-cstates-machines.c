@@ -48,6 +48,7 @@ static const struct {
         { "synthetic-biglittle", "50us", "WFI", NULL },
         { "synthetic-biglittle", "300us", "WFI", "0-3" },
         { "synthetic-biglittle", "300us", "big-cpu-sleep-0", "4-7" },
+        { "synthetic-graviton", "50us", "WFI", NULL },
         { "synthetic-isolated", "50us", "C1E", NULL },
         { "synthetic-laptop", "50us", "C1E", NULL },
         { "synthetic-laptop", "200us", "C6", "0-3" },
@@ -56,7 +57,10 @@ static const struct {
         { "synthetic-laptop", "C6", "C1E", "4-7" },
         { "synthetic-laptop", "C6S", "C10", "0-3" },
         { "synthetic-offline", "50us", "C1", NULL },
+        { "synthetic-raptor", "50us", "C1E", NULL },
+        { "synthetic-raptor", "300us", "C6", NULL },
         { "synthetic-sparse", "50us", NULL, NULL },
+        { "synthetic-x3d", "50us", "C2", NULL },
 };
 
 static bool is_about(const char *machine, const char *name)
