@@ -55,7 +55,7 @@ static int run_idlelab(const char *verb, char **argv)
         execv(path, argv);
         execv(BIN_DIR "/idlelab", argv);
         return complain(errno == ENOENT ? "%s is a verb of idlelab, which is not installed: "
-                                          "install the package idlelab"
+                                          "install the package idled-lab"
                                         : "failed to run idlelab %s: %m",
                         verb);
 }

@@ -39,7 +39,7 @@ class Moved(TestCase):
         result = self.old("record", "x")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertEqual(result.stderr, "idlectl: record is a verb of idlelab, which is not installed: install the "
-                                        "package idlelab\n")
+                                        "package idled-lab\n")
 
     def test_dump(self):
         root = machine(self.directory, "synthetic-laptop")
