@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The profile in effect, which profile-choice.h chooses: why it is, and which one a client chose.
+ * The profile in effect: which it is, why, and which one a client chose.
+ *
+ * The first of these that is set wins:
+ *   1. a profile that a hold requests. Among holds idled prefers the family of power-saver, then
+ *      that of performance, as power-profiles-daemon does, then other families; within a
+ *      family, profiles that include the profile of the family's name; then the newest hold
+ *   2. the profile that a client chose
+ *   3. the default on battery power, or that on mains power
+ *   4. balanced
+ * A name without a profile is skipped.
  */
 #ifndef IDLED_ACTIVE_PROFILE_H
 #define IDLED_ACTIVE_PROFILE_H
@@ -8,8 +17,41 @@
 #include <systemd/sd-event.h>
 
 #include "config/config.h"
+#include "config/profile.h"
 #include "holds/holds.h"
 #include "manager/profile-keeper.h"
+
+/* What profile_choose() depends on; it is pure. */
+typedef struct HeldProfile {
+        uint64_t id; /* of the hold; the newer the greater */
+        const char *name;
+} HeldProfile;
+
+typedef struct ProfileInput {
+        const HeldProfile *held;
+        unsigned n_held;
+        const char *chosen; /* NULL: none was chosen */
+        bool on_battery;
+        const char *on_mains_default, *on_battery_default; /* "": none in particular */
+} ProfileInput;
+
+typedef enum ProfileWhy {
+        PROFILE_HELD,
+        PROFILE_CHOSEN,
+        PROFILE_ON_BATTERY,
+        PROFILE_ON_MAINS,
+        PROFILE_UNASKED,
+} ProfileWhy;
+
+typedef struct ProfileChoice {
+        const Profile *profile;
+        ProfileWhy why;
+        uint64_t hold;      /* PROFILE_HELD: its id; else 0 */
+        const char *absent; /* a name before it that no profile has; NULL: none */
+} ProfileChoice;
+
+/* `absent` is one of the input's names. */
+ProfileChoice profile_choose(const Config *config, const ProfileInput *input);
 
 /* Only active-profile.c changes it. The profile itself is that of the configuration. */
 typedef struct ActiveProfile {

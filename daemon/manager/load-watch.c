@@ -4,7 +4,7 @@
  *
  * 1. A PSI trigger: tasks waited for a CPU for 40 ms within 500 ms. Until then idled needs no
  *    reading. It exists only while it is of use, because it wakes the machine. Once the machine has
- *    been quiet (cadence.h) idled closes it and follows fork events, with ticks at most
+ *    been quiet (tick-timer.h) idled closes it and follows fork events, with ticks at most
  *    HALF_BLIND_USEC apart; the first tick that finds work sets it again. Where the kernel does not
  *    report forks, it stays.
  * 2. Fork events (sense/processes.h) bring the next tick forward to FORK_DELAY_USEC after the first
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "manager/cadence.h"
+#include "manager/tick-timer.h"
 #include "sense/processes.h"
 #include "sense/sensor.h"
 

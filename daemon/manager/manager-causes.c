@@ -3,7 +3,7 @@
  * Why the plan is as it is: what is written into the journal.
  */
 #include "base/cpuset-text.h"
-#include "manager/decision-log.h"
+#include "manager/journal.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-explain.h"
 #include "manager/manager-parts.h"

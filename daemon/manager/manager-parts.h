@@ -2,12 +2,12 @@
 /*
  * The manager's files, for each other, the lowest first. A file uses those above it. First parts
  * with their own header and state, which do not include the manager:
- *   cadence, tick-timer, load-watch   when the next tick is; load between ticks
+ *   tick-timer, load-watch            when the next tick is; load between ticks
  *   affinity-cache, machine           pinned tasks; CPUs, and what their drivers offer
- *   journal, history, decision-log    what is and was parked, and why
+ *   journal                           what is and was parked, and why
  *   observers, pauses, trial          clients: readings for queries, pauses, comparisons
- *   active-policy, actuator-set       one policy; the open actuators, and what they failed at
- *   active-profile, windows, refusals the profile in effect; when CPUs are active for programs
+ *   actuator-set, active-profile      the open actuators; the profile in effect, and its keeper
+ *   windows, refusals                 when CPUs are active for programs
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-notify.c      changes and wakes

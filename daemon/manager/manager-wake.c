@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "manager/cadence.h"
+#include "manager/tick-timer.h"
 #include "manager/manager-evaluate.h"
 #include "manager/manager-parts.h"
 

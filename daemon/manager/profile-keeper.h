@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes the chosen profile to the disk without waiting for the disk.
+ * The profile that a client chose, kept over a restart as one line in the file "profile", which is
+ * written without waiting for the disk.
  */
 #ifndef IDLED_PROFILE_KEEPER_H
 #define IDLED_PROFILE_KEEPER_H
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
+
+/* Reads the name from directory `dir`. -ENOENT: none was chosen; -EBADMSG: no name of a profile is
+ * in the file; else why it cannot be read. */
+int profile_state_read(const char *dir, char **ret_name);
+
+/* Keeps the name, or none (NULL). `dir` is made if it is not there. Whatever happens meanwhile, the
+ * file holds the old name or the new one whole. */
+int profile_state_write(const char *dir, const char *name);
 
 typedef struct ProfileKeeper ProfileKeeper;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The cadence of ticks: when waits double, and what brings them back to one period. */
-#include "manager/cadence.h"
+#include "manager/tick-timer.h"
 #include "model/snapshot.h"
 #include "table.h"
 

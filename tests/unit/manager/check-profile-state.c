@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "config-tree.h"
-#include "manager/profile-choice.h"
-#include "manager/profile-state.h"
+#include "manager/active-profile.h"
+#include "manager/profile-keeper.h"
 
 #define HELD_MAX 4
 
