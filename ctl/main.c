@@ -9,10 +9,11 @@
 #include "verbs/verbs.h"
 
 static const Verb *const verbs[] = {
-        &verb_status,  &verb_top,     &verb_cpus,   &verb_why,    &verb_policies, &verb_set,
-        &verb_profile, &verb_pause,   &verb_resume, &verb_reload, &verb_check,    &verb_settings,
-        &verb_verify,  &verb_hold,    &verb_run,    &verb_holds,  &verb_sleeps,   &verb_release,
-        &verb_doctor,  &verb_metrics, &verb_dump,   &verb_help,   &verb_version,  NULL,
+        &verb_status,  &verb_top,      &verb_cpus,   &verb_why,     &verb_policies,
+        &verb_set,     &verb_profile,  &verb_pause,  &verb_resume,  &verb_reload,
+        &verb_check,   &verb_settings, &verb_verify, &verb_hold,    &verb_run,
+        &verb_holds,   &verb_sleeps,   &verb_bill,   &verb_release, &verb_doctor,
+        &verb_metrics, &verb_dump,     &verb_help,   &verb_version, NULL,
 };
 
 static const Program program = {

@@ -98,6 +98,7 @@ for program in idlectl idlelab
     complete -c $program -n 'string match -q -- "-*" (commandline -ct)' -a '(__idlectl_options)'
 end
 complete -c idlectl -n 'contains -- (__idlectl_verb) run' -a '(__fish_complete_subcommand)'
+complete -c idlectl -n 'contains -- (__idlectl_verb) bill' -a '(grep -oh "[^/]*\.\(service\|scope\)" /proc/*/cgroup 2>/dev/null | sort -u)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) check' -a '(__fish_complete_directories)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) set settings; and test -z "$(__idlectl_section)"' -a '(__idlectl_settings 1)'
 complete -c idlectl -n 'contains -- (__idlectl_verb) set; and test -n "$(__idlectl_section)"' -a '(__idlectl_assignments (__idlectl_section))'

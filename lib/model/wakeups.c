@@ -35,6 +35,23 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
                 into->bins[i] += MIN(from->bins[i], UINT32_MAX - into->bins[i]);
 }
 
+void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
+{
+        WakeupDelays shorter = { .count = from->count };
+
+        shorter.sum_ns = from->sum_ns - MIN(less_ns * from->count, from->sum_ns);
+        shorter.max_ns = from->max_ns - MIN(less_ns, from->max_ns);
+        for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
+                uint64_t begin = wakeups_bin_begin(i);
+                uint64_t end = i < WAKEUPS_BINS - 1 ? wakeups_bin_begin(i + 1) : from->max_ns;
+                uint64_t ns = (begin + MAX(begin, end)) / 2;
+                uint32_t *bin = &shorter.bins[wakeups_bin(ns - MIN(less_ns, ns))];
+
+                *bin += MIN(from->bins[i], UINT32_MAX - *bin);
+        }
+        wakeups_merge(into, &shorter);
+}
+
 uint64_t wakeups_binned(const WakeupDelays *delays)
 {
         uint64_t n = 0;

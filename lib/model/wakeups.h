@@ -87,6 +87,10 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns);
 /* Adds all of `from`, bins that are full stay so. */
 void wakeups_merge(WakeupDelays *into, const WakeupDelays *from);
 
+/* Adds all of `from`, as they are expected to be if each was shorter by `less_ns`; none becomes
+ * negative. */
+void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns);
+
 /* How many delays the bins hold. */
 uint64_t wakeups_binned(const WakeupDelays *delays);
 

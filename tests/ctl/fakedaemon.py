@@ -5,7 +5,10 @@
 usage: fakedaemon.py ADDRESS SCENARIO; prints "ready" when it has the name.
 """
 import copy
+import json
+import os
 import sys
+from pathlib import Path
 
 import dbus
 import dbus.bus
@@ -158,6 +161,19 @@ class Daemon(dbus.service.Object):
     @dbus.service.method(MANAGER, "", "a(sssss)")
     def Verify(self):
         return dbus.Array(self.says["verify"], signature="(sssss)")
+
+    @dbus.service.method(MANAGER, "a{sv}", "a{sv}")
+    def WakeupBill(self, options):
+        bill = self.says["bill"]
+        if isinstance(bill, str):
+            raise refuse("org.idled1.Error." + bill, "No bill of wake-ups: this kernel has no BTF")
+        asked = self.says["asked"] = sorted((str(k), bool(v)) for k, v in options.items())
+        for path, text in json.loads(os.environ.get("BILL_WRITES", "{}")).items():
+            Path(path).write_text(text, encoding="ascii")
+        numbers = {key: dbus.UInt64(value) for key, value in bill.items() if key != "units"}
+        units = [(unit, cgroup, process if ("Processes", True) in asked else "", kinds)
+                 for unit, cgroup, process, kinds in bill["units"]]
+        return dbus.Dictionary({**numbers, "Units": dbus.Array(units, "(sssa(sutdda(td)))")}, "sv")
 
     @dbus.service.method(MANAGER, "a(sss)", "as")
     def SetOptions(self, options):

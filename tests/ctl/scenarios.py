@@ -347,6 +347,32 @@ def fresh():
     return says
 
 
+def delays(kind, ns, n, state=0):
+    """`n` wake-ups that each took somewhat longer than `ns`, where a bin begins."""
+    return (kind, state, n, n * ns * 1.05, ns * 1.1, [(ns, float(n))])
+
+
+def billed():
+    """A server that waits, a mailer that finds its CPU asleep, and one task of a user."""
+    us = 1024
+    return dict(normal(), bill={
+        "DurationNSec": 10 * 10**9, "Sampled": 120, "Lost": 1, "Unstored": 2, "units": [
+            ("mail.service", "/system.slice/mail.service", "smtpd",
+             [delays("idle", 160 * us, 400, 2), delays("other", us, 100)]),
+            ("web.service", "/system.slice/web.service", "nginx",
+             [delays("idle", 16 * us, 2000, 1), delays("waiting", 2048 * us, 30), delays("parked", 4096 * us, 10)]),
+            ("app-x.scope", "/user.slice/user-1.slice/user@1.service/app.slice/app-x.scope", "x",
+             [delays("idle", 160 * us, 5, 9)])]})
+
+
+def unbilled():
+    return dict(normal(), bill="NotAvailable")
+
+
+def overbilled():
+    return dict(normal(), bill="TooManyBills")
+
+
 def hostile():
     """Names and texts that try to be more than a label, and twins among the idle states."""
     says = fleet()
@@ -366,7 +392,8 @@ def hostile():
 
 
 SCENARIOS = {f.__name__: f for f in (normal, absent, unparked, unparkable, dry, paused, degraded, strange,
-                                   large, busy, single, measured, limited, held, long, fleet,
+                                   large, busy, single, measured, limited, held, billed, unbilled,
+                                   overbilled, long, fleet,
                                    fresh, hostile)}
 SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))

@@ -10,7 +10,7 @@ import unittest
 from ctltest import IDLECTL, IDLELAB, LAB, TIMEOUT, TestCase, environment
 
 VERBS = ["status", "cpus", "why", "policies", "set", "check", "settings", "verify",
-         "hold", "run", "holds", "sleeps", "help", "version", "profile", "pause", "resume", "reload", "release",
+         "hold", "run", "holds", "sleeps", "bill", "help", "version", "profile", "pause", "resume", "reload", "release",
          "top", "doctor", "metrics"]
 MUTE = ["run", "help", "version", "metrics", "export"]
 
@@ -85,6 +85,10 @@ BAD = [
     (["help", "statsu"], 'unknown verb "statsu" (did you mean status?)'),
     (["help", "a", "b"], 'help: found an unexpected argument "b"'),
     (["version", "1"], 'version: found an unexpected argument "1"'),
+    (["bill", "--by", "unit"], '--by: found "unit", expected process'),
+    (["bill", "--limit", "0"], '--limit: found "0", expected a duration from 1us to 1s'),
+    (["bill", "--limit", "50"], '--limit: found "50", expected a duration'),
+    (["bill", "--seconds", "601"], "--seconds: expected at most 600"),
     (["status", "--session-bus", "--bus-address", "unix:path=/x"], "expected one of them"),
 ]
 

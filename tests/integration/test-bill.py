@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The bill of wake-ups on the bus: which units a user sees, and when the kernel has the programs."""
+import json
 import os
 import subprocess
 import threading
@@ -69,6 +70,17 @@ class Bills(Case):
                 self.assertLess(state, 11)
                 self.assertEqual(sum(n for _, n in bins), count)
                 self.assertLessEqual(longest, total)
+
+    def test_idlectl(self):
+        self.bill(Seconds=0.1)  # or skip
+        napper = subprocess.Popen(['sh', '-c', 'while sleep 0.01; do :; done'])
+        self.addCleanup(napper.wait)
+        self.addCleanup(napper.kill)
+        result = self.idlectl('bill', '--seconds', '0.5', '--json', '--by', 'process')
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer['source'], answer['source_error']), ('idled', None), result.stderr)
+        naps = sum(unit['wakeups'] for unit in answer['units'] if unit['process'] == 'sleep')
+        self.assertGreater(naps, 10, answer['units'])
 
     def test_units_together(self):
         rows = self.bill(Seconds=0.5, All=True)['Units']

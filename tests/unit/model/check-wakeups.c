@@ -78,6 +78,34 @@ START_TEST(quantile)
 }
 END_TEST
 
+static const struct {
+        const char *name;
+        uint64_t ns, less_ns;
+        double p99_us, within;
+} shorter_cases[] = {
+        { "an idle state less", 190 * US, 140 * US, 50, 7 },
+        { "by nothing", 190 * US, 0, 190, 12 },
+        { "by more than all", 50 * US, 1 * MS, 0, 1.1 },
+        { "by little of much", 20 * S, 1 * US, 20e6, 2e6 },
+};
+
+START_TEST(shorter)
+{
+        const typeof(shorter_cases[0]) *c = &shorter_cases[_i];
+        WakeupDelays from = { 0 }, delays = { 0 };
+        double us;
+
+        for (int i = 0; i < 100; i++)
+                wakeups_add(&from, c->ns);
+        wakeups_add(&delays, 0);
+        wakeups_merge_shorter(&delays, &from, c->less_ns);
+        us = wakeups_quantile_us(&delays, 0.99);
+        ck_case(c->name, fabs(us - c->p99_us) <= c->within, "%g us, expected %g", us, c->p99_us);
+        ck_case(c->name, wakeups_binned(&delays) == 101 && delays.count == 101, "%g of 101",
+                (double)wakeups_binned(&delays));
+}
+END_TEST
+
 static int by_value(const void *a, const void *b)
 {
         const uint64_t *x = a, *y = b;
@@ -153,6 +181,7 @@ int main(void)
         tcase_add_loop_test(tcase, bin, 0, G_N_ELEMENTS(bin_cases));
         tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantile_cases));
         tcase_add_loop_test(tcase, sorted, 0, 5);
+        tcase_add_loop_test(tcase, shorter, 0, G_N_ELEMENTS(shorter_cases));
         tcase_add_test(tcase, kinds);
         tcase_add_test(tcase, full);
         suite_add_tcase(suite, tcase);
