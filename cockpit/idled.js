@@ -10,6 +10,7 @@ import {Holds} from './holds.js';
 import {Options} from './options.js';
 import {Policies, Power} from './power.js';
 import {Profiles} from './profiles.js';
+import {Waits} from './waits.js';
 
 const _ = cockpit.gettext;
 
@@ -50,12 +51,13 @@ class Page {
                 const cpus = new Cpus(this.daemon), options = new Options(this.daemon, this);
                 const left = [new Power(this.daemon), new Profiles(this.daemon, this)];
                 const right = [new Policies(this.daemon), new Holds(this.daemon, this)];
+                const waits = new Waits(this.daemon, this);
                 const column = parts =>
                         element('div', {class: 'column'}, ...parts.map(part => part.node));
 
-                this.parts = [cpus, ...left, ...right, options];
+                this.parts = [cpus, ...left, ...right, waits, options];
                 return element(
-                        'div', {class: 'cards'}, cpus.node, column(left), column(right),
+                        'div', {class: 'cards'}, cpus.node, column(left), column(right), waits.node,
                         options.node);
         }
 

@@ -107,6 +107,27 @@ class Cpus(Shown):
             'Reason', '/org/idled1/policy/userspace', 'org.idled1.Policy'))
 
 
+class Waits(Shown):
+    def test_who_waits(self):
+        self.wait_text('#count-waits', 'Count for 5 s')
+        self.assertEqual(self.count('#waits tr:not(thead tr)'), 0)
+        self.click('#count-waits')
+        self.wait_text('#count-waits', 'Counting')
+        self.assertIsNotNone(self.attribute('#count-waits', 'disabled'))
+        self.wait_text('#count-waits', 'Count for 5 s')
+        if 'BPF' in self.text('#errors'):
+            self.skipTest(self.text('#errors'))
+        rows = self.page.evaluate('[...document.querySelectorAll("#waits tbody tr")].map('
+                                  'row => [...row.children].map(cell => cell.innerText))')
+        self.assertTrue(rows, self.text('#waits'))
+        for unit, rate, p50, p99, longest, *shares in rows:
+            self.assertTrue(unit and float(rate.replace(',', '')) > 0, rows)
+            for time in p50, p99, longest:
+                self.assertRegex(time, r'^[\d,]+ (µs|ms|s)')
+            for share in shares:
+                self.assertTrue(0 <= float(share.split()[0]) <= 100, rows)
+
+
 class Profiles(Shown):
     def test_switch(self):
         self.wait_text('[data-profile=power-saver]', 'Saves as much')
