@@ -106,7 +106,7 @@ LEDGER = "{libdir}/idled/ledger.so"
 COCKPIT = {"{datadir}/metainfo/org.idled.cockpit.metainfo.xml"} | {
     "{datadir}/cockpit/idled/" + name for name in (
         "cpus.js", "daemon.js", "dom.js", "format.js", "holds.js", "idled.css", "idled.js",
-        "index.html", "manifest.json", "options.js", "power.js", "profiles.js", "theme.js")}
+        "index.html", "manifest.json", "options.js", "power.js", "profiles.js", "theme.js", "waits.js")}
 
 # With -Dpower_profiles=true.
 TOGETHER = {"{vendordir}/idled.conf.d/power-profiles.conf",
