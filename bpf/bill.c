@@ -14,6 +14,8 @@
 
 #include "model/cgroup-unit.h"
 
+uint32_t bill_rows = BILL_DELAYS;
+
 #if HAVE_BPF
 
 #include <wakeups.lskel.h>
@@ -51,6 +53,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         if (bill->programs) {
                 bill->programs->rodata->by_process = by_process;
                 bill->programs->maps.cpus.max_entries = (__u32)bill->n_cpus;
+                bill->programs->maps.delays.max_entries = bill_rows;
                 r = wakeups_bpf__load(bill->programs);
         }
         if (r >= 0)

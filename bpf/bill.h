@@ -52,6 +52,9 @@ struct bill_cpu {
 
 #ifndef __bpf__
 
+/* BILL_DELAYS; a test needs less. */
+extern uint32_t bill_rows;
+
 typedef struct Bill Bill;
 
 /* What was counted since the bill was opened or read last. */

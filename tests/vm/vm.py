@@ -103,9 +103,9 @@ def parse():
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
     verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
                       help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
-    verb = verbs.add_parser("bench", help="measure: coreidle or truth (tests/bench/README.md)")
+    verb = verbs.add_parser("bench", help="measure: coreidle, truth or contract (tests/bench/README.md)")
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
-    verb.add_argument("name", metavar="NAME", choices=["coreidle", "truth"])
+    verb.add_argument("name", metavar="NAME", choices=["coreidle", "truth", "contract"])
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
     verb = verbs.add_parser("demo", help="what idled saves, modelled: a light load without and with it, as a table "
                             "and a page with plots; 5 minutes")

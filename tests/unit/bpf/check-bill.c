@@ -2,7 +2,7 @@
 /*
  * The bill of wake-ups on the running kernel, against a program that measures itself: how late its
  * timers and its pipe are. Skipped where BPF is refused. What a busy host does between waking and
- * reading the clock is in its own p99, which is therefore only printed; tests/vm/tests/test_bill.py
+ * reading the clock is in its own p99, which is therefore only printed; tests/bench/bench-bill.c
  * compares it.
  */
 #include "bpf/bill.h"
@@ -249,6 +249,33 @@ START_TEST(readings)
 }
 END_TEST
 
+/* What the table has no room for is counted. */
+START_TEST(unstored)
+{
+        g_auto(BillReading) reading = { 0 };
+        double n = 0;
+        Bill *bill;
+
+        bill_rows = 1;
+        bill = open_bill();
+        if (!bill)
+                return;
+        for (int i = 0; i < 300; i++)
+                sleep_until(now_ns() + PERIOD);
+        bill_read(bill, NULL, NULL, &reading);
+        bill_close(bill);
+        ck_assert_uint_le(reading.units->len, 1);
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                WakeupDelays all;
+
+                unit_wakeups_sum(reading.units->pdata[i], 0, WAKEUPS_KINDS - 1, &all);
+                n += (double)all.count;
+        }
+        ck_assert_uint_gt(reading.unstored, 0);
+        ck_assert_double_ge(n + (double)reading.unstored, 300);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
         TCase *cases = tcase_create("bill");
@@ -258,6 +285,7 @@ int main(int argc, char **argv)
         tcase_set_timeout(cases, 60);
         tcase_add_loop_test(cases, measured, 0, G_N_ELEMENTS(truth_cases));
         tcase_add_test(cases, readings);
+        tcase_add_test(cases, unstored);
         suite_add_tcase(suite, cases);
         return suite_run(suite);
 }

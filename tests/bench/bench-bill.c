@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the bill of wake-ups costs, whether it is right, and how much memory a thousand units take.
+ *
+ * The cost of a wake-up is the time of the programs, as the kernel measures it (BPF_ENABLE_STATS),
+ * over the wake-ups that were counted. At 1,000 a second a timer wakes a thread; at most a second,
+ * two threads of a CPU wake each other. Truth is a thread that takes the time itself; for splits,
+ * the number of wake-ups that can only be of one kind.
+ */
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/bill.h"
+#include "bench.h"
+
+#define SECONDS 3
+#define ROUNDS  5
+#define UNITS   1000
+#define SLEEP   700000 /* ns: no multiple of a tick */
+
+typedef struct Game {
+        int ping, pong;
+        atomic_bool over;
+        GArray *late_ns; /* of uint64_t */
+} Game;
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+        cpu_set_t cpus;
+
+        CPU_ZERO(&cpus);
+        CPU_SET(cpu, &cpus);
+        sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* Nanoseconds that all programs of this machine ran. */
+static double programs_ns(void)
+{
+        double sum = 0;
+        __u32 id = 0;
+
+        while (bpf_prog_get_next_id(id, &id) == 0) {
+                struct bpf_prog_info info = { 0 };
+                __u32 size = sizeof(info);
+                int fd = bpf_prog_get_fd_by_id(id);
+
+                if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
+                        sum += (double)info.run_time_ns;
+                fd_close(&fd);
+        }
+        return sum;
+}
+
+static void sleep_until(uint64_t due)
+{
+        struct timespec at = { (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
+
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/* A wake-up each `period_ns`. */
+static void be_woken(Game *game, uint64_t period_ns)
+{
+        uint64_t end = now_ns() + SECONDS * UINT64_C(1000000000), due = now_ns();
+
+        pin(0);
+        while (due < end) {
+                uint64_t late;
+
+                due = MAX(due + period_ns, now_ns() + period_ns / 2);
+                sleep_until(due);
+                late = now_ns() - due;
+                g_array_append_val(game->late_ns, late);
+        }
+}
+
+static void play_1000(Game *game)
+{
+        be_woken(game, 1000000);
+}
+
+static void play_sleeps(Game *game)
+{
+        be_woken(game, SLEEP);
+}
+
+static void *answer(void *data)
+{
+        Game *game = data;
+        uint64_t value;
+
+        pin(0);
+        while (!game->over)
+                if (read(game->ping, &value, sizeof(value)) != sizeof(value) ||
+                    write(game->pong, &(uint64_t){ 1 }, sizeof(value)) != sizeof(value))
+                        break;
+        return NULL;
+}
+
+static void play_most(Game *game)
+{
+        uint64_t end = now_ns() + SECONDS * UINT64_C(1000000000), value = 1;
+        pthread_t other;
+
+        game->ping = eventfd(0, EFD_CLOEXEC);
+        game->pong = eventfd(0, EFD_CLOEXEC);
+        pin(0);
+        pthread_create(&other, NULL, answer, game);
+        while (now_ns() < end)
+                if (write(game->ping, &value, sizeof(value)) != sizeof(value) ||
+                    read(game->pong, &value, sizeof(value)) != sizeof(value))
+                        abort();
+        game->over = true;
+        if (write(game->ping, &value, sizeof(value)) != sizeof(value))
+                abort();
+        pthread_join(other, NULL);
+        close(game->ping);
+        close(game->pong);
+}
+
+static void *be_busy(void *data)
+{
+        Game *game = data;
+
+        pin(0);
+        while (!game->over)
+                ;
+        return NULL;
+}
+
+/* A task of equal weight has the CPU whenever the timer expires. */
+static void play_waits(Game *game)
+{
+        pthread_t busy;
+
+        pthread_create(&busy, NULL, be_busy, game);
+        be_woken(game, SLEEP);
+        game->over = true;
+        pthread_join(busy, NULL);
+}
+
+static WakeupDelays sum_units(const BillReading *reading, const char *process, unsigned first,
+                              unsigned last)
+{
+        WakeupDelays sum = { 0 };
+
+        for (unsigned i = 0; i < reading->units->len; i++) {
+                WakeupDelays one;
+
+                unit_wakeups_sum(reading->units->pdata[i], first, last, &one);
+                if (!process ||
+                    g_strcmp0(((UnitWakeups *)reading->units->pdata[i])->process, process) == 0)
+                        wakeups_merge(&sum, &one);
+        }
+        return sum;
+}
+
+/* Exits if the kernel refuses. */
+static Bill *open_bill(void)
+{
+        Bill *bill;
+        int r = bill_open((int)sysconf(_SC_NPROCESSORS_CONF), true, &bill);
+
+        if (r < 0) {
+                g_autofree char *why = bill_error(r);
+
+                printf("left out: %s\n", why);
+                exit(77);
+        }
+        return bill;
+}
+
+static void measure_cost(const char *title, void (*play)(Game *game), double rate, double asked)
+{
+        double rounds[ROUNDS], rates[ROUNDS], shares[ROUNDS];
+        int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+        for (int i = 0; i < ROUNDS; i++) {
+                g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+                Game game = { .late_ns = late };
+                g_auto(BillReading) reading = { 0 };
+                Bill *bill = open_bill();
+                double ran = programs_ns(), n;
+
+                play(&game);
+                ran = programs_ns() - ran;
+                bill_read(bill, NULL, NULL, &reading);
+                bill_close(bill);
+                n = (double)sum_units(&reading, NULL, 0, WAKEUPS_KINDS - 1).count;
+                rounds[i] = ran / n;
+                rates[i] = n * 1e9 / (double)reading.duration_ns;
+                shares[i] = (double)reading.skipped * 100 / n;
+        }
+        fd_close(&stats);
+        qsort(rounds, ROUNDS, sizeof(rounds[0]), compare_doubles);
+        printf("%-8s %6.0f wake-ups/s, %2.0f %% of them not in the sample: %4.0f ns each (best of "
+               "%d; "
+               "median %.0f) = %.3f %% of a CPU at %.0f/s (asked: %g %%)\n",
+               title, rates[ROUNDS / 2], shares[ROUNDS / 2], rounds[0], ROUNDS, rounds[ROUNDS / 2],
+               rounds[0] * rate / 1e7, rate, asked);
+}
+
+static int by_value(const void *a, const void *b)
+{
+        const uint64_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+static void print_quantile(const WakeupDelays *delays, const GArray *sorted, double q)
+{
+        double truth = (double)g_array_index(sorted, uint64_t, (guint)(q * sorted->len)) / 1e3;
+        double us = wakeups_quantile_us(delays, q);
+
+        printf("p%g %.1f us, by itself %.1f (%+.1f %%); ", q * 100, us, truth,
+               (us / truth - 1) * 100);
+}
+
+static void compare(const char *title, void (*play)(Game *game), int n_parked, unsigned first,
+                    unsigned last)
+{
+        g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+        Game game = { .late_ns = late };
+        g_auto(BillReading) reading = { 0 };
+        Bill *bill = open_bill();
+        WakeupDelays all, kinds;
+
+        bill_set_parked(bill, n_parked, 1);
+        play(&game);
+        bill_read(bill, NULL, NULL, &reading);
+        bill_close(bill);
+        all = sum_units(&reading, g_get_prgname(), 0, WAKEUPS_KINDS - 1);
+        kinds = sum_units(&reading, g_get_prgname(), first, last);
+        g_array_sort(late, by_value);
+        printf("%s: ", title);
+        print_quantile(&all, late, 0.5);
+        print_quantile(&all, late, 0.99);
+        printf("%.1f %% of the only kind that they can be (asked: within 5 %%)\n",
+               (double)kinds.count * 100 / (double)all.count);
+}
+
+/* The memory of this process's maps, in bytes. */
+static double maps_bytes(void)
+{
+        double sum = 0;
+        GDir *dir = g_dir_open("/proc/self/fdinfo", 0, NULL);
+        const char *name;
+
+        while ((name = g_dir_read_name(dir))) {
+                g_autofree char *path = g_strdup_printf("/proc/self/fdinfo/%s", name);
+                g_autofree char *text = NULL;
+                const char *at;
+
+                if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "map_type:") &&
+                    (at = strstr(text, "memlock:")))
+                        sum += strtod(at + strlen("memlock:"), NULL);
+        }
+        g_dir_close(dir);
+        return sum;
+}
+
+/* A process in the cgroup that sleeps some times and ends. */
+static void run_in(int cgroup)
+{
+        struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+                                   .exit_signal = SIGCHLD,
+                                   .cgroup = (__u64)cgroup };
+        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+        if (pid == 0) {
+                for (int i = 0; i < 4; i++)
+                        sleep_until(now_ns() + 100000);
+                _exit(EXIT_SUCCESS);
+        }
+        if (pid > 0)
+                waitpid(pid, NULL, 0);
+}
+
+/* In a mount namespace of its own. */
+static void measure_memory(const Machine *machine)
+{
+        g_autofree char *top = g_strdup("/tmp/idled-bench-XXXXXX");
+        Bill *bill = open_bill();
+        double empty = maps_bytes(), full;
+        g_auto(BillReading) reading = { 0 };
+        int n = 0;
+
+        if (!g_mkdtemp(top) || unshare(CLONE_NEWNS) < 0 ||
+            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", top, "cgroup2", 0, NULL) < 0) {
+                printf("memory is left out: %m\n");
+                return;
+        }
+        for (int i = 0; i < UNITS; i++) {
+                g_autofree char *path = g_strdup_printf("%s/idled-bench-%d", top, i);
+                _fd_ int cgroup = mkdir(path, 0755) == 0 ? open(path, O_PATH | O_DIRECTORY) : -1;
+
+                n += cgroup >= 0;
+                if (cgroup >= 0)
+                        run_in(cgroup);
+                rmdir(path);
+        }
+        full = maps_bytes();
+        bill_read(bill, NULL, NULL, &reading);
+        printf("%d units: %.1f MB of maps, without any %.1f; %u rows, %.0f wake-ups lost\n", n,
+               full / 1e6, empty / 1e6, reading.units->len,
+               (double)(reading.unstored + reading.lost));
+        bill_close(bill);
+        umount(top);
+        rmdir(top);
+}
+
+int main(int argc, char **argv)
+{
+        g_set_prgname("bench-bill");
+        prctl(PR_SET_TIMERSLACK, 1);
+        measure_cost("1,000/s", play_1000, 1000, 0.1);
+        measure_cost("at most", play_most, 100000, 3);
+        compare("timers", play_sleeps, 0, 0, WAKEUPS_OTHER);
+        compare("busy CPU", play_waits, 0, WAKEUPS_WAITING, WAKEUPS_WAITING);
+        compare("busy CPU, one is parked", play_waits, 1, WAKEUPS_PARKED, WAKEUPS_PARKED);
+        apart(measure_memory, &(const Machine){ .title = "memory" });
+        return bench_status;
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Does idled keep contracts, and how much of the possible saving is left?
+
+A guest counts its time (--icount), and its module knows what was drawn. For each machine, table of idle states and
+load, all static settings are measured: so many active cores, and the deepest idle state of their CPUs. The cheapest
+that keeps a contract is the oracle. Then idled runs with a rule that has the contract (WakeupP99=).
+"""
+
+import argparse
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import figures
+
+HERE = Path(__file__).resolve().parent
+
+# Names and options of the module; the first state is the kernel's POLL.
+TABLES = {
+    "snb": ("C1", "C1E", "C3", "C6", "C7", "latency_us=2,10,80,104,109 residency_us=2,20,211,345,345"),
+    "spr": ("C1", "C1E", "C6", "state_names=C1,C1E,C6 latency_us=1,2,290 residency_us=1,4,800 "
+            "pkg_power_mw=90000,63000,55000,20000 gated_from=3"),
+    "amd": ("C1", "C2", "state_names=C1,C2 latency_us=1,100 residency_us=2,300 pkg_power_mw=90000,63000,20000 "
+            "gated_from=2"),
+}
+
+# Shapes, and the CPUs of each core.
+MACHINES = {"2x2": ("2x2", 2, 2), "4x2": ("4x2", 4, 2)}
+
+# Shape, arrivals a second, and how long each computes, in us (load.c).
+LOADS = {
+    "poisson": "poisson 200 1000",
+    "bursts": "bursts 100 2000",
+    "heavy": "heavy 200 1000",
+    "day": "day 200 1000",
+    "step": "step 60 2000",
+    "many": "poisson 900 1000",
+}
+
+# Settling and measuring, in seconds. A contract is judged after its first minute; a step comes after one.
+STATIC, IDLED, STEP = (10, 60), (60, 120), (0, 180)
+
+
+def prepare(lab, machine, table):
+    """The guest, with idled installed and the load compiled."""
+    guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table][-1]}")
+    lab.install(guest)
+    (guest.share / "measure").write_text((HERE / "measure").read_text())
+    subprocess.run(["cc", "-O2", "-static", "-std=gnu17", "-D_GNU_SOURCE", "-o", guest.share / "load", HERE / "load.c", "-lm"],
+                   check=True)
+    guest.run("cp /share/measure /share/load /root; for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
+              "echo performance >$f; done; systemctl is-system-running --wait", check=False)
+    return guest
+
+
+def settings(machine, table):
+    """(title, CPUs that are set aside, indexes of disabled states) of all static settings, the default first."""
+    _, cores, threads = MACHINES[machine]
+    states = TABLES[table][:-1]
+    for active in range(cores, 0, -1):
+        aside = f"{active * threads}-{cores * threads - 1}" if active < cores else "-"
+        for deepest in range(len(states), 0, -1):
+            disabled = ",".join(str(s) for s in range(deepest + 1, len(states) + 1)) or "-"
+            yield f"{active} cores, {states[deepest - 1]}", aside, disabled
+
+
+def measure(guest, seconds, aside, disabled, contract, load, seed):
+    settle, length = seconds
+    shape, rate, work = LOADS[load].split()
+    output = guest.read(f"bash /root/measure {settle} {length} {aside} {disabled} {contract} "
+                        f"/root/load {shape} {seed} {rate} {work}", timeout=7200)
+    return figures.read(output, settle)
+
+
+def attempt(say, title, function, *words):
+    """Its result; None after a message if a command in the guest failed."""
+    began = time.monotonic()
+    try:
+        found = function(*words)
+    except (AssertionError, ValueError) as failure:
+        say(f"{title} failed: {failure}")
+        return None
+    late = ", ".join(str(window["p99_us"]) for window in found["windows"])
+    say(f"{title}: {found['watts']:.1f} W, p99 of windows {late} us ({time.monotonic() - began:.0f} s)")
+    return found
+
+
+def run(lab, arguments, kind, record):
+    """All settings of one kind, then idled with each contract."""
+    machine, table, load = kind
+    guest, title = prepare(lab, machine, table), "/".join(kind)
+    seconds = STEP if load == "step" else None
+    for setting, aside, disabled in settings(machine, table) if not arguments.only_idled else ():
+        found = attempt(lab.settings.say, f"{title}, {setting}", measure, guest, seconds or STATIC, aside, disabled, "-",
+                        load, arguments.seed)
+        if found:
+            record({"kind": title, "setting": setting} | found)
+    for contract in arguments.contracts if not arguments.only_static else ():
+        found = attempt(lab.settings.say, f"{title}, {contract} ms", measure, guest, seconds or IDLED, "-", "-",
+                        f"{contract}ms", load, arguments.seed)
+        if found:
+            record({"kind": title, "contract_ms": contract} | found)
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="tools/vm bench contract", description=__doc__)
+    kinds = [f"{machine}/{table}/{load}" for machine in MACHINES for table in TABLES for load in LOADS]
+    parser.add_argument("--kinds", default=",".join(kinds), help="MACHINE/TABLE/LOAD,... of " + ", ".join(
+        [*MACHINES, *TABLES, *LOADS]))
+    parser.add_argument("--contracts", default="2,5,10,20", help="in ms, of " + ", ".join(map(str, figures.LIMITS_MS)))
+    parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
+    parser.add_argument("--only-static", action="store_true", help="measure the static settings alone")
+    parser.add_argument("--only-idled", action="store_true", help="measure idled alone")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
+    parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    result = parser.parse_args(words)
+    result.kinds = [tuple(kind.split("/")) for kind in result.kinds.split(",")]
+    for kind in result.kinds:
+        if len(kind) != 3 or kind[0] not in MACHINES or kind[1] not in TABLES or kind[2] not in LOADS:
+            parser.error(f"--kinds: found {'/'.join(kind)}, expected MACHINE/TABLE/LOAD")
+    result.contracts = [int(text) if text.isdigit() else 0 for text in result.contracts.split(",")]
+    if set(result.contracts) - set(figures.LIMITS_MS):
+        parser.error("--contracts: expected some of " + ", ".join(map(str, figures.LIMITS_MS)))
+    if result.report and not result.results:
+        parser.error("--report: expected --results FILE")
+    return result
+
+
+def main(lab, words):
+    arguments, rows = parse(words), []
+    if arguments.results and arguments.results.exists():
+        rows = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
+
+    def record(row):
+        rows.append(row)
+        if arguments.results:
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+    for kind in [] if arguments.report else arguments.kinds:
+        run(lab, arguments, kind, record)
+    cases = figures.cases(rows, arguments.contracts)
+    print(json.dumps({"cases": cases, "summary": figures.summary(cases)}) if arguments.json else figures.text(cases))
+    return 0

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A load with open-loop arrivals that measures how late its threads wake up.
+ *
+ * usage: load SHAPE SEED RATE WORK_US
+ *
+ * RATE arrivals a second on average, each of which wakes a thread that then computes for an
+ * exponentially distributed time of WORK_US on average. Arrivals do not wait for the threads: they
+ * are drawn from SEED alone. A thread that is still busy then has no wake-up to measure, and goes
+ * on at once. SHAPE is poisson   arrivals at exponentially distributed distances bursts    four at
+ * the same moment, the moments as above heavy     distances of a Lomax distribution, whose variance
+ * is infinite (a = 1.5) day       poisson, from a fifth of the rate to 1.8 times of it and back in
+ * 4 minutes step      poisson, and after 60 s four times as often
+ *
+ * Until SIGTERM it prints a line for each WINDOW_SECONDS: when it ended, wake-ups, the p50, the p99
+ * and the longest delay in us, and how many took longer than each of the limits.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define THREADS        32
+#define BURST          4
+#define WINDOW_SECONDS 10
+#define DELAYS         65536 /* in a window */
+#define DAY_SECONDS    240
+#define STEP_SECONDS   60
+
+static const uint32_t limits_us[] = { 1000, 2000, 5000, 10000, 20000, 50000 };
+
+typedef struct Load {
+        const char *shape;
+        uint64_t seed, began_ns;
+        double distance_ns, work_ns; /* means */
+} Load;
+
+typedef struct Thread {
+        pthread_t id;
+        const Load *load;
+        int number;
+        uint64_t random;
+} Thread;
+
+static uint32_t delays_us[DELAYS];
+static atomic_uint n_delays;
+
+static uint64_t now_ns(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* splitmix64 */
+static double random_share(uint64_t *state)
+{
+        uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+static double exponential(uint64_t *random, double mean)
+{
+        return -mean * log(1 - random_share(random));
+}
+
+/* How many times its rate the load has at this time. */
+static double rate_at(const Load *load, uint64_t at_ns)
+{
+        double seconds = (double)(at_ns - load->began_ns) / 1e9;
+
+        if (strcmp(load->shape, "day") == 0)
+                return 1 - 0.8 * cos(seconds * 2 * M_PI / DAY_SECONDS);
+        if (strcmp(load->shape, "step") == 0)
+                return seconds < STEP_SECONDS ? 1 : 4;
+        return 1;
+}
+
+/* From an arrival of a thread to its next. A rate that changes applies to the whole distance. */
+static uint64_t distance(Thread *thread, uint64_t at_ns)
+{
+        const Load *load = thread->load;
+        double mean = load->distance_ns * THREADS / rate_at(load, at_ns);
+
+        if (strcmp(load->shape, "heavy") == 0)
+                return (uint64_t)(mean / 2 *
+                                  (pow(1 - random_share(&thread->random), -1 / 1.5) - 1));
+        return (uint64_t)exponential(&thread->random, mean);
+}
+
+/* The same for bursts: all threads draw the same ones, and each is in one of several. */
+static uint64_t burst_distance(Thread *thread)
+{
+        double sum = 0;
+
+        for (int i = 0; i < THREADS / BURST; i++)
+                sum += exponential(&thread->random, thread->load->distance_ns * BURST);
+        return (uint64_t)sum;
+}
+
+static void wait_for(uint64_t ns)
+{
+        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+        uint64_t late;
+        unsigned i;
+
+        if (now_ns(CLOCK_MONOTONIC) >= ns)
+                return;
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+                ;
+        late = (now_ns(CLOCK_MONOTONIC) - ns) / 1000;
+        i = atomic_fetch_add(&n_delays, 1);
+        if (i < DELAYS)
+                delays_us[i] = late < UINT32_MAX ? (uint32_t)late : UINT32_MAX;
+}
+
+static void *run(void *argument)
+{
+        Thread *thread = argument;
+        const Load *load = thread->load;
+        bool bursts = strcmp(load->shape, "bursts") == 0;
+        int member = thread->number / BURST;
+        uint64_t work = load->seed + 1000 + (uint64_t)thread->number, at = load->began_ns;
+
+        prctl(PR_SET_TIMERSLACK, 1UL);
+        thread->random = load->seed + (bursts ? 0 : (uint64_t)thread->number * 7919);
+        /* The first burst of this thread is the member-th of the round. */
+        for (int i = 0; bursts && i <= member; i++)
+                at += (uint64_t)exponential(&thread->random, load->distance_ns * BURST);
+        for (;;) {
+                uint64_t used, end;
+
+                if (!bursts)
+                        at += distance(thread, at);
+                wait_for(at);
+                used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+                end = used + (uint64_t)exponential(&work, load->work_ns);
+                while (used < end)
+                        used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+                if (bursts)
+                        at += burst_distance(thread);
+        }
+        return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+        const uint32_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* Arrivals that came meanwhile may be in this window or the next. */
+static void print_window(int seconds)
+{
+        unsigned n = atomic_exchange(&n_delays, 0);
+        static uint32_t sorted[DELAYS];
+
+        n = n < DELAYS ? n : DELAYS;
+        memcpy(sorted, delays_us, n * sizeof(sorted[0]));
+        qsort(sorted, n, sizeof(sorted[0]), by_value);
+        printf("%d %u", seconds, n);
+        if (n)
+                printf(" %u %u %u", sorted[n / 2], sorted[n * 99 / 100], sorted[n - 1]);
+        else
+                printf(" 0 0 0");
+        for (size_t i = 0; i < sizeof(limits_us) / sizeof(limits_us[0]); i++) {
+                unsigned late = 0;
+
+                while (late < n && sorted[n - late - 1] > limits_us[i])
+                        late++;
+                printf(" %u", late);
+        }
+        puts("");
+        fflush(stdout);
+}
+
+static double positive(const char *text)
+{
+        char *end;
+        double value = strtod(text, &end);
+
+        if (*end || !(value > 0)) {
+                fprintf(stderr, "load: found %s, expected a number above 0\n", text);
+                exit(EXIT_FAILURE);
+        }
+        return value;
+}
+
+int main(int argc, char **argv)
+{
+        static const char *const shapes[] = { "poisson", "bursts", "heavy", "day", "step" };
+        static Thread threads[THREADS];
+        Load load = { 0 };
+        bool known = false;
+
+        for (size_t i = 0; argc == 5 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
+                known |= strcmp(argv[1], shapes[i]) == 0;
+        if (!known) {
+                fputs("usage: load poisson|bursts|heavy|day|step SEED RATE WORK_US\n", stderr);
+                return EXIT_FAILURE;
+        }
+        load.shape = argv[1];
+        load.seed = (uint64_t)positive(argv[2]);
+        load.distance_ns = 1e9 / positive(argv[3]);
+        load.work_ns = positive(argv[4]) * 1e3;
+        load.began_ns = now_ns(CLOCK_MONOTONIC);
+        for (int i = 0; i < THREADS; i++) {
+                threads[i].load = &load;
+                threads[i].number = i;
+                if (pthread_create(&threads[i].id, NULL, run, &threads[i]) != 0)
+                        return EXIT_FAILURE;
+        }
+        for (int seconds = WINDOW_SECONDS;; seconds += WINDOW_SECONDS) {
+                uint64_t ns = load.began_ns + (uint64_t)seconds * 1000000000;
+                struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+                while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+                        ;
+                print_window(seconds);
+        }
+}
