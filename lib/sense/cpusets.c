@@ -14,6 +14,9 @@
  * A new cgroup that is not a unit's was made by a container engine or a batch system, and a program
  * is about to start in it. Only those of root count: any user can make cgroups below a delegated
  * one.
+ *
+ * The kubelet replaces its state when it gives CPUs to a container alone, and takes them back some
+ * seconds after the end of its cgroup.
  */
 #include "sense/cpusets.h"
 
@@ -27,6 +30,7 @@
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
+#include "sense/kubelet.h"
 
 #define UNIFIED "sys/fs/cgroup"
 #define LIST    "cpuset.cpus"
@@ -37,8 +41,9 @@
 #define DEPTH_MAX 32
 
 struct CpusetWatch {
-        int top; /* the directory of the hierarchy */
+        int root, top; /* the directory of the hierarchy */
         int inotify;
+        int kubelet;       /* the watch of its directory; below zero: there is none */
         GHashTable *paths; /* watch -> path below the top, "" for the top itself */
         GHashTable *named; /* paths of cgroups that have, or had, a list */
         int error;         /* why a cgroup is not watched; 0: all are */
@@ -117,6 +122,7 @@ void cpusets_read(int root, const Topology *topology, const char *const *ours,
 
         if (top >= 0)
                 walk(top, "", 0, note_list, &lists);
+        kubelet_read(root, topology, affinities);
 }
 
 bool cpusets_permit(int root, const char *const *ours, const char *path, const CpuSet *cpus)
@@ -136,25 +142,41 @@ bool cpusets_permit(int root, const char *const *ours, const char *path, const C
         return true;
 }
 
-static void add_watch(int top, const char *path, void *userdata)
+/* -ENOENT: it has gone, or never was. */
+static int watch_dir(CpusetWatch *watch, int top, const char *path, uint32_t events)
 {
-        CpusetWatch *watch = userdata;
-        CpuSet cpus;
-        _fd_ int fd = openat(top, *path ? path + 1 : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _fd_ int fd = openat(top, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         char name[64];
         int wd;
 
         if (fd < 0)
-                return;
+                return -ENOENT;
         snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-        wd = inotify_add_watch(watch->inotify, name, EVENTS);
-        if (wd < 0 && errno != ENOENT) /* a cgroup may have gone */
-                watch->error = -errno;
-        else if (wd >= 0)
+        wd = inotify_add_watch(watch->inotify, name, events);
+        return wd < 0 ? -errno : wd;
+}
+
+static void add_watch(int top, const char *path, void *userdata)
+{
+        CpusetWatch *watch = userdata;
+        int wd = watch_dir(watch, top, *path ? path + 1 : ".", EVENTS);
+        CpuSet cpus;
+
+        if (wd == -ENOENT)
+                return;
+        if (wd < 0)
+                watch->error = wd;
+        else
                 g_hash_table_replace(watch->paths, GINT_TO_POINTER(wd), g_strdup(path));
         cpus = read_list(top, path);
         if (!cpuset_is_empty(&cpus))
                 g_hash_table_add(watch->named, g_strdup(path));
+}
+
+/* Not once only: the kubelet may be installed later. */
+static void watch_kubelet(CpusetWatch *watch)
+{
+        watch->kubelet = watch_dir(watch, watch->root, KUBELET_DIR, EVENTS | IN_MOVED_TO);
 }
 
 int cpuset_watch_new(int root, CpusetWatch **ret_watch)
@@ -162,6 +184,7 @@ int cpuset_watch_new(int root, CpusetWatch **ret_watch)
         g_autoptr(CpusetWatch) watch = g_new0(CpusetWatch, 1);
 
         watch->inotify = -1;
+        watch->root = root;
         watch->paths = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         watch->named = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         watch->top = open_top(root);
@@ -171,6 +194,7 @@ int cpuset_watch_new(int root, CpusetWatch **ret_watch)
         if (watch->inotify < 0)
                 return -errno;
         walk(watch->top, "", 0, add_watch, watch);
+        watch_kubelet(watch);
         *ret_watch = g_steal_pointer(&watch);
         return 0;
 }
@@ -200,6 +224,7 @@ int cpuset_watch_error(const CpusetWatch *watch)
 
 void cpuset_watch_retry(CpusetWatch *watch)
 {
+        watch_kubelet(watch);
         if (watch->error == 0)
                 return;
         watch->error = 0;
@@ -259,6 +284,8 @@ static bool take(CpusetWatch *watch, const struct inotify_event *event, CpusetMa
                 g_hash_table_remove(watch->paths, GINT_TO_POINTER(event->wd));
                 return false;
         }
+        if (event->len && event->wd == watch->kubelet)
+                return g_str_equal(event->name, KUBELET_STATE);
         if (!path || event->len == 0)
                 return false;
         if (!(event->mask & IN_ISDIR))

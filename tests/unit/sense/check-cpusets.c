@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "machine.h"
 #include "sense/cpusets.h"
+#include "sense/kubelet.h"
 #include "table.h"
 
 #define TOP "sys/fs/cgroup/"
@@ -78,6 +79,68 @@ START_TEST(permits)
         ck_case(permitted[_i].path,
                 cpusets_permit(tree.root, ours, permitted[_i].path, &cpus) == permitted[_i].permits,
                 "%s", permitted[_i].cpus);
+}
+END_TEST
+
+static const struct {
+        const char *name, *state, *cpus, *container;
+} kubelets[] = {
+        { "exclusive",
+          "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1\",\"entries\":{\"5f\":{\"app\":\"2-"
+          "3\"}},"
+          "\"checksum\":12}",
+          "2-3", "app (exclusive CPUs 2-3)" },
+        { "two pods, and one of offline CPUs",
+          "{\"entries\":{\"a\":{\"x\":\"1\",\"y\":\"7\"},\"b\":{\"x\":\"3\"}}}", "1,3",
+          "x (exclusive CPUs 1)" },
+        { "the first format", "{\"entries\": {\"c0ffee\" : \"2\"}}", "2",
+          "c0ffee (exclusive CPUs 2)" },
+        { "none", "{\"policyName\":\"none\",\"defaultCpuSet\":\"0-3\",\"checksum\":1}", "", NULL },
+        { "braces and quotation marks in names",
+          "{\"x}\":\"}\",\"entries\":{\"a{\\\"\":{\"}\":\"0\"}},\"after\":{\"z\":\"3\"}}", "0",
+          "} (exclusive CPUs 0)" },
+        { "words, and a list that is too long",
+          "{\"entries\":{\"a\":{\"x\":\"all\",\"y\":\"0-9999\"}}}", "", NULL },
+        { "truncated", "{\"entries\":{\"a\":{\"x\":\"1\",\"y\":\"3", "1", "x (exclusive CPUs 1)" },
+        { "a truncated escape", "{\"entries\":{\"a\\", "", NULL },
+        { "empty", "", "", NULL },
+};
+
+/* A set for each CPU, so that all of them stay active. */
+START_TEST(kubelet)
+{
+        typeof(kubelets[0]) *c = &kubelets[_i];
+        g_autofree char *owner = g_strdup_printf("the kubelet's container %s", c->container);
+        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
+        g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
+        CpuSet expected = set_of(c->cpus), found = { 0 };
+
+        tree_put(&tree, "var/lib/kubelet/cpu_manager_state", c->state);
+        kubelet_read(tree.root, topology, affinities);
+        for (int i = 0; i < affinities->n_sets; i++) {
+                ck_case(c->name, cpuset_count(&affinities->sets[i]) == 1, "set %d", i);
+                cpuset_or(&found, &affinities->sets[i]);
+        }
+        ck_case(c->name, cpuset_equal(&found, &expected), "%d sets", affinities->n_sets);
+        if (c->container)
+                ck_assert_str_eq(affinities->owners[0], owner);
+}
+END_TEST
+
+START_TEST(kubelet_that_comes)
+{
+        g_autoptr(CpusetWatch) watch = NULL;
+
+        ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
+        tree_put(&tree, "var/lib/kubelet/config.yaml", "");
+        cpuset_watch_retry(watch);
+        ck_assert(!cpuset_watch_read(watch, NULL, NULL));
+        tree_put(&tree, "var/lib/kubelet/.123", "{}");
+        ck_assert(!cpuset_watch_read(watch, NULL, NULL));
+        ck_assert_int_eq(renameat(tree.root, "var/lib/kubelet/.123", tree.root,
+                                  "var/lib/kubelet/cpu_manager_state"),
+                         0);
+        ck_assert(cpuset_watch_read(watch, NULL, NULL));
 }
 END_TEST
 
@@ -218,6 +281,8 @@ int main(void)
         tcase_add_loop_test(tcase, made, 0, G_N_ELEMENTS(made_cases));
         tcase_add_test(tcase, list_of_one_that_came);
         tcase_add_test(tcase, no_unified_hierarchy);
+        tcase_add_loop_test(tcase, kubelet, 0, G_N_ELEMENTS(kubelets));
+        tcase_add_test(tcase, kubelet_that_comes);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The state of the kubelet's CPU manager:
+ *
+ *      {"policyName":"static","defaultCpuSet":"0-1","entries":{"POD":{"CONTAINER":"2-3"}},...}
+ *
+ * In "entries" each string that is a value is a list of CPUs, however deep it lies: before
+ * Kubernetes 1.18 there were no pods. json-c is for the tools, and this is all that is needed.
+ */
+#include "sense/kubelet.h"
+
+#include <string.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/log.h"
+
+static void note_exclusive(const char *container, const char *list, const CpuSet *online,
+                           Affinities *affinities)
+{
+        g_autofree char *name = log_clean(container);
+        CpuSet cpus;
+
+        if (cpuset_parse(list, &cpus) < 0)
+                return;
+        cpuset_and(&cpus, online);
+        for (int cpu = cpuset_next(&cpus, -1); cpu >= 0; cpu = cpuset_next(&cpus, cpu)) {
+                CpuSet one = { 0 };
+
+                cpuset_add(&one, cpu);
+                affinities_add(affinities, &one,
+                               g_strdup_printf("the kubelet's container %s (exclusive CPUs %s)",
+                                               name, list));
+        }
+}
+
+/* The end of the string that begins behind `at`, a quotation mark: the other one. NULL: it has
+ * none. */
+static char *end_of_string(char *at)
+{
+        for (at++; *at && *at != '"'; at++)
+                if (*at == '\\' && at[1])
+                        at++;
+        return *at ? at : NULL;
+}
+
+void kubelet_read(int root, const Topology *topology, Affinities *affinities)
+{
+        g_autofree char *text = NULL;
+        const char *key = "";
+        bool in_entries = false;
+        int depth = 0;
+
+        if (file_read(root, KUBELET_DIR "/" KUBELET_STATE, &text) < 0)
+                return;
+        for (char *at = text; *at; at++) {
+                char *string = at + 1;
+
+                depth += *at == '{' ? 1 : *at == '}' ? -1 : 0;
+                if (*at != '"')
+                        continue;
+                at = end_of_string(at);
+                if (!at)
+                        return;
+                *at = '\0';
+                if (at[1 + strspn(at + 1, " \t\n")] != ':') {
+                        if (in_entries && depth > 1)
+                                note_exclusive(key, string, &topology->online, affinities);
+                        continue;
+                }
+                key = string;
+                if (depth == 1)
+                        in_entries = g_str_equal(key, "entries");
+        }
+}
