@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Prints a manual page whose parts come from tables.
+ * Prints a manual page, or an interface of D-Bus in XML, whose parts come from tables.
  *
  *      fill-page TEMPLATE [MODULE...]
  *
  * Replaces a line of the template by scdoc: @SETTINGS@ by all options, those of the modules
- * included; @MEASURED@ by the measured properties of the machine; @READS@ by the sources that idled
- * reads. The modules are the policies as just built. Their owner and mode are not checked, unlike
- * in the daemon.
+ * included; @MEASURED@ by the measured properties of the machine, <MEASURED/> by the same in XML;
+ * @READS@ by the sources that idled reads. The modules are the policies as just built. Their owner
+ * and mode are not checked, unlike in the daemon.
  *
  * It runs while idled is built. So it is built for the machine that builds, and links with the
  * tables alone.
@@ -120,6 +120,18 @@ static int print_measured(char **modules)
         return 0;
 }
 
+static int print_xml(char **modules)
+{
+        for (const Measured *row = measured_properties; row->property; row++)
+                printf("    <property name=\"%s\" type=\"%s\" access=\"read\">\n"
+                       "      <annotation "
+                       "name=\"org.freedesktop.DBus.Property.EmitsChangedSignal\" "
+                       "value=\"false\"/>\n"
+                       "    </property>\n",
+                       row->property, row->signature);
+        return 0;
+}
+
 static int print_reads(char **modules)
 {
         for (const SenseSource *source = sense_sources; source->sense; source++)
@@ -134,6 +146,7 @@ static const struct {
 } marks[] = {
         { "@SETTINGS@\n\n", print_all_settings },
         { "@MEASURED@\n\n", print_measured },
+        { "    <MEASURED/>\n", print_xml },
         { "@READS@\n", print_reads },
 };
 
@@ -157,7 +170,8 @@ static int print_page(const char *template, char **modules)
                 fputs(found + strlen(marks[i].mark), stdout);
                 return r;
         }
-        fprintf(stderr, "%s: found no line @SETTINGS@, @MEASURED@ or @READS@\n", template);
+        fprintf(stderr, "%s: found no line @SETTINGS@, @MEASURED@, @READS@ or <MEASURED/>\n",
+                template);
         return -1;
 }
 

@@ -55,6 +55,7 @@ EXPECTED = """
     {prefix}/lib/sysusers.d/idled-metrics.conf
     {unitdir}/idled-metrics.socket
     {unitdir}/idled-metrics@.service
+    {datadir}/dbus-1/interfaces/org.idled1.xml
     {datadir}/dbus-1/system-services/org.idled1.service
     {datadir}/dbus-1/system.d/org.idled1.conf
     {datadir}/dbus-1/system.d/org.idled1.power-profiles.conf
