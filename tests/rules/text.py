@@ -9,9 +9,10 @@ from source import TOP, files, finish, relative
 SUFFIXES = (".c", ".h", ".js", ".css", ".html", ".json", ".xml", ".py", ".md", ".scd", ".in", ".conf", ".policy", ".build", ".txt",
             "/check", "/run", "/vm", "/build", "/packages", "/sources", "/init", "/runner",
             "/extract-kernel", ".service", ".sh", ".machine")
-# Spelt in two parts so that this file passes.
+# These are spelt in parts so that this file passes.
 NOTES = re.compile(r"\b(" + "|".join(a + b for a, b in (
     ("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK"))) + r")\b")
+SPDX = "SPDX-License-" + "Identifier:"
 # A kernel module may only be under the kernel's licence.
 LICENCES = {"tests/vm/module": "GPL-2.0-only", "tests/vm/teo": "GPL-2.0-only"}
 # Control characters other than tab and newline, soft hyphens, zero widths, bidirectional overrides.
@@ -39,7 +40,7 @@ def check(path):
         problems.append(f"{name}: does not end with a newline")
     licence = LICENCES.get(str(path.parent.relative_to(TOP)), "LGPL-2.1-or-later")
     if name.endswith((".c", ".h", ".js", ".css")) and \
-            not text.startswith(f"/* SPDX-License-Identifier: {licence} */\n"):
+            not text.startswith(f"/* {SPDX} {licence} */\n"):
         problems.append(f"{name}:1: does not begin with the licence's SPDX line")
     return problems
 
