@@ -9,6 +9,7 @@
 #include "top-rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A CPU that was idle for this share of an interval and entered no state slept all the time. */
@@ -461,6 +462,6 @@ void top_sort(GArray *rows, const TopColumn *column, bool reverse)
         Order order = { column, reverse };
 
         if (rows->len > 2)
-                g_qsort_with_data(&g_array_index(rows, TopRow, 1), (gint)rows->len - 1,
-                                  sizeof(TopRow), compare_rows, &order);
+                qsort_r(&g_array_index(rows, TopRow, 1), rows->len - 1, sizeof(TopRow),
+                        compare_rows, &order);
 }

@@ -195,6 +195,9 @@ def paraphrases(text, python=False):
                 yield line, name, instead
 
 
+FSTRING_PART = getattr(tokenize, "FSTRING_MIDDLE", -1)  # what Python 3.12 makes of f-strings
+
+
 def of_python(text):
     """(line, text) of comments, docstrings, and other strings of several words."""
     docs = {node.body[0].value.lineno for node in ast.walk(ast.parse(text))
@@ -205,7 +208,7 @@ def of_python(text):
             yield token.start[0], token.string.lstrip("# ")
         elif token.type == tokenize.STRING and token.start[0] in docs:
             yield token.start[0], token.string.strip("\"'")
-        elif token.type == tokenize.STRING and not re.match(r"[brBR]", token.string):
+        elif token.type == FSTRING_PART or token.type == tokenize.STRING and not re.match(r"[brBR]", token.string):
             string = re.sub(r"\{[^{}]*\}|\\n", " ", token.string.lstrip("f").strip("\"'"))
             if re.search(r"[a-z] +[a-z]", string):
                 yield token.start[0], string
