@@ -30,7 +30,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "bus/bus.h"
-#include "bus/power-profiles/power-profiles.h"
 #include "manager/manager-view.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
@@ -228,7 +227,7 @@ static int run(Daemon *daemon)
 {
         int r;
 
-        r = daemon->bus ? bus_serve(daemon->bus, daemon->manager, &power_profiles_names) : 0;
+        r = daemon->bus ? bus_serve(daemon->bus, daemon->manager) : 0;
         if (r < 0)
                 return log_error_errno(r, "Failed to publish the manager on the bus: %m");
         r = manager_start(daemon->manager);

@@ -34,6 +34,7 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
                         error, SD_BUS_ERROR_ACCESS_DENIED,
                         "Only the client that requested a hold, or root, can release it");
         holds_release(manager_open_holds(bus->manager), held->id);
+        manager_attend(bus->manager);
         return sd_bus_reply_method_return(message, NULL);
 }
 
@@ -58,16 +59,19 @@ static int explain_failure(int r, sd_bus_error *error)
 /* Holds for whom the client named; else for the client itself, as far as that is known. */
 static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint64_t *ret_id)
 {
+        Holds *holds = manager_open_holds(bus->manager);
+        bool for_client = !request->bound && client > 0;
         int r;
 
-        if (request->bound || client <= 0)
-                return holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
-        request->pid = client;
-        r = holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
-        if (r != -ESRCH && r != -EPERM)
-                return r;
-        request->pid = 0;
-        return holds_add(manager_open_holds(bus->manager), request, ret_fd, ret_id);
+        if (for_client)
+                request->pid = client;
+        r = holds_add(holds, request, ret_fd, ret_id);
+        if (for_client && (r == -ESRCH || r == -EPERM)) {
+                request->pid = 0;
+                r = holds_add(holds, request, ret_fd, ret_id);
+        }
+        manager_attend(bus->manager);
+        return r;
 }
 
 /* True if its profile is all that it requests. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "bus/bus-parts.h"
+#include "bus/bus-power.h"
 #include "model/measured.h"
 #include "model/topology-build.h"
 
@@ -236,8 +237,8 @@ BUS_GETTER(get_degraded)
         }
         if (r >= 0)
                 r = bus_append_failures(reply, bus->manager, append_degraded);
-        if (r >= 0 && bus->names)
-                r = bus->names->append_rivals(reply, bus);
+        if (r >= 0 && bus->power)
+                r = power_append_rivals(reply, bus->power);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

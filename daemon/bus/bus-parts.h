@@ -20,6 +20,7 @@
  *   bus-bill.c         the bill of wake-ups, the same
  *   turns.c            the order in which calls are answered
  *   bus-log-control.c  /org/freedesktop/LogControl1
+ *   bus-power.c        the names of power-profiles-daemon (bus-power.h)
  *
  * idled registers a vtable for all paths below a prefix, not for each object. A handler gets the
  * Bus and finds its object by the path. So nothing changes with the policies or energy domains.
@@ -78,14 +79,6 @@ typedef struct CpuSeen {
 typedef struct BusSleeps BusSleeps;
 void bus_sleeps_free(BusSleeps *sleeps);
 
-/* What serves other names: it is called with the bus, whether or not it serves them now. */
-struct BusNames {
-        int (*export)(Bus *bus); /* serves the names, if the configuration says so */
-        void (*drop)(Bus *bus);  /* the connection is lost */
-        void (*publish)(Bus *bus, unsigned changes);
-        int (*append_rivals)(sd_bus_message *reply, const Bus *bus); /* rows of Degraded */
-};
-
 struct Bus {
         sd_event *event;
         char *address;
@@ -105,7 +98,6 @@ struct Bus {
         GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
         GPtrArray *bills;   /* of calls that are answered when their wake-ups are counted */
 
-        const BusNames *names;  /* NULL: none but org.idled1 */
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;

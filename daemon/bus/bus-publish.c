@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "bus/bus-parts.h"
+#include "bus/bus-power.h"
 
 static bool find_path(const GPtrArray *paths, const char *path)
 {
@@ -69,8 +70,7 @@ static int on_publish(sd_event_source *source, void *userdata)
         bus_publish_limits(bus, changes);
         bus_publish_policies(bus, changes);
         bus_publish_holds(bus, changes);
-        if (bus->names)
-                bus->names->publish(bus, changes);
+        power_publish(bus, changes);
         return 0;
 }
 

@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-trial.h"
 
 #define REASON_MAX  256
 #define OPTIONS_MAX 64
@@ -119,7 +118,7 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         r = check(&request, error);
         if (r < 0)
                 return r;
-        r = manager_trial_start(bus->manager, &request, &fd, &text);
+        r = manager_start_trial(bus->manager, &request, &fd, &text);
         return r < 0 ? refuse(r, text, error) : sd_bus_reply_method_return(message, "h", fd);
 }
 

@@ -17,7 +17,7 @@
 
 #include "base/log.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-trial.h"
+#include "bus/bus-power.h"
 
 #define RETRY_FIRST_USEC (100u * 1000)
 #define RETRY_MAX_USEC   (30u * 1000 * 1000)
@@ -138,18 +138,15 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 
 static void drop_connection(Bus *bus)
 {
-        if (bus->names)
-                bus->names->drop(bus);
+        power_drop(bus);
         g_ptr_array_set_size(bus->keeping, 0);
         g_ptr_array_set_size(bus->bills, 0);
         turns_free(bus->turns);
         bus->turns = NULL;
         authorizer_free(bus->authorizer);
         bus->authorizer = NULL;
-        if (bus->manager) {
-                holds_forget_senders(manager_open_holds(bus->manager));
-                manager_trial_forget_sender(bus->manager);
-        }
+        if (bus->manager)
+                manager_forget_senders(bus->manager);
         if (bus->connection)
                 sd_bus_detach_event(bus->connection);
         bus->connection = sd_bus_close_unref(bus->connection);
@@ -216,8 +213,8 @@ static int serve_connection(Bus *bus)
                 r = bus_export_sleeps(bus);
         if (r >= 0)
                 r = bus_export_log_control(bus);
-        if (r >= 0 && bus->names)
-                r = bus->names->export(bus);
+        if (r >= 0)
+                r = power_export(bus);
         if (r >= 0)
                 r = sd_bus_attach_event(bus->connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
         return r;
@@ -322,12 +319,11 @@ void bus_be_patient(Bus *bus)
                 units_be_patient(bus->units);
 }
 
-int bus_serve(Bus *bus, Manager *manager, const BusNames *names)
+int bus_serve(Bus *bus, Manager *manager)
 {
         int r;
 
         bus->manager = manager;
-        bus->names = names;
         bus_publish_init(bus);
         manager_set_listener(manager, bus_changed, bus);
         bus_watch_units(bus);

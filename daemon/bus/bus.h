@@ -28,12 +28,9 @@ const UnitControl *bus_units(const Bus *bus);
 /* The daemon ends: what systemd restores now may take its time. `bus` may be NULL. */
 void bus_be_patient(Bus *bus);
 
-/* Other names that are served on the same connection, such as power_profiles_names. */
-typedef struct BusNames BusNames;
-
-/* Shows `manager` on the bus, with `names` unless that is NULL, and takes its on_change callback.
- * Units that come while CPUs are parked make it carry out its plan again. */
-int bus_serve(Bus *bus, Manager *manager, const BusNames *names);
+/* Shows `manager` on the bus, and takes its on_change callback. Units that come while CPUs are
+ * parked make it carry out its plan again. */
+int bus_serve(Bus *bus, Manager *manager);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Bus, bus_free)
 

@@ -21,11 +21,8 @@
 #define AGAIN_USEC (10 * G_USEC_PER_SEC)
 
 struct AffinityCache {
-        sd_event *event;
-        int root;
+        Ground *ground;
         const CpuSet *parked_now;
-        void (*ready)(void *userdata);
-        void *userdata;
 
         Affinities *tasks;  /* of the last scan; NULL: none yet */
         uint64_t time_usec; /* of that scan */
@@ -46,16 +43,12 @@ static uint64_t now_usec(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-AffinityCache *affinity_cache_new(sd_event *event, int root, const CpuSet *parked,
-                                  void (*ready)(void *userdata), void *userdata)
+AffinityCache *affinity_cache_new(Ground *ground, const CpuSet *parked)
 {
         AffinityCache *cache = g_new0(AffinityCache, 1);
 
-        cache->event = sd_event_ref(event);
-        cache->root = root;
+        cache->ground = ground;
         cache->parked_now = parked;
-        cache->ready = ready;
-        cache->userdata = userdata;
         return cache;
 }
 
@@ -66,7 +59,6 @@ void affinity_cache_free(AffinityCache *cache)
         sd_event_source_disable_unref(cache->source);
         affinity_scan_free(cache->scan);
         affinities_free(cache->tasks);
-        sd_event_unref(cache->event);
         g_free(cache);
 }
 
@@ -112,7 +104,7 @@ static int on_step(sd_event_source *source, void *userdata)
                 cache->is_new = true;
         }
         cache->due_usec = now_usec();
-        cache->ready(cache->userdata);
+        ground_raise(cache->ground, DUE_TICK_SOON);
         return 0;
 }
 
@@ -122,7 +114,7 @@ static int go_on_later(AffinityCache *cache)
         int r = 0;
 
         if (!cache->source)
-                r = sd_event_add_defer(cache->event, &cache->source, on_step, cache);
+                r = sd_event_add_defer(cache->ground->event, &cache->source, on_step, cache);
         return r < 0 ? r : sd_event_source_set_enabled(cache->source, SD_EVENT_ONESHOT);
 }
 
@@ -136,7 +128,7 @@ static int begin(AffinityCache *cache, const Topology *topology, const CpuSet *a
         cache->cost_usec = 0;
         cache->parked = *cache->parked_now;
         cache->online = topology->online;
-        return affinity_scan_new(cache->root, topology, confined, &cache->scan);
+        return affinity_scan_new(cache->ground->setup.root, topology, confined, &cache->scan);
 }
 
 bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed)

@@ -11,20 +11,18 @@
 #ifndef IDLED_AFFINITY_CACHE_H
 #define IDLED_AFFINITY_CACHE_H
 
-#include <systemd/sd-event.h>
-
+#include "manager/ground.h"
 #include "model/plan.h"
 
 typedef struct AffinityCache AffinityCache;
 
-/* `ready` is called when a scan that took several turns of the loop is over: time to decide again.
- * `parked` are the parked CPUs, now and later. `root` and `parked` stay the caller's. */
-AffinityCache *affinity_cache_new(sd_event *event, int root, const CpuSet *parked,
-                                  void (*ready)(void *userdata), void *userdata);
+/* When a scan that took several turns of the loop is over a tick is due. `parked` are the parked
+ * CPUs, now and later. */
+AffinityCache *affinity_cache_new(Ground *ground, const CpuSet *parked);
 void affinity_cache_free(AffinityCache *cache);
 
 /* Scans, given the CPUs that the plan in effect allows. False if that would cost too much now, or
- * takes time: then ready() is called when the affinities are known. */
+ * takes time: then a tick is due when the affinities are known. */
 bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed);
 
 /* What the last scan found, of no use for parking more: the next refresh scans again. */

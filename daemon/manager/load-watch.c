@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "manager/tick-timer.h"
 #include "sense/processes.h"
 #include "sense/sensor.h"
 
@@ -35,11 +34,8 @@
 #define FORKS_BUFFER_SIZE 4096
 
 struct LoadWatch {
-        sd_event *event;
-        int root;
-        bool live;
-        const LoadWatchCalls *calls;
-        void *userdata;
+        Ground *ground;
+        TickTimer *timer;
 
         sd_event_source *pressure, *forks; /* NULL: not watched now */
         Quiet quiet;          /* whether new tasks are watched instead, because the trigger costs */
@@ -63,18 +59,19 @@ static int on_pressure(sd_event_source *source, int fd, uint32_t revents, void *
                 watch->called = true;
         else
                 watch->pressed = true;
-        watch->calls->pressure(watch->userdata);
+        ground_raise(watch->ground, DUE_TICK);
         return 0;
 }
 
 /* Sets a trigger; its end is the end of the descriptor that the event source owns. */
 static int set_trigger(LoadWatch *watch, PressureTrigger trigger)
 {
-        int fd = pressure_trigger_open(watch->root, trigger), r;
+        int fd = pressure_trigger_open(watch->ground->setup.root, trigger), r;
 
         if (fd < 0)
                 return fd;
-        r = sd_event_add_io(watch->event, &watch->pressure, fd, EPOLLPRI, on_pressure, watch);
+        r = sd_event_add_io(watch->ground->event, &watch->pressure, fd, EPOLLPRI, on_pressure,
+                            watch);
         if (r < 0) {
                 close(fd);
                 return r;
@@ -97,8 +94,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
                 log_warning("Fork events are no longer available (%s)", g_strerror(-r));
                 watch->forks_error = r;
                 load_watch_stop(watch);
-                watch->calls->lost(watch->userdata);
-                watch->calls->missing(watch->userdata);
+                ground_raise(watch->ground, CHANGE_MISSING | DUE_TICK_SOON);
                 return 0;
         }
         if (r > 0)
@@ -106,7 +102,7 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
         watch->called = true;
         r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
         if (r >= 0)
-                r = watch->calls->task(watch->userdata, soon, FORK_DELAY_USEC / 10);
+                r = tick_timer_at(watch->timer, soon, FORK_DELAY_USEC / 10);
         return r;
 }
 
@@ -116,7 +112,7 @@ static int watch_forks(LoadWatch *watch)
 
         if (fd < 0)
                 return fd;
-        r = sd_event_add_io(watch->event, &watch->forks, fd, EPOLLIN, on_fork, watch);
+        r = sd_event_add_io(watch->ground->event, &watch->forks, fd, EPOLLIN, on_fork, watch);
         if (r < 0)
                 process_events_close(fd);
         return r;
@@ -149,7 +145,7 @@ static uint64_t watch_by_forks(LoadWatch *watch)
         if (r < 0) {
                 if (watch->forks_error >= 0) {
                         watch->forks_error = r;
-                        watch->calls->missing(watch->userdata);
+                        ground_raise(watch->ground, CHANGE_MISSING);
                         log_info("Fork events are not available either (%s): the period bounds the "
                                  "reaction to load",
                                  g_strerror(-r));
@@ -190,7 +186,7 @@ uint64_t load_watch_follow(LoadWatch *watch, bool wanted, bool parked, const Sna
                 load_watch_stop(watch);
                 return parked ? 0 : UINT64_MAX;
         }
-        if (!watch->live)
+        if (!watch->ground->setup.live)
                 return 0;
         if (watch->trigger_error < 0)
                 return watch_by_forks(watch);
@@ -203,7 +199,7 @@ uint64_t load_watch_follow(LoadWatch *watch, bool wanted, bool parked, const Sna
         if (r >= 0)
                 return UINT64_MAX;
         watch->trigger_error = r;
-        watch->calls->missing(watch->userdata);
+        ground_raise(watch->ground, CHANGE_MISSING);
         log_info("The kernel refuses a PSI trigger with a window of 0.5 s (%s): using fork events "
                  "for new tasks; load of existing tasks is detected within 2 s",
                  g_strerror(-r));
@@ -217,16 +213,12 @@ void load_watch_stop(LoadWatch *watch)
         watch->called = false;
 }
 
-LoadWatch *load_watch_new(sd_event *event, int root, bool live, const LoadWatchCalls *calls,
-                          void *userdata)
+LoadWatch *load_watch_new(Ground *ground, TickTimer *timer)
 {
         LoadWatch *watch = g_new0(LoadWatch, 1);
 
-        watch->event = sd_event_ref(event);
-        watch->root = root;
-        watch->live = live;
-        watch->calls = calls;
-        watch->userdata = userdata;
+        watch->ground = ground;
+        watch->timer = timer;
         return watch;
 }
 
@@ -235,7 +227,6 @@ void load_watch_free(LoadWatch *watch)
         if (!watch)
                 return;
         load_watch_stop(watch);
-        sd_event_unref(watch->event);
         g_free(watch);
 }
 

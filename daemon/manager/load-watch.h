@@ -5,26 +5,14 @@
 #ifndef IDLED_LOAD_WATCH_H
 #define IDLED_LOAD_WATCH_H
 
-#include <systemd/sd-event.h>
-
+#include "manager/ground.h"
+#include "manager/tick-timer.h"
 #include "model/snapshot.h"
-
-/* What the watch reports. */
-typedef struct LoadWatchCalls {
-        void (*pressure)(void *userdata); /* tasks waited for a CPU: time for a tick, now */
-        /* A task began: a tick at `usec` (CLOCK_MONOTONIC), with this accuracy, will show whether
-         * it is load. Negative errno. */
-        int (*task)(void *userdata, uint64_t usec, uint64_t accuracy_usec);
-        void (*lost)(void *userdata);    /* nothing is watched any more: tick soon */
-        void (*missing)(void *userdata); /* an error below is another now */
-} LoadWatchCalls;
 
 typedef struct LoadWatch LoadWatch;
 
-/* `live`: `root` is the running system; of another one nothing is watched. `calls` and `root` stay
- * the caller's. */
-LoadWatch *load_watch_new(sd_event *event, int root, bool live, const LoadWatchCalls *calls,
-                          void *userdata);
+/* New load makes a tick due, now or at `timer`. Only the running system is watched. */
+LoadWatch *load_watch_new(Ground *ground, TickTimer *timer);
 void load_watch_free(LoadWatch *watch);
 
 /* After a reading: watches if `wanted` and if CPUs are `parked`, else no longer. Returns how long

@@ -77,6 +77,7 @@ void machine_read_facts(MachineFacts *machine, bool needed)
         int r;
 
         drop_facts(machine);
+        machine->needed = needed;
         if (!needed)
                 return;
         machine->idle = read_idle(machine);

@@ -12,6 +12,7 @@
 typedef struct MachineFacts {
         int root;
         Topology *topology;
+        bool needed; /* an active policy needs the facts */
 
         IdleTable *idle; /* by CPU number; NULL: no CPU has idle states, or they were not read */
         FreqPolicy

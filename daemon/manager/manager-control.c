@@ -1,79 +1,127 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What clients and the rest of the daemon have the manager do, each followed by a tick.
+ *
+ * A reload reads everything first; only when that succeeded is anything exchanged, and then without
+ * a step that could fail. A policy that stays keeps its state, so that a reload does not make it
+ * forget what it learned. When the section of an actuator changed, idled first restores what the
+ * actuator had changed and then opens it again.
  */
+#include "base/log.h"
 #include "config/kept.h"
-#include "manager/manager-evaluate.h"
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
+#include "sense/users.h"
 
-/* The value of each knob that was taken over is its original value from now on, even if idled had
- * not noticed yet that it was taken over. */
-static void forget_foreign(Manager *manager)
+static int log_level_of(const Config *config)
 {
-        if (!manager_note_sleep(manager))
-                knobs_verify(manager->knobs);
-        if (knobs_forget_foreign(manager->knobs) > 0)
-                manager_changed(manager, CHANGE_DEGRADED);
+        const DaemonOptions *options = config_section(config, "Daemon")->options;
+
+        return options->log_level;
+}
+
+/* Where the option is not `before` any more: else what was set by LogControl1 goes on to hold. */
+static void use_log_level(const Manager *manager, int before)
+{
+        int level = log_level_of(manager->ground.config);
+
+        if (level != before && !manager->ground.setup.keep_log_level)
+                log_set_level(level);
+}
+
+static void log_warnings(const Manager *manager)
+{
+        g_autoptr(GHashTable) users = users_read(manager->ground.setup.root);
+        g_autofree IdleTable *idle = manager->ground.config->power
+                                             ? idle_tables_read(
+                                                       manager->ground.setup.root,
+                                                       manager->seen->machine.topology->n_cpus)
+                                             : NULL;
+        const ConfigMachine machine = { .root = manager->ground.setup.root,
+                                        .topology = manager->seen->machine.topology,
+                                        .frequency = manager->seen->machine.frequency,
+                                        .n_frequency = manager->seen->machine.n_frequency,
+                                        .idle = idle ? idle : manager->seen->machine.idle,
+                                        .users = users };
+
+        config_log_warnings(&manager->ground.setup.paths, manager->ground.config, &machine);
+}
+
+void manager_use_config(Manager *manager, Config *config)
+{
+        Config *old = manager->ground.config;
+        int log_level = old ? log_level_of(old) : -1;
+
+        decided_use_config(manager->decided, config);
+        manager->ground.config = config;
+        use_log_level(manager, log_level);
+        log_warnings(manager);
+        done_use_config(manager->done, old);
+        config_free(old);
+        ground_raise(&manager->ground, DUE_STALE);
 }
 
 int manager_reload(Manager *manager, GPtrArray *errors)
 {
+        Ground *ground = &manager->ground;
         Config *config;
         int r;
 
-        r = manager_read_config(manager, errors, &config);
+        r = config_load(&ground->setup.paths, errors, &config);
         if (r < 0)
                 return r;
-        manager_trial_end(manager, true);
-        manager_adopt_profile(manager, config);
-        config_adopt_runtime(config, manager->config);
-        kept_read(config, manager->setup.state);
-        manager_interrupt_evaluation(manager, DROP_CONFIG);
-        manager_keep_evaluations(manager);
-        forget_foreign(manager);
+        asked_end_trial(manager->asked);
+        asked_adopt_profile(manager->asked, config);
+        config_adopt_runtime(config, ground->config);
+        kept_read(config, ground->setup.state);
+        evaluation_interrupt(manager->decided, DROP_CONFIG);
+        evaluation_keep(manager->decided);
+        done_forget_foreign(manager->done);
         manager_use_config(manager, config);
         manager_tick(manager);
-        manager_use_apps(manager);
-        manager_changed(manager, CHANGE_CONFIG);
+        asked_use_apps(manager->asked);
+        ground_raise(ground, CHANGE_CONFIG);
+        manager_attend(manager);
         return 0;
 }
 
 int manager_set_options(Manager *manager, const OptionValue *options, size_t n, char **ret_error)
 {
         g_autoptr(OptionChanges) changes = option_changes_new(options, n);
-        int log_level = manager_log_level(manager->config), r;
+        Ground *ground = &manager->ground;
+        int log_level = log_level_of(ground->config), r;
 
         for (size_t i = 0; i < n; i++)
-                if (trial_sets(manager->trial, options[i].section, options[i].key))
-                        manager_trial_end(manager, true);
-        r = option_changes_make(changes, manager->config, &manager->machine.topology->possible,
+                if (trial_sets(manager->asked->trial, options[i].section, options[i].key))
+                        asked_end_trial(manager->asked);
+        r = option_changes_make(changes, ground->config, &manager->seen->machine.topology->possible,
                                 ret_error);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < n && !manager->setup.dry_run; i++)
-                kept_write(manager->config, manager->setup.state, options[i].section,
-                           options[i].key, options[i].value);
-        manager_use_log_level(manager, log_level);
-        manager_use_options(manager, changes);
-        manager_tick(manager);
-        manager_changed(manager, CHANGE_CONFIG);
-        return 0;
+        if (r >= 0) {
+                for (size_t i = 0; i < n && !ground->setup.dry_run; i++)
+                        kept_write(ground->config, ground->setup.state, options[i].section,
+                                   options[i].key, options[i].value);
+                use_log_level(manager, log_level);
+                asked_use_options(manager->asked, changes);
+                ground_raise(ground, CHANGE_CONFIG | DUE_TICK);
+        }
+        manager_attend(manager);
+        return MIN(r, 0);
 }
 
 char *manager_option_unmet(const Manager *manager, const char *section, const char *key)
 {
-        const ConfigMachine machine = { .root = manager->setup.root,
-                                        .topology = manager->machine.topology,
-                                        .idle = manager->machine.idle,
-                                        .frequency = manager->machine.frequency,
-                                        .n_frequency = manager->machine.n_frequency };
+        const ConfigMachine machine = { .root = manager->ground.setup.root,
+                                        .topology = manager->seen->machine.topology,
+                                        .idle = manager->seen->machine.idle,
+                                        .frequency = manager->seen->machine.frequency,
+                                        .n_frequency = manager->seen->machine.n_frequency };
 
-        return config_runtime_unmet(manager->config, &machine, section, key);
+        return config_runtime_unmet(manager->ground.config, &machine, section, key);
 }
 
 int manager_set_profile(Manager *manager, const char *name, char **ret_error)
 {
-        int r = manager_choose_profile(manager, name, ret_error);
+        int r = asked_choose_profile(manager->asked, name, ret_error);
 
         if (r < 0)
                 return r;
@@ -81,21 +129,93 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         return 0;
 }
 
+int manager_start_trial(Manager *manager, const TrialRequest *request, int *ret_fd,
+                        char **ret_error)
+{
+        int r = asked_start_trial(manager->asked, request, ret_fd, ret_error);
+
+        manager_attend(manager);
+        return r;
+}
+
+void manager_forget_senders(Manager *manager)
+{
+        asked_forget_senders(manager->asked);
+}
+
 Holds *manager_open_holds(Manager *manager)
 {
-        return manager->holds;
+        return manager->asked->holds;
 }
 
 Pauses *manager_open_pauses(Manager *manager)
 {
-        return manager->pauses;
+        return manager->asked->pauses;
 }
 
 void manager_resumed(Manager *manager)
 {
-        if (!manager_note_sleep(manager)) /* too short for the clocks, or noticed before */
-                manager_distrust_knobs(manager);
-        manager_rescan(manager);
-        manager_recheck_facts(manager);
-        manager_wake(manager);
+        if (!seen_note_sleep(manager->seen)) /* too short for the clocks, or noticed before */
+                seen_distrust_knobs(manager->seen);
+        seen_rescan(manager->seen);
+        seen_recheck_facts(manager->seen);
+        ground_raise(&manager->ground, DUE_TICK_SOON);
+}
+
+void manager_groups_changed(Manager *manager)
+{
+        ground_raise(&manager->ground, DUE_STALE | DUE_TICK_SOON);
+}
+
+void manager_verify(Manager *manager)
+{
+        done_verify(manager->done);
+        if (asked_for_frequency(manager->asked)) /* a maximum that others set is no knob of ours */
+                ground_raise(&manager->ground, CHANGE_OBSTACLES);
+        manager_note_change(manager);
+        manager_attend(manager);
+}
+
+bool manager_apps_need_units(const Manager *manager)
+{
+        return asked_apps_need_units(manager->asked);
+}
+
+void manager_units_came(Manager *manager)
+{
+        if (manager->asked->apps)
+                apps_rescan(manager->asked->apps);
+}
+
+bool manager_follows_starts(const Manager *manager)
+{
+        return done_follows_starts(manager->done);
+}
+
+bool manager_follows_units(const Manager *manager)
+{
+        return done_follows_units(manager->done);
+}
+
+void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
+{
+        watching_unit_job(manager->seen->watching, unit, job);
+        manager_attend(manager);
+}
+
+void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
+{
+        watching_unit_cpus(manager->seen->watching, unit, cpus);
+        manager_attend(manager);
+}
+
+void manager_units_listed(Manager *manager, int error)
+{
+        watching_units_listed(manager->seen->watching, error);
+        manager_attend(manager);
+}
+
+unsigned manager_forget_refused(Manager *manager, const char *unit)
+{
+        return refusals_forget(watching_refusals(manager->seen->watching), unit);
 }

@@ -1,10 +1,306 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Decisions as sentences: what the manager knows, put into the words of model/explain.c.
+ * Why the plan is as it is: what is written into the journal, and decisions as sentences, in the
+ * words of model/explain.c.
  */
+#include "base/cpuset-text.h"
+#include "manager/journal.h"
+#include "manager/evaluation.h"
 #include "manager/manager-explain.h"
+#include "manager/manager-parts.h"
 
-#include "model/explain.h"
+/* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
+static int parked_by(const Manager *manager, int cpu, bool honoured)
+{
+        for (guint i = 0; i < manager->decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+
+                if (!cpuset_has(&p->wish.allowed, cpu) &&
+                    evaluation_honours(manager->decided, p) == honoured)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* The policy that decides which CPUs stay active: the last by rank that gives a reason, because a
+ * policy parks CPUs that those before it left active. */
+static int last_with_reason(const Manager *manager)
+{
+        for (guint i = manager->decided->policies->len; i-- > 0;)
+                if (g_array_index(manager->decided->policies, ActivePolicy, i)
+                            .wish.allowed_reason.because)
+                        return (int)i;
+        return -1;
+}
+
+/* Why the policy requests what it does for CPUs that stay `active`, or for the others. */
+static void cause_of_policy(const Manager *manager, int index, bool active, CpuCause *cause)
+{
+        const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy,
+                                               (guint)index);
+        const Reason *reason = active && p->wish.active_reason.because ? &p->wish.active_reason
+                                                                       : &p->wish.allowed_reason;
+        char *because = section_because(p->section, reason);
+
+        cause->cause = CAUSE_POLICY;
+        cause->policy = p->policy->name;
+        cause->reason = *reason;
+        if (because)
+                cause->reason.because = journal_text(manager->decided->journal, because);
+        cause->option_source = (Source){ 0 };
+        if (cause->reason.option)
+                cause->option_source = section_source(p->section, cause->reason.option);
+}
+
+static bool is_set_aside(const Topology *topology, int cpu)
+{
+        return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
+}
+
+/* The hold that keeps the CPU active: one that names it, else one of those that request the most
+ * cores. NULL: a policy does so by itself. */
+static const Held *keeping_hold(const Manager *manager, int cpu)
+{
+        const Held *most = NULL;
+
+        for (unsigned i = 0; i < holds_count(manager->asked->holds); i++) {
+                const Held *held = holds_nth(manager->asked->holds, i);
+                const Hold *hold = holds_hold(held);
+
+                if (hold->keep && cpuset_has(&hold->cpus, cpu))
+                        return held;
+                if (hold->min_cores > (most ? holds_hold(most)->min_cores : 0))
+                        most = held;
+        }
+        return most;
+}
+
+/* Says which hold it is. */
+static void name_hold(const Manager *manager, int cpu, Reason *reason)
+{
+        const Held *held = keeping_hold(manager, cpu);
+
+        if (!held)
+                return;
+        reason->inputs[0].name = "hold";
+        reason->inputs[0].unit = "";
+        reason->inputs[0].value = (double)held->id;
+}
+
+/* Why the CPU was added to the plan. */
+static const char *safety_because(Manager *manager, Safety safety, const char *owner)
+{
+        if (!owner)
+                return safety_text(safety);
+        if (safety == SAFETY_PINNED)
+                return journal_text(manager->decided->journal,
+                                    g_strdup_printf("the affinity of %s has no other active "
+                                                    "CPU",
+                                                    owner));
+        if (safety == SAFETY_NODE)
+                return journal_text(manager->decided->journal,
+                                    g_strdup_printf("memory of %s is bound to a NUMA node with no "
+                                                    "other active CPU",
+                                                    owner));
+        if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
+                return journal_text(
+                        manager->decided->journal,
+                        g_strdup_printf("%s needs a CPU, and no other one of its set is active",
+                                        owner));
+        return journal_text(manager->decided->journal, g_strdup(owner));
+}
+
+static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
+{
+        const Section *section = config_section(manager->ground.config, "Park");
+        const ParkOptions *options = section->options;
+        const char *key = watching_window_option(manager->seen->watching);
+        uint64_t usec = g_str_equal(key, "StartWindow") ? options->start_window
+                                                        : options->terminal_window;
+
+        cause->cause = CAUSE_WINDOW;
+        cause->reason = (Reason){
+                .because = safety_because(manager, SAFETY_WINDOW, owner),
+                .option = key,
+                .threshold = (double)usec / (double)G_USEC_PER_SEC,
+                .threshold_unit = "s",
+        };
+        cause->option_source = section_source(section, key);
+}
+
+static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *owner,
+                         CpuCause *cause)
+{
+        int index = parked_by(manager, cpu, true), ignored = parked_by(manager, cpu, false);
+
+        if (safety == SAFETY_NONE && index < 0 &&
+            is_set_aside(manager->seen->machine.topology, cpu))
+                safety = SAFETY_ISOLATED; /* also if no policy requested that it idles */
+        cause->cause = CAUSE_POLICY;
+        cause->policy = NULL;
+        cause->reason = (Reason){ 0 };
+        cause->safety = safety;
+        cause->ignored = false;
+        if (pauses_any(manager->asked->pauses)) {
+                cause->cause = CAUSE_PAUSE;
+                cause->reason.because = journal_text(manager->decided->journal,
+                                                     pauses_text(manager->asked->pauses));
+        } else if (safety == SAFETY_WINDOW) {
+                cause_of_window(manager, owner, cause);
+        } else if (safety != SAFETY_NONE) {
+                cause->cause = CAUSE_SAFETY;
+                cause->reason.because = safety_because(manager, safety, owner);
+                if (safety == SAFETY_KEPT)
+                        name_hold(manager, cpu, &cause->reason);
+        } else if (index < 0 && ignored >= 0) {
+                evaluation_explain(
+                        manager->decided,
+                        &g_array_index(manager->decided->policies, ActivePolicy, (guint)ignored),
+                        cause);
+        } else {
+                bool active = index < 0;
+
+                index = active ? last_with_reason(manager) : index;
+                if (index >= 0)
+                        cause_of_policy(manager, index, active, cause);
+        }
+}
+
+const CpuCause *manager_cause(Manager *manager, int cpu)
+{
+        CpuCause *cause = journal_cause(manager->decided->journal, cpu), now = *cause;
+
+        /* What made a plan safe stays the cause until the next one. */
+        if (!cpuset_has(&manager->seen->machine.topology->online, cpu) ||
+            (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
+             !pauses_any(manager->asked->pauses)))
+                return cause;
+        cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
+        if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
+                *cause = now; /* else its option's source is that of the decision */
+        return cause;
+}
+
+int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
+                    Reason *ret_reasons)
+{
+        PolicyInput input = decided_input(manager->decided, active);
+
+        if (!active->policy->explain || pauses_any(manager->asked->pauses) ||
+            !cpuset_has(&manager->seen->machine.topology->online, cpu))
+                return 0;
+        return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
+                     EXPLAIN_MAX);
+}
+
+/* The policy of the highest rank whose last request changed for `cpu` to its present state; -1:
+ * none. */
+static int moved_by(const Manager *manager, int cpu, bool parked)
+{
+        for (guint i = 0; i < manager->decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+
+                if (cpuset_has(&p->before, cpu) == parked &&
+                    cpuset_has(&p->wish.allowed, cpu) != parked)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* Why the parked CPUs changed, given the policy that requested it, -1 if none did, and the present
+ * cause of a CPU that moved. That may be another: a CPU that one policy released may be active
+ * because of another policy. */
+static CpuCause cause_of_transition(const Manager *manager, int index, bool parked,
+                                    const CpuCause *moved)
+{
+        CpuCause cause = *moved;
+
+        if (pauses_any(manager->asked->pauses) || moved->safety != SAFETY_NONE || moved->ignored)
+                return cause;
+        if (index >= 0) {
+                cause_of_policy(manager, index, false, &cause);
+                if (!cause.reason.because)
+                        cause.reason.because = "it no longer requests parked CPUs";
+        } else if (!parked) {
+                cause = (CpuCause){ 0 };
+                cause.reason.because = "no active policy requests parked CPUs any more";
+        }
+        return cause;
+}
+
+static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet *moved,
+                            const CpuCause *cause)
+{
+        const DaemonOptions *options = config_section(manager->ground.config, "Daemon")->options;
+        g_autofree char *text = cpuset_format(parked);
+        const Transition *added = history_add(journal_history(manager->decided->journal),
+                                              &(Transition){
+                                                      .time_usec = (uint64_t)g_get_real_time(),
+                                                      .parked = text,
+                                                      .cause = cause->cause,
+                                                      .policy = cause->policy,
+                                                      .reason = cause->reason,
+                                                      .option_source = cause->option_source,
+                                              },
+                                              moved);
+
+        if (options->log_decisions)
+                decision_log(manager->ground.setup.root, added);
+}
+
+/* A CPU that moved, and the policy that requested it. */
+typedef struct Move {
+        int cpu, by; /* -1: none */
+} Move;
+
+/* Prefers the one that says more: requests of policies before safety, then by rank. */
+static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
+{
+        int by = moved_by(manager, cpu, parked);
+
+        if (move->cpu < 0 ||
+            journal_cause(manager->decided->journal, move->cpu)->safety != SAFETY_NONE ||
+            (by >= 0 && (move->by < 0 || by < move->by)))
+                *move = (Move){ cpu, by };
+}
+
+void manager_note_causes(Manager *manager, const SafetyNotes *notes)
+{
+        CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online)
+                cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu],
+                             journal_cause(manager->decided->journal, cpu));
+}
+
+/* Why a CPU that the plan leaves out is active all the same. */
+static CpuCause cause_of_loss(Manager *manager)
+{
+        return (CpuCause){ .reason.because = journal_text(manager->decided->journal,
+                                                          done_obstacle(manager->done)) };
+}
+
+void manager_note_change(Manager *manager)
+{
+        const CpuSet *online = &manager->seen->machine.topology->online;
+        CpuSet planned = done_planned(manager->done), parked, moved;
+        Move move = { -1, -1 };
+        bool is_parked;
+        CpuCause why;
+
+        history_note_parked(journal_history(manager->decided->journal), &manager->seen->parked,
+                            manager_now());
+        parked = manager->ground.setup.dry_run ? planned : manager->seen->parked;
+        moved = history_moved(journal_history(manager->decided->journal), online, &parked);
+        CPUSET_FOREACH(cpu, &moved)
+                take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
+        if (move.cpu < 0)
+                return;
+        is_parked = cpuset_has(&parked, move.cpu);
+        why = !is_parked && cpuset_has(&planned, move.cpu)
+                      ? cause_of_loss(manager)
+                      : cause_of_transition(manager, move.by, is_parked,
+                                            journal_cause(manager->decided->journal, move.cpu));
+        note_transition(manager, &parked, &moved, &why);
+}
 
 /* The subject, the text and a full stop; takes the text over. */
 static char *finish(const char *subject, char *text)

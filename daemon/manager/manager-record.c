@@ -23,6 +23,7 @@
 #include "base/private-text.h"
 #include "config/power-table.h"
 #include "config/profile.h"
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 #include "model/topology-build.h"
 #include "recording/file.h"
@@ -132,7 +133,7 @@ static void begin_job(const Manager *manager, Recorder *recorder)
                 return;
         recording_batch_take(recorder->batch, job->text);
         recorder->n_samples = 0;
-        job->dir = manager->setup.state;
+        job->dir = manager->ground.setup.state;
         job->limits = (RecordingLimits){ .max_bytes = recorder->options.max_megabytes * MEGABYTE,
                                          .max_age_usec = recorder->options.max_age_usec };
         job->last_usec = clock_usec(CLOCK_REALTIME);
@@ -156,10 +157,10 @@ static void add_event(Recorder *recorder, const char *kind, const char *cpus, co
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
-        uint64_t last = history_count(journal_history(manager->journal));
+        uint64_t last = history_count(journal_history(manager->decided->journal));
 
         while (recorder->transition < last) {
-                const Transition *t = history_find(journal_history(manager->journal),
+                const Transition *t = history_find(journal_history(manager->decided->journal),
                                                    ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
                 g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
@@ -201,8 +202,8 @@ static void add_holds(const Manager *manager, Recorder *recorder)
         GHashTableIter iter;
         gpointer id, text;
 
-        for (unsigned i = 0; i < holds_count(manager->holds); i++) {
-                const Held *held = holds_nth(manager->holds, i);
+        for (unsigned i = 0; i < holds_count(manager->asked->holds); i++) {
+                const Held *held = holds_nth(manager->asked->holds, i);
                 const Hold *hold = holds_hold(held);
                 g_autofree char *cpus = NULL;
                 char *description;
@@ -217,7 +218,7 @@ static void add_holds(const Manager *manager, Recorder *recorder)
         }
         g_hash_table_iter_init(&iter, recorder->holds);
         while (g_hash_table_iter_next(&iter, &id, &text))
-                if (!holds_find(manager->holds, *(const uint64_t *)id)) {
+                if (!holds_find(manager->asked->holds, *(const uint64_t *)id)) {
                         add_event(recorder, "release", NULL, text);
                         g_hash_table_iter_remove(&iter);
                 }
@@ -225,7 +226,7 @@ static void add_holds(const Manager *manager, Recorder *recorder)
 
 static const char *profile_name(const Manager *manager)
 {
-        return manager->config->profile ? manager->config->profile->name : NULL;
+        return manager->ground.config->profile ? manager->ground.config->profile->name : NULL;
 }
 
 static void add_profile(const Manager *manager, Recorder *recorder)
@@ -237,7 +238,7 @@ static void add_profile(const Manager *manager, Recorder *recorder)
                 return;
         g_free(recorder->profile);
         recorder->profile = g_strdup(name);
-        text = g_strdup_printf("%s: %s", name ?: "none", manager->profile.reason ?: "");
+        text = g_strdup_printf("%s: %s", name ?: "none", manager->asked->profile.reason ?: "");
         add_event(recorder, "profile", NULL, text);
 }
 
@@ -246,10 +247,10 @@ static void add_pause(const Manager *manager, Recorder *recorder)
         g_autoptr(GString) text = g_string_new(NULL);
         const Pause *pause;
 
-        if (recorder->paused == pauses_any(manager->pauses))
+        if (recorder->paused == pauses_any(manager->asked->pauses))
                 return;
         recorder->paused = !recorder->paused;
-        for (unsigned i = 0; (pause = pauses_nth(manager->pauses, i)); i++)
+        for (unsigned i = 0; (pause = pauses_nth(manager->asked->pauses, i)); i++)
                 g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
                                        pause->reason);
         add_event(recorder, recorder->paused ? "pause" : "resume", NULL,
@@ -262,20 +263,20 @@ void manager_record_changes(Manager *manager, unsigned changes)
 
         if (!recorder)
                 return;
-        if (changes & CHANGE_PARKED)
-                add_transitions(manager, recorder);
         if (changes & CHANGE_HOLDS)
                 add_holds(manager, recorder);
         if (changes & CHANGE_PROFILE)
                 add_profile(manager, recorder);
         if (changes & CHANGE_PAUSED)
                 add_pause(manager, recorder);
+        if (changes & CHANGE_PARKED)
+                add_transitions(manager, recorder);
 }
 
 /* The CPUs, if they are not those that were recorded. */
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
-        const Topology *topology = manager->machine.topology;
+        const Topology *topology = manager->seen->machine.topology;
         g_autofree char *cpus = NULL;
 
         if (cpuset_equal(&topology->online, &recorder->online))
@@ -283,7 +284,7 @@ static void put_machine(const Manager *manager, Recorder *recorder)
         g_free(recorder->idle);
         recorder->idle = g_new0(IdleTable, (gsize)topology->n_cpus);
         CPUSET_FOREACH(cpu, &topology->online)
-                recorder->idle[cpu].n_states = idle_states_read(manager->setup.root, cpu,
+                recorder->idle[cpu].n_states = idle_states_read(manager->ground.setup.root, cpu,
                                                                 recorder->idle[cpu].states);
         recording_machine(recorder->sampler, topology, recorder->idle);
         cpus = cpuset_format(&topology->online);
@@ -294,12 +295,13 @@ static void put_machine(const Manager *manager, Recorder *recorder)
 
 static void fill_cpus(const Manager *manager, Recorder *recorder)
 {
-        CPUSET_FOREACH(cpu, &manager->machine.topology->online) {
-                const CpuWish *wish = manager->plan.cpus ? &manager->plan.cpus[cpu] : NULL;
+        CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online) {
+                const CpuWish *wish = manager->done->plan.cpus ? &manager->done->plan.cpus[cpu]
+                                                               : NULL;
                 RecordingCpu *row = &recorder->cpus[cpu];
 
                 *row = recording_cpu_unknown;
-                row->parked = cpuset_has(&manager->parked, cpu);
+                row->parked = cpuset_has(&manager->seen->parked, cpu);
                 if (wish && wish->latency_us >= 0)
                         row->latency_limit_us = wish->latency_us;
                 if (wish && wish->min_khz > 0)
@@ -320,20 +322,20 @@ static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
 static void put_daemon(const Manager *manager, Recorder *recorder)
 {
         RecordingSampler *sampler = recorder->sampler;
-        CpuSet allowed = manager->machine.topology->online;
+        CpuSet allowed = manager->seen->machine.topology->online;
 
-        cpuset_subtract(&allowed, &manager->parked);
-        put_set(recorder, "parked", &manager->parked);
+        cpuset_subtract(&allowed, &manager->seen->parked);
+        put_set(recorder, "parked", &manager->seen->parked);
         put_set(recorder, "allowed", &allowed);
-        recording_sample_number(
-                sampler, "wanted_cores", NULL, "cores", 0,
-                topology_count_cores(manager->machine.topology, &manager->plan.allowed));
+        recording_sample_number(sampler, "wanted_cores", NULL, "cores", 0,
+                                topology_count_cores(manager->seen->machine.topology,
+                                                     &manager->done->plan.allowed));
         recording_sample_number(sampler, "active_cores", NULL, "cores", 0,
-                                topology_count_cores(manager->machine.topology, &allowed));
-        recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->holds));
+                                topology_count_cores(manager->seen->machine.topology, &allowed));
+        recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->asked->holds));
         recording_sample_number(sampler, "transitions", NULL, "", 0,
-                                (double)history_count(journal_history(manager->journal)));
-        recording_sample_number(sampler, "paused", NULL, "", 0, pauses_any(manager->pauses));
+                                (double)history_count(journal_history(manager->decided->journal)));
+        recording_sample_number(sampler, "paused", NULL, "", 0, pauses_any(manager->asked->pauses));
         recording_sample_text(sampler, "profile", NULL, profile_name(manager));
         recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
                                 (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
@@ -342,7 +344,7 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
 /* What energy comes from, again if a reload changed it. */
 static void put_source(const Manager *manager, Recorder *recorder, bool first)
 {
-        EnergySource source = manager_energy_source(manager);
+        EnergySource source = evaluation_source(manager->decided);
 
         if (source == recorder->source && !first)
                 return;
@@ -358,18 +360,18 @@ static void put_watts(Recorder *recorder, const char *column, const char *domain
 
 static void put_power(const Manager *manager, Recorder *recorder)
 {
-        const Topology *topology = manager->machine.topology;
-        const PowerTable *table = manager->config->power;
+        const Topology *topology = manager->seen->machine.topology;
+        const PowerTable *table = manager->ground.config->power;
         const Snapshot *seen = recorder->readings.seen;
         const EnergyDomain *domains;
-        int n = MIN(sensors_energy_domains(manager->sensors, &domains), seen->n_energy);
+        int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
 
         for (int i = 0; i < n && seen->have & SENSE_ENERGY; i++)
                 if (seen->energy[i].valid)
                         put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
         if (recorder->source == ENERGY_SOURCE_BATTERY)
                 put_watts(recorder, "power_watts", "battery",
-                          battery_watts(&recorder->battery, manager->setup.root,
+                          battery_watts(&recorder->battery, manager->ground.setup.root,
                                         clock_usec(CLOCK_BOOTTIME)));
         if (recorder->source != ENERGY_SOURCE_ESTIMATE || !(seen->have & SENSE_RESIDENCY))
                 return;
@@ -398,8 +400,8 @@ static void put_saved(const Manager *manager, Recorder *recorder)
                                               "saved_joules_high" };
         static const char *const watts[] = { "saved_watts", "saved_watts_low", "saved_watts_high" };
 
-        for (guint i = 0; i < manager->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->policies, ActivePolicy, i);
+        for (guint i = 0; i < manager->decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
                 const char *name = p->policy->name;
                 Interval saved;
 
@@ -413,14 +415,14 @@ static void put_saved(const Manager *manager, Recorder *recorder)
                 recording_sample_text(recorder->sampler, "saved_verdict", name,
                                       verdict_text(p->evaluator->found.verdict));
                 recording_sample_text(recorder->sampler, "saved_source", name,
-                                      energy_source_text(manager_energy_source(manager)));
+                                      energy_source_text(evaluation_source(manager->decided)));
         }
 }
 
 static void add_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
-        int r = readings_read(&recorder->readings, manager->sensors, SENSE_EVERYTHING);
+        int r = readings_read(&recorder->readings, manager->seen->sensors, SENSE_EVERYTHING);
 
         if (r < 0) {
                 log_debug("No sample is recorded: %s", g_strerror(-r));
@@ -486,14 +488,14 @@ static int start_timer(Manager *manager, Recorder *recorder)
 {
         uint64_t interval = recorder->options.interval_usec;
 
-        return sd_event_add_time_relative(manager->event, &recorder->timer, CLOCK_MONOTONIC,
+        return sd_event_add_time_relative(manager->ground.event, &recorder->timer, CLOCK_MONOTONIC,
                                           interval, interval / 4, on_record, manager);
 }
 
 static void begin(Manager *manager, const RecordingOptions *options)
 {
         Recorder *recorder = g_new0(Recorder, 1);
-        int n_cpus = manager->machine.topology->n_cpus, r;
+        int n_cpus = manager->seen->machine.topology->n_cpus, r;
 
         recorder->options = *options;
         readings_init(&recorder->readings, n_cpus);
@@ -502,7 +504,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         recorder->job.text = g_string_new(NULL);
-        recorder->transition = history_count(journal_history(manager->journal));
+        recorder->transition = history_count(journal_history(manager->decided->journal));
         manager->recorder = recorder;
         r = start_timer(manager, recorder);
         if (r < 0)
@@ -538,10 +540,11 @@ void manager_record_end(Manager *manager)
 
 void manager_record_follow(Manager *manager)
 {
-        const RecordingOptions *options = config_section(manager->config, "Recording")->options;
+        const RecordingOptions *options =
+                config_section(manager->ground.config, "Recording")->options;
         Recorder *recorder = manager->recorder;
 
-        if (!manager->setup.state || !options->enabled) {
+        if (!manager->ground.setup.state || !options->enabled) {
                 manager_record_end(manager);
                 return;
         }

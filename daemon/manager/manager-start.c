@@ -7,104 +7,36 @@
 
 #include "act/knob/undo.h"
 #include "act/park/park-affinities.h"
-#include "apps/apps.h"
 #include "base/log.h"
 #include "config/kept.h"
-#include "manager/manager-evaluate.h"
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
-
-static void on_load(void *userdata)
-{
-        manager_tick(userdata);
-}
-
-/* The load shows in a reading soon after a task began, but not before the policies' period is over.
- */
-static int on_task(void *userdata, uint64_t usec, uint64_t accuracy_usec)
-{
-        Manager *manager = userdata;
-        uint64_t period_over = manager->readings.current->time_usec + manager->plan.period_usec;
-
-        return tick_timer_at(manager->timer, MAX(usec, period_over), accuracy_usec);
-}
-
-static void wake(void *userdata)
-{
-        manager_wake(userdata);
-}
-
-static void on_unwatched(Manager *manager)
-{
-        manager_changed(manager, CHANGE_MISSING);
-}
-
-static void on_refused(Manager *manager)
-{
-        manager_changed(manager, CHANGE_REFUSED);
-}
-
-static void on_missing(void *userdata)
-{
-        on_unwatched(userdata);
-}
-
-static void on_pauses(void *userdata)
-{
-        Manager *manager = userdata;
-
-        manager_interrupt_evaluation(manager, DROP_HOLD);
-        manager->stale = true;
-        manager_wake(manager);
-        manager_changed(manager, CHANGE_PAUSED);
-}
 
 int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 Manager **ret_manager)
 {
-        static const EvaluationCalls evaluation = { manager_tick, manager_wake, manager_changed };
-        static const LoadWatchCalls load = { on_load, on_task, wake, on_missing };
         const ActContext context = { setup->root, setup->units, setup->live,
                                      setup->resets_affinities, setup->affinities };
         g_autoptr(Manager) manager = g_new0(Manager, 1);
-        Config *config;
+        Ground *ground = &manager->ground;
+        g_autoptr(Config) config = NULL;
         int r;
 
-        manager->setup = *setup;
-        manager->event = sd_event_ref(event);
-        manager->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
-        manager->actuators = actuator_set_new(&context);
-        manager->pauses = pauses_new(event, on_pauses, manager);
-        manager->timer = tick_timer_new();
-        manager->load_watch = load_watch_new(event, setup->root, setup->live, &load, manager);
-        manager_windows_init(manager,
-                             &(WindowsCalls){ manager_wake, manager_act_on_safety,
-                                              manager_groups_changed, on_unwatched, on_refused });
-        r = manager_read_config(manager, errors, &config);
+        *ground = (Ground){ .setup = *setup, .event = sd_event_ref(event) };
+        r = config_load(&setup->paths, errors, &config);
         if (r < 0)
                 return r;
-        r = machine_init(&manager->machine, setup->root);
-        if (r < 0) {
-                config_free(config);
-                return log_error_errno(r, "Failed to read the machine's CPUs: %m");
-        }
-        manager->holds = holds_new(event, setup->root, &manager->machine.topology->online,
-                                   HOLDS_FOLLOW_USEC, manager_hold_changed, manager);
-        manager->sensors = sensors_new(setup->root, manager->machine.topology);
-        readings_init(&manager->readings, manager->machine.topology->n_cpus);
-        manager->journal = journal_new(manager->machine.topology->n_cpus, manager_now());
-        manager->affinities = affinity_cache_new(event, setup->root, &manager->parked, wake,
-                                                 manager);
+        manager->timer = tick_timer_new();
         manager->knobs = knobs_new(&context, setup->run, setup->dry_run);
-        manager->observers = observers_new(manager->sensors, manager->machine.topology->n_cpus);
-        manager_meter_init(manager, &evaluation);
-        plan_init(&manager->plan, NULL, 0);
-        manager->plan.allowed = manager->machine.topology->online;
-        manager_note_sleep(manager);
-        manager->stale = true;
-        manager_recall_profile(manager);
-        manager_adopt_profile(manager, config);
+        r = seen_new(ground, manager->timer, manager->knobs, &manager->seen);
+        if (r < 0)
+                return r;
+        manager->done = done_new(ground, manager->seen, manager->knobs);
+        manager->asked = asked_new(ground, manager->seen);
+        manager->decided = decided_new(ground, manager->seen, manager->asked, manager->done);
+        asked_adopt_profile(manager->asked, config);
         kept_read(config, setup->state);
-        manager_use_config(manager, config);
+        manager_use_config(manager, g_steal_pointer(&config));
         *ret_manager = g_steal_pointer(&manager);
         return 0;
 }
@@ -192,57 +124,45 @@ int manager_recover(Knobs *knobs, int root, const char *run_path)
         if (n > 0)
                 log_notice("Restoring %d %s that idled had changed before it died", n,
                            n == 1 ? "knob" : "knobs");
-        r = manager_restore(knobs);
+        r = done_restore(knobs);
         return r < 0 ? r : reported;
 }
 
 int manager_start(Manager *manager)
 {
+        const ManagerSetup *setup = &manager->ground.setup;
         int r = 0;
 
-        if (!manager->setup.dry_run)
-                r = manager_recover(manager->knobs, manager->setup.root, manager->setup.run_path);
+        if (!setup->dry_run)
+                r = manager_recover(manager->knobs, setup->root, setup->run_path);
         manager_listen(manager);
         manager_tick(manager);
-        manager_use_apps(manager);
+        asked_use_apps(manager->asked);
+        manager_attend(manager);
         return r;
 }
 
+/* A manager that could not be made has no parts, or some. */
 int manager_free(Manager *manager)
 {
-        int r = 0;
+        int r;
 
         if (!manager)
                 return 0;
         manager->on_change = NULL;
-        if (manager->config)
-                manager_keep_evaluations(manager);
-        manager_record_end(manager);
-        manager_trial_end(manager, false);
-        apps_free(manager->apps);
-        holds_free(manager->holds);
-        manager_unlisten(manager);
-        if (manager->knobs)
-                r = manager_restore(manager->knobs);
-        manager_drop_config(manager);
-        active_profile_done(&manager->profile);
-        manager_windows_done(manager);
-        observers_free(manager->observers);
-        manager_meter_done(manager);
+        if (manager->decided) {
+                evaluation_keep(manager->decided);
+                manager_record_end(manager);
+                manager_unlisten(manager);
+        }
+        asked_free(manager->asked);
+        r = done_free(manager->done);
+        decided_free(manager->decided);
+        seen_free(manager->seen);
         knobs_free(manager->knobs);
-        affinity_cache_free(manager->affinities);
-        readings_done(&manager->readings);
-        sensors_free(manager->sensors);
-        machine_done(&manager->machine);
-        g_free(manager->cpu_wishes[0]);
-        g_free(manager->cpu_wishes[1]);
-        journal_free(manager->journal);
-        pauses_free(manager->pauses);
-        actuator_set_free(manager->actuators);
-        g_array_unref(manager->policies);
-        load_watch_free(manager->load_watch);
         tick_timer_free(manager->timer);
-        sd_event_unref(manager->event);
+        config_free(manager->ground.config);
+        sd_event_unref(manager->ground.event);
         g_free(manager);
         return r;
 }

@@ -2,6 +2,8 @@
 /*
  * The manager as others see it.
  */
+#include "manager/evaluation.h"
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 void manager_set_listener(Manager *manager, ManagerListener listener, void *userdata)
@@ -12,91 +14,93 @@ void manager_set_listener(Manager *manager, ManagerListener listener, void *user
 
 const ManagerSetup *manager_setup(const Manager *manager)
 {
-        return &manager->setup;
+        return &manager->ground.setup;
 }
 
 const Config *manager_config(const Manager *manager)
 {
-        return manager->config;
+        return manager->ground.config;
 }
 
 const Topology *manager_topology(const Manager *manager)
 {
-        return manager->machine.topology;
+        return manager->seen->machine.topology;
 }
 
 const Sensors *manager_sensors(const Manager *manager)
 {
-        return manager->sensors;
+        return manager->seen->sensors;
 }
 
 const Snapshot *manager_snapshot(const Manager *manager)
 {
-        return manager->readings.seen;
+        return manager->seen->readings.seen;
 }
 
 const Plan *manager_plan(const Manager *manager)
 {
-        return &manager->plan;
+        return &manager->done->plan;
 }
 
 const CpuSet *manager_parked(const Manager *manager)
 {
-        return &manager->parked;
+        return &manager->seen->parked;
 }
 
 const ActivePolicy *manager_policy(const Manager *manager, unsigned i)
 {
-        return i < manager->policies->len ? &g_array_index(manager->policies, ActivePolicy, i)
-                                          : NULL;
+        return i < manager->decided->policies->len
+                       ? &g_array_index(manager->decided->policies, ActivePolicy, i)
+                       : NULL;
 }
 
 const ActuatorSet *manager_actuators(const Manager *manager)
 {
-        return manager->actuators;
+        return manager->done->actuators;
 }
 
 const Knobs *manager_knobs(const Manager *manager)
 {
-        return manager->knobs;
+        return manager->done->knobs;
 }
 
 const History *manager_history(const Manager *manager)
 {
-        return journal_history(manager->journal);
+        return journal_history(manager->decided->journal);
 }
 
 const Holds *manager_holds(const Manager *manager)
 {
-        return manager->holds;
+        return manager->asked->holds;
 }
 
 const Pauses *manager_pauses(const Manager *manager)
 {
-        return manager->pauses;
+        return manager->asked->pauses;
 }
 
 const TrialRequest *manager_trial(const Manager *manager)
 {
-        return manager->trial ? &manager->trial->request : NULL;
+        return manager->asked->trial ? &manager->asked->trial->request : NULL;
 }
 
 const ActiveProfile *manager_profile(const Manager *manager)
 {
-        return &manager->profile;
+        return &manager->asked->profile;
 }
 
 bool manager_has_decided(const Manager *manager)
 {
-        if (manager->asking)
+        if (manager->decided->asking)
                 return false;
-        return manager->plan.settled || tick_timer_interval(manager->timer) == 0 ||
-               !cpuset_is_subset(&manager->machine.topology->online, &manager->plan.allowed);
+        return manager->done->plan.settled || tick_timer_interval(manager->timer) == 0 ||
+               !cpuset_is_subset(&manager->seen->machine.topology->online,
+                                 &manager->done->plan.allowed);
 }
 
 Observers *manager_observers(const Manager *manager)
 {
-        return manager->observers;
+        return manager->seen->observers;
 }
 
 const TickTimer *manager_timer(const Manager *manager)
@@ -106,10 +110,61 @@ const TickTimer *manager_timer(const Manager *manager)
 
 const LoadWatch *manager_load_watch(const Manager *manager)
 {
-        return manager->load_watch;
+        return manager->seen->load_watch;
 }
 
 const Apps *manager_apps(const Manager *manager)
 {
-        return manager->apps;
+        return manager->asked->apps;
+}
+
+const char *manager_terminals_unwatched(const Manager *manager)
+{
+        return watching_terminals_unwatched(manager->seen->watching);
+}
+
+const char *manager_cpusets_unwatched(const Manager *manager)
+{
+        return watching_cpusets_unwatched(manager->seen->watching);
+}
+
+const Refusals *manager_refusals(const Manager *manager)
+{
+        return watching_refusals(manager->seen->watching);
+}
+
+bool manager_serves_holds(const Manager *manager)
+{
+        return decided_serves_holds(manager->decided);
+}
+
+CpuWish manager_limits(const Manager *manager, int cpu)
+{
+        return done_limits(manager->done, cpu);
+}
+
+EnergySource manager_energy_source(const Manager *manager)
+{
+        return evaluation_source(manager->decided);
+}
+
+char *manager_obstacle(const Manager *manager)
+{
+        return done_obstacle(manager->done);
+}
+
+const char *manager_unconfined(const Manager *manager)
+{
+        return done_unconfined(manager->done);
+}
+
+char *manager_profile_inhibited(const Manager *manager)
+{
+        const Pause *pause = pauses_nth(manager->asked->pauses, 0);
+
+        if (pause)
+                return g_strdup_printf("paused by %s: %s", pause->owner, pause->reason);
+        if (manager->ground.setup.dry_run)
+                return g_strdup("this is a dry run");
+        return g_strdup(manager->asked->profile.problem);
 }

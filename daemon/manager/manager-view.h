@@ -8,9 +8,8 @@
 #define IDLED_MANAGER_VIEW_H
 
 #include "apps/apps.h"
-#include "config/config.h"
 #include "holds/holds.h"
-#include "idled-policy.h"
+#include "manager/active-policy.h"
 #include "manager/active-profile.h"
 #include "manager/actuator-set.h"
 #include "manager/journal.h"
@@ -18,22 +17,7 @@
 #include "manager/manager.h"
 #include "manager/observers.h"
 #include "manager/refusals.h"
-#include "manager/tick-timer.h"
-#include "manager/trial.h"
 #include "stats/energy-source.h"
-#include "stats/evaluator.h"
-
-/* Only the manager changes it. */
-typedef struct ActivePolicy {
-        const IdledPolicy *policy;
-        Section *section; /* its options; belongs to the configuration */
-        void *state;
-        Wish wish;            /* its last one */
-        CpuSet before;        /* what the one before allowed */
-        CpuWish *cpus;        /* of the request; NULL: the policy has none */
-        struct Pack *pack;    /* which cores it gets if it requests a number; NULL: it never did */
-        Evaluator *evaluator; /* NULL: its requests never served to save energy */
-} ActivePolicy;
 
 /* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
  */

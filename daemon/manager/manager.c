@@ -4,65 +4,28 @@
  *
  * A tick reads, decides and acts, in this order. Reading fills a snapshot. Deciding turns it into a
  * plan and writes nothing. The manager acts only if the plan differs from the one in effect, or if
- * an event made that doubtful (`stale`). So the usual tick is one reading and one comparison.
- * Between ticks only a new or ended hold makes the manager decide and act (manager-holds.c), with
- * the same two steps and the last reading.
+ * an event made that doubtful (DUE_STALE). So the usual tick is one reading and one comparison.
+ *
+ * Between ticks the manager decides and acts, with the same two steps and the last reading, when a
+ * hold comes or goes, or when what makes plans safe changed. A client that holds has its answer
+ * after that. Knobs that have nothing to do with it are not touched.
  *
  * The manager waits in the event loop of sd-event. Only acting blocks: until the kernel has carried
- * out a write, or for at most BUS_TIMEOUT_USEC per call of systemd (unit-control.h).
+ * out a write, or for at most BUS_TIMEOUT_USEC per call of systemd (unit-control.h). Once after a
+ * change, when all is quiet again, the memory that it took is freed.
  */
 #include "manager/manager.h"
 
-#include "base/cpuset-text.h"
 #include "base/log.h"
-#include "manager/manager-evaluate.h"
+#include "base/memory.h"
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 
 /* When the load is read again after an error, if no policy has requested a period. */
 #define RETRY_USEC 5000000
 
-/* Takes the reading that the policies decide by. */
-static int read_machine(Manager *manager)
-{
-        uint64_t last_usec = manager->readings.current->time_usec;
-        bool pressed = load_watch_take_pressed(manager->load_watch);
-        int r;
-
-        manager->readings.seen->pressed = pressed;
-        if (last_usec > 0 && manager_now() - last_usec < READING_USEC)
-                return 0;
-        r = readings_read(&manager->readings, manager->sensors, manager_needed_senses(manager));
-        if (r < 0)
-                return r;
-        manager->readings.seen->pressed = pressed;
-        return 0;
-}
-
-/* A reading shows CPUs that came or went without an event. In a container the kernel may always
- * show times of other CPUs than are online, so idled checks a lasting difference less and less
- * often. It checks more than once, because a CPU that goes offline between two readings may be back
- * before the topology is read. */
-static void check_moved_cpus(Manager *manager)
-{
-        const CpuSet *counted = &manager->readings.current->cpus;
-        g_autofree char *text = NULL;
-        unsigned n;
-
-        if (cpuset_equal(counted, &manager->machine.topology->online) ||
-            !cpuset_equal(counted, &manager->counted))
-                manager->n_counted = 0;
-        manager->counted = *counted;
-        if (cpuset_equal(counted, &manager->machine.topology->online))
-                return;
-        n = ++manager->n_counted;
-        if ((n & (n - 1)) != 0)
-                return;
-        manager_rescan(manager);
-        if (n != 2 || cpuset_equal(counted, &manager->machine.topology->online))
-                return;
-        text = cpuset_format(counted);
-        log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
-}
+/* Without a change for so long all is quiet; up to as much again, with some other timer. */
+#define QUIET_USEC (5 * G_USEC_PER_SEC)
 
 /* True if work would be sent from the CPUs that it is confined to now to entirely different ones.
  * Tasks on the former may be confined there or pinned; nothing shows which. */
@@ -70,48 +33,67 @@ static bool leaves_all(const Manager *manager, const Plan *plan)
 {
         CpuSet common = plan->allowed;
 
-        cpuset_and(&common, &manager->plan.allowed);
-        cpuset_and(&common, &manager->machine.topology->online);
-        return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->parked);
+        cpuset_and(&common, &manager->done->plan.allowed);
+        cpuset_and(&common, &manager->seen->machine.topology->online);
+        return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->seen->parked);
+}
+
+/* Unparks all CPUs, so that pinned tasks show; another plan is carried out next. */
+static void carry_out_widest(Manager *manager)
+{
+        Plan widest = manager->done->plan;
+
+        widest.allowed = manager->seen->machine.topology->online;
+        done_carry_out(manager->done, &widest);
+}
+
+/* Makes the plan safe and carries it out. */
+static void act(Manager *manager, Plan *plan)
+{
+        gsize n_cpus = (gsize)manager->seen->machine.topology->n_cpus;
+        g_autofree const char **owners = g_new0(const char *, n_cpus);
+        g_autofree uint8_t *safety = g_new0(uint8_t, n_cpus);
+        const SafetyNotes notes = { safety, owners };
+
+        manager->acting = true;
+        if (leaves_all(manager, plan))
+                carry_out_widest(manager);
+        decided_make_safe(manager->decided, plan, &notes);
+        manager_note_causes(manager, &notes);
+        done_carry_out(manager->done, plan);
+        manager_note_change(manager);
+        manager->acting = false;
+        if (manager->quiet_timer)
+                timer_set_in(manager->quiet_timer, QUIET_USEC);
 }
 
 /* Decides, and acts if the plan is another one: then true. */
 static bool decide_and_act(Manager *manager, bool by_holds)
 {
-        g_autofree const char **owners = NULL;
-        g_autofree uint8_t *safety = NULL;
-        Plan wished = manager->wished, plan;
+        Decided *decided = manager->decided;
+        Plan wished = decided->wished, plan;
 
-        manager_decide(manager, by_holds, &plan);
-        if (!manager->stale && !manager->unsafe && plan_equal(&wished, &manager->wished) &&
-            !manager_should_recheck(manager)) {
-                plan.allowed = manager->plan.allowed;
-                plan.resting = manager->plan.resting;
-                plan.quiet = manager->plan.quiet;
-                manager->plan = plan;
+        done_reopen(manager->done);
+        decided_decide(decided, by_holds, &plan);
+        if (!(manager->ground.due & (DUE_STALE | DUE_UNSAFE)) &&
+            plan_equal(&wished, &decided->wished) && !decided_should_recheck(decided)) {
+                done_keep(manager->done, &plan);
                 return false;
         }
-        manager->acting = true;
-        if (leaves_all(manager, &plan))
-                manager_widen(manager);
-        safety = g_new0(uint8_t, (gsize)manager->machine.topology->n_cpus);
-        owners = g_new0(const char *, (gsize)manager->machine.topology->n_cpus);
-        manager_make_safe(manager, &plan, &(SafetyNotes){ safety, owners });
-        manager_carry_out(manager, &plan, &(SafetyNotes){ safety, owners });
-        manager->acting = false;
+        act(manager, &plan);
         return true;
 }
 
 /* As decide_and_act(), and once more if parking changed where processes with holds may run. */
 static bool settle(Manager *manager, bool by_holds)
 {
-        CpuSet parked = manager->parked;
+        CpuSet parked = manager->seen->parked;
         bool changed = decide_and_act(manager, by_holds);
 
-        if (cpuset_equal(&parked, &manager->parked))
+        if (cpuset_equal(&parked, &manager->seen->parked))
                 return changed;
-        holds_recheck(manager->holds);
-        if (manager_follow_holds(manager))
+        holds_recheck(manager->asked->holds);
+        if (asked_follow_holds(manager->asked))
                 decide_and_act(manager, true);
         return changed;
 }
@@ -119,21 +101,23 @@ static bool settle(Manager *manager, bool by_holds)
 /* Sets the load watch until the next tick, and says when that is. */
 static NextTick next_tick(Manager *manager, bool changed)
 {
-        bool parked = !cpuset_is_empty(&manager->parked);
-        const Snapshot *last = manager->readings.seen;
-        const Plan *plan = &manager->plan;
+        const Seen *seen = manager->seen;
+        bool parked = !cpuset_is_empty(&seen->parked);
+        const Snapshot *last = seen->readings.seen;
+        const Plan *plan = &manager->done->plan;
         NextTick next = {
                 .cadence = { .period_usec = plan->period_usec,
                              .settled = plan->settled,
                              .changed = changed },
-                .check_usec = manager_check_after(manager),
-                .recheck_usec = affinity_cache_due(manager->affinities),
+                .check_usec = done_check_after(manager->done),
+                .recheck_usec = affinity_cache_due(seen->affinities),
                 .wake_at_usec = plan->wake_at_usec,
+                .read_usec = seen->readings.current->time_usec,
         };
 
-        if (!changed && load_watch_take_called(manager->load_watch))
+        if (!changed && load_watch_take_called(seen->load_watch))
                 next.cadence.changed = last->running > 0;
-        next.cadence.most_usec = load_watch_follow(manager->load_watch, plan->on_pressure, parked,
+        next.cadence.most_usec = load_watch_follow(seen->load_watch, plan->on_pressure, parked,
                                                    last);
         return next;
 }
@@ -152,53 +136,134 @@ void manager_arm_sooner(Manager *manager)
         tick_timer_arm_sooner(manager->timer, &next);
 }
 
-void manager_tick(Manager *manager)
+static void tick(Manager *manager)
 {
         bool changed;
-        int r;
 
-        r = read_machine(manager);
-        if (r < 0) {
-                log_error_errno(r, "Failed to read the load: %m");
-                sensors_reopen(manager->sensors, SENSE_LOAD, manager->machine.topology);
+        if (seen_read(manager->seen, decided_senses(manager->decided)) < 0) {
                 arm(manager, true);
-                if (manager->plan.period_usec == 0)
+                if (manager->done->plan.period_usec == 0)
                         tick_timer_in(manager->timer, RETRY_USEC);
                 return;
         }
-        check_moved_cpus(manager);
-        manager_follow_holds(manager);
-        manager_follow_profile(manager);
-        manager_evaluate(manager);
+        asked_follow_holds(manager->asked);
+        asked_follow_profile(manager->asked);
+        evaluation_pass(manager->decided);
         manager_record_follow(manager);
         changed = settle(manager, false);
-        if (!changed)
-                manager_check_knobs(manager);
+        if (!changed && done_check_knobs(manager->done))
+                manager_note_change(manager);
         arm(manager, changed);
-        if (manager->stale || manager->unsafe) /* acting has shown that the machine is another */
-                manager_wake(manager);
+        if (manager->ground.due & (DUE_STALE | DUE_UNSAFE)) /* the machine turned out another */
+                ground_raise(&manager->ground, DUE_TICK_SOON);
 }
 
-/* A hold cannot wait for a tick: decides again where holds matter and acts, before it returns. */
-static void act_on_holds(Manager *manager)
+/* Between two ticks: decides again where holds or safety matter, and acts. */
+static void act_between(Manager *manager, bool holds)
 {
-        bool by_holds = !manager_follow_profile(manager);
+        bool by_holds = !holds || !asked_follow_profile(manager->asked);
 
         if (settle(manager, by_holds))
                 manager_arm_sooner(manager);
 }
 
-void manager_act_on_safety(Manager *manager)
+/* What is measured now is of no use, or measured by something else. */
+static void interrupt_evaluation(Manager *manager, unsigned due)
 {
-        if (settle(manager, true))
-                manager_arm_sooner(manager);
+        for (unsigned why = DROP_CONFIG; why <= DROP_CLOCK; why++)
+                if (due & DUE_DROP(why))
+                        evaluation_interrupt(manager->decided, why);
+        if (due & CHANGE_TOPOLOGY)
+                evaluation_choose_source(manager->decided, manager->ground.config);
 }
 
-void manager_hold_changed(void *userdata)
+static void report(Manager *manager, unsigned changes)
+{
+        manager_record_changes(manager, changes);
+        if (changes && manager->on_change)
+                manager->on_change(manager, changes, manager->userdata);
+}
+
+void manager_attend(Manager *manager)
+{
+        Ground *ground = &manager->ground;
+        unsigned due;
+
+        if (manager->acting)
+                return;
+        due = ground_take(ground, ~DUE_LATER);
+        interrupt_evaluation(manager, due);
+        if (due & DUE_TICK)
+                tick(manager);
+        else if (due & (DUE_HOLDS | DUE_SAFETY))
+                act_between(manager, due & DUE_HOLDS);
+        due |= ground_take(ground, CHANGE_ANY | DUE_TICK_SOON | DUE_READING);
+        if (due & DUE_TICK_SOON)
+                tick_timer_soon(manager->timer);
+        else if (due & DUE_READING)
+                tick_timer_in(manager->timer, READING_USEC);
+        report(manager, due & CHANGE_ANY);
+}
+
+void manager_tick(Manager *manager)
+{
+        ground_raise(&manager->ground, DUE_TICK);
+        manager_attend(manager);
+}
+
+static void on_tick(void *userdata)
+{
+        manager_tick(userdata);
+}
+
+static int on_due(sd_event_source *source, void *userdata)
+{
+        manager_attend(userdata);
+        return 0;
+}
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
 
-        manager_changed(manager, CHANGE_HOLDS);
-        manager_interrupt_evaluation(manager, DROP_HOLD);
-        act_on_holds(manager);
+        watching_rest(manager->seen->watching);
+        memory_settle();
+        return 0;
+}
+
+/* What is due comes before all other events. */
+static int listen_for_due(Manager *manager)
+{
+        Ground *ground = &manager->ground;
+        int r = sd_event_add_defer(ground->event, &ground->attend, on_due, manager);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(ground->attend, SD_EVENT_PRIORITY_IMPORTANT);
+        return r;
+}
+
+void manager_listen(Manager *manager)
+{
+        sd_event *event = manager->ground.event;
+        int r = listen_for_due(manager);
+
+        if (r >= 0)
+                r = tick_timer_listen(manager->timer, event, on_tick, manager);
+        if (r >= 0)
+                r = sd_event_add_time(event, &manager->quiet_timer, CLOCK_MONOTONIC, 0, QUIET_USEC,
+                                      on_quiet, manager);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "Failed to create timers: %m");
+        seen_listen(manager->seen);
+        evaluation_listen(manager->decided);
+}
+
+void manager_unlisten(Manager *manager)
+{
+        manager->ground.attend = sd_event_source_disable_unref(manager->ground.attend);
+        tick_timer_unlisten(manager->timer);
+        manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
+        seen_unlisten(manager->seen);
 }

@@ -8,64 +8,13 @@
 #ifndef IDLED_MANAGER_H
 #define IDLED_MANAGER_H
 
-#include <glib.h>
-#include <systemd/sd-event.h>
-
-#include "act/knob/knob.h"
-#include "config/config.h"
 #include "config/option-changes.h"
 #include "holds/holds.h"
+#include "manager/ground.h"
 #include "manager/pauses.h"
-#include "systemd/unit-control.h"
-
-/* The length of the blocks of trials, how long the machine settles before each, and the share of an
- * hour that they take at most. */
-typedef struct TrialPace {
-        uint64_t block_usec, washout_usec;
-        double duty;
-} TrialPace;
-
-/* Where the daemon lives and what it may do; from the command line. */
-typedef struct ManagerSetup {
-        ConfigPaths paths;
-        int root;
-        int run;              /* directory of the undo record */
-        const char *run_path; /* its name, for messages; NULL: none */
-        const char *state;    /* directory for state that outlives a restart; NULL: there is none */
-        bool dry_run;         /* decide and publish, write nothing */
-        bool keep_log_level;  /* it was given on the command line */
-        bool live; /* `root` is the running system: PSI triggers and uevents make sense */
-        const TrialPace *pace;    /* of trials, for tests; NULL: the usual one */
-        uint64_t (*slept)(void);  /* microseconds that the machine has slept; NULL: by its clocks */
-        const UnitControl *units; /* NULL: no systemd */
-        bool resets_affinities;   /* as ActContext's, and how that is known */
-        const char *affinities;
-} ManagerSetup;
-
-typedef enum Change {
-        CHANGE_PARKED = 1 << 0, /* the plan or what is in effect */
-        CHANGE_PAUSED = 1 << 1,
-        CHANGE_DEGRADED = 1 << 2, /* knobs that failed or were taken over */
-        CHANGE_CONFIG = 1 << 3,
-        CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
-        CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
-        CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
-        CHANGE_PROFILE = 1 << 7,  /* the profile in effect, or why */
-        CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
-        CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
-        CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
-        CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
-        CHANGE_REFUSED = 1 << 13,    /* an affinity was refused, or forgotten */
-        CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
-} Change;
+#include "manager/trial.h"
 
 typedef struct Manager Manager;
-
-/* CLOCK_MONOTONIC in microseconds. */
-static inline uint64_t manager_now(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
 
 /* Something changed: flags of Change. */
 typedef void (*ManagerListener)(Manager *manager, unsigned changes, void *userdata);
@@ -100,8 +49,9 @@ int manager_free(Manager *manager);
 /* Reads, decides, acts, and sets the timer for the next time. */
 void manager_tick(Manager *manager);
 
-/* Ticks as soon as the loop is free: something that policies must know has changed. */
-void manager_wake(Manager *manager);
+/* Does what is due now, which the event loop would do next: a client whose hold came or went is
+ * answered after that. */
+void manager_attend(Manager *manager);
 
 /* The holds, to add, release and remove them; and the pauses. A tick follows each change. */
 Holds *manager_open_holds(Manager *manager);
@@ -128,6 +78,16 @@ char *manager_option_unmet(const Manager *manager, const char *section, const ch
  * contradicts what was set at run time, and all is as it was. `*ret_error` says more. */
 int manager_set_profile(Manager *manager, const char *name, char **ret_error);
 
+/* Begins a trial and decides again, before it returns; a trial of the same sender ends in the same
+ * step. -EBUSY: another client's trial runs; -EOPNOTSUPP: one of the policies is not active; else
+ * as config_set(). `*ret_error` says what is wrong. After any error but -EBUSY no trial runs. */
+int manager_start_trial(Manager *manager, const TrialRequest *request, int *ret_fd,
+                        char **ret_error);
+
+/* No client releases holds or replaces the trial by name any more, because names on another bus are
+ * other clients'. */
+void manager_forget_senders(Manager *manager);
+
 /* Forgets which CPUs were refused to a service, or with "" to all; how many there were. */
 unsigned manager_forget_refused(Manager *manager, const char *unit);
 
@@ -148,9 +108,6 @@ void manager_units_listed(Manager *manager, int error);
 
 /* True while new units and cgroups must be reported: manager_groups_changed(). */
 bool manager_follows_units(const Manager *manager);
-
-/* Reads CPUs and their groups again; true if something changed. */
-bool manager_rescan(Manager *manager);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
 

@@ -18,10 +18,8 @@
 #include "base/log.h"
 
 struct Pauses {
-        sd_event *event;
+        Ground *ground;
         GPtrArray *all; /* of ActivePause */
-        void (*changed)(void *userdata);
-        void *userdata;
 };
 
 typedef struct ActivePause {
@@ -32,6 +30,13 @@ typedef struct ActivePause {
 
 /* Clients come and go as often as they like. */
 static LogLimit pause_log;
+
+/* All policies' requests count, or none. */
+static void pauses_changed(const Pauses *pauses)
+{
+        ground_raise(pauses->ground,
+                     CHANGE_PAUSED | DUE_DROP(DROP_HOLD) | DUE_STALE | DUE_TICK_SOON);
+}
 
 static void pause_free(ActivePause *pause)
 {
@@ -48,7 +53,7 @@ static void pause_end(ActivePause *pause)
         log_limited(&pause_log, "Pause by %s has ended: %s", pause->shown.owner,
                     pause->shown.reason);
         g_ptr_array_remove(pauses->all, pause);
-        pauses->changed(pauses->userdata);
+        pauses_changed(pauses);
 }
 
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -72,7 +77,7 @@ static void pause_begin(Pauses *pauses, ActivePause *pause, const char *reason, 
         pause->shown.owner = log_clean(owner);
         g_ptr_array_add(pauses->all, pause);
         log_limited(&pause_log, "Paused by %s: %s", pause->shown.owner, pause->shown.reason);
-        pauses->changed(pauses->userdata);
+        pauses_changed(pauses);
 }
 
 int pauses_add(Pauses *pauses, const char *reason, const char *owner, uid_t uid, int *ret_fd)
@@ -83,7 +88,7 @@ int pauses_add(Pauses *pauses, const char *reason, const char *owner, uid_t uid,
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return -errno;
         pause = g_new0(ActivePause, 1);
-        r = sd_event_add_io(pauses->event, &pause->source, ends[0], 0, on_hangup, pause);
+        r = sd_event_add_io(pauses->ground->event, &pause->source, ends[0], 0, on_hangup, pause);
         if (r < 0) {
                 close(ends[0]);
                 close(ends[1]);
@@ -120,8 +125,8 @@ int pauses_add_lasting(Pauses *pauses, const char *reason, const char *owner, ui
         pause->shown.lasting = true;
         if (usec > 0) {
                 pause->shown.until_usec = (uint64_t)g_get_real_time() + usec;
-                r = sd_event_add_time_relative(pauses->event, &pause->source, CLOCK_BOOTTIME, usec,
-                                               0, on_time_over, pause);
+                r = sd_event_add_time_relative(pauses->ground->event, &pause->source,
+                                               CLOCK_BOOTTIME, usec, 0, on_time_over, pause);
         }
         if (r < 0)
                 return r;
@@ -167,14 +172,12 @@ const Pause *pauses_nth(const Pauses *pauses, unsigned i)
         return pause ? &pause->shown : NULL;
 }
 
-Pauses *pauses_new(sd_event *event, void (*changed)(void *userdata), void *userdata)
+Pauses *pauses_new(Ground *ground)
 {
         Pauses *pauses = g_new0(Pauses, 1);
 
-        pauses->event = sd_event_ref(event);
+        pauses->ground = ground;
         pauses->all = g_ptr_array_new_with_free_func((GDestroyNotify)pause_free);
-        pauses->changed = changed;
-        pauses->userdata = userdata;
         return pauses;
 }
 
@@ -183,6 +186,5 @@ void pauses_free(Pauses *pauses)
         if (!pauses)
                 return;
         g_ptr_array_unref(pauses->all);
-        sd_event_unref(pauses->event);
         g_free(pauses);
 }

@@ -5,9 +5,9 @@
 #ifndef IDLED_PAUSES_H
 #define IDLED_PAUSES_H
 
-#include <stdbool.h>
 #include <sys/types.h>
-#include <systemd/sd-event.h>
+
+#include "manager/ground.h"
 
 /* A pause of idled: for as long as a client keeps its descriptor open, or, if the pause lasts,
  * until it is resumed or its time is over. */
@@ -21,10 +21,9 @@ typedef struct Pause {
 
 typedef struct Pauses Pauses;
 
-/* `changed` is called when a pause has begun or ended. */
-Pauses *pauses_new(sd_event *event, void (*changed)(void *userdata), void *userdata);
+Pauses *pauses_new(Ground *ground);
 
-/* Ends all, without a call. */
+/* Ends all, and raises nothing. */
 void pauses_free(Pauses *pauses);
 
 /* Pauses until the other end of the returned descriptor is closed. `reason` and `owner` are cleaned

@@ -18,20 +18,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "act/park/park.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "bpf/refused.h"
 #include "model/cgroup-unit.h"
+#include "sense/cpusets.h"
+#include "sense/process-facts.h"
 
 #define FILE_NAME "refused"
 
 struct Refusals {
-        sd_event *event;
-        const char *state;
-        bool keep;
-        RefusalsCalls calls;
-        void *userdata;
+        Ground *ground;
+        const Knobs *knobs;
         RefusedTable *table;
         Affinities *affinities; /* that the plan was made with; NULL: none was */
 
@@ -52,7 +52,9 @@ static uint64_t now_usec(void)
 
 static char *path_of(const Refusals *refusals)
 {
-        return refusals->state ? g_build_filename(refusals->state, FILE_NAME, NULL) : NULL;
+        const char *state = refusals->ground->setup.state;
+
+        return state ? g_build_filename(state, FILE_NAME, NULL) : NULL;
 }
 
 static void recall(Refusals *refusals)
@@ -83,7 +85,8 @@ static void recall(Refusals *refusals)
 static void save(Refusals *refusals)
 {
         g_autofree char *path = path_of(refusals), *text = refused_format(refusals->table);
-        int r = path && refusals->keep ? file_replace(refusals->state, path, text) : 0;
+        const ManagerSetup *setup = &refusals->ground->setup;
+        int r = path && !setup->dry_run ? file_replace(setup->state, path, text) : 0;
 
         if (r < 0 && r != refusals->save_error)
                 log_error_errno(r,
@@ -101,8 +104,8 @@ static void set_expiry(Refusals *refusals)
         int r;
 
         if (!refusals->expiry)
-                r = sd_event_add_time(refusals->event, &refusals->expiry, CLOCK_MONOTONIC, at,
-                                      G_USEC_PER_SEC / 4, on_expiry, refusals);
+                r = sd_event_add_time(refusals->ground->event, &refusals->expiry, CLOCK_MONOTONIC,
+                                      at, G_USEC_PER_SEC / 4, on_expiry, refusals);
         else
                 r = sd_event_source_set_time(refusals->expiry, at);
         if (r >= 0)
@@ -116,10 +119,8 @@ static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Refusals *refusals = userdata;
 
-        if (refused_expire(refusals->table, now_usec())) {
-                refusals->calls.decide(refusals->userdata);
-                refusals->calls.changed(refusals->userdata);
-        }
+        if (refused_expire(refusals->table, now_usec()))
+                ground_raise(refusals->ground, CHANGE_REFUSED | DUE_UNSAFE | DUE_TICK_SOON);
         set_expiry(refusals);
         return 0;
 }
@@ -152,13 +153,60 @@ static bool follow_process(Refusals *refusals, pid_t pid)
         fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (fd < 0)
                 return false;
-        if (sd_event_add_io(refusals->event, &source, fd, EPOLLIN, on_exit_of, refusals) < 0) {
+        if (sd_event_add_io(refusals->ground->event, &source, fd, EPOLLIN, on_exit_of, refusals) <
+            0) {
                 close(fd);
                 return false;
         }
         sd_event_source_set_io_fd_own(source, true);
         g_hash_table_insert(refusals->exits, GINT_TO_POINTER(pid), source);
         return true;
+}
+
+/* Adds the cgroups whose lists idled wrote by knobs of this kind. */
+static void add_groups(const Knobs *all, const KnobKind *kind, GPtrArray *groups)
+{
+        const Knob *const *knobs;
+
+        for (int i = 0, n = knobs_list(all, &knobs); i < n; i++)
+                if (knobs[i]->kind == kind && knobs[i]->state == KNOB_OURS)
+                        g_ptr_array_add(groups, g_strconcat("/", knobs[i]->name, NULL));
+}
+
+GPtrArray *refusals_own_groups(const Knobs *knobs)
+{
+        GPtrArray *ours = g_ptr_array_new_with_free_func(g_free);
+
+        add_groups(knobs, &park_unit_kind, ours);
+        add_groups(knobs, &park_cgroup_kind, ours);
+        g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
+        g_ptr_array_add(ours, g_strdup("/idled.parked"));
+        g_ptr_array_add(ours, NULL);
+        return ours;
+}
+
+static bool is_kernel_thread(int root, pid_t pid)
+{
+        _fd_ int proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ProcessFacts facts;
+        int r;
+
+        process_facts_init(&facts, pid);
+        r = proc < 0 ? 0 : process_facts_read(proc, PROCESS_FACT_EXECUTABLE, &facts);
+        return r == -ENOENT || r == -ESRCH;
+}
+
+/* True if thread `target` (0: the caller) could have one of the CPUs if idled had parked none:
+ * kernel threads refuse any. `path`: the caller's cgroup, such as "/a.slice/b.service"; NULL: not
+ * known. */
+static bool permits(const Refusals *refusals, const char *path, pid_t target, const CpuSet *cpus)
+{
+        g_autoptr(GPtrArray) ours = refusals_own_groups(refusals->knobs);
+        int root = refusals->ground->setup.root;
+
+        if (target != 0 && is_kernel_thread(root, target))
+                return false;
+        return !path || cpusets_permit(root, (const char *const *)ours->pdata, path, cpus);
 }
 
 /* The CPUs of the call that idled had parked; false: it would fail without idled, too. */
@@ -169,8 +217,7 @@ static bool is_ours(const Refusals *refusals, const struct refused_call *call, C
         memcpy(ret_cpus->bits, call->cpus, sizeof(ret_cpus->bits));
         cpuset_and(ret_cpus, &refusals->online);
         return !cpuset_is_empty(ret_cpus) && cpuset_is_subset(ret_cpus, &refusals->parked) &&
-               refusals->calls.permits(call->whole ? path : NULL, (pid_t)call->target, ret_cpus,
-                                       refusals->userdata);
+               permits(refusals, call->whole ? path : NULL, (pid_t)call->target, ret_cpus);
 }
 
 static void report(Refusals *refusals, const Refused *refused, const CpuSet *cpus)
@@ -228,10 +275,10 @@ static int on_refused(sd_event_source *source, int fd, uint32_t revents, void *u
                 any |= take(refusals, call);
         if (any) {
                 set_expiry(refusals);
-                refusals->calls.act(refusals->userdata);
+                ground_raise(refusals->ground, DUE_UNSAFE | DUE_SAFETY);
         }
         if (refused_total(refusals->table) > before)
-                refusals->calls.changed(refusals->userdata);
+                ground_raise(refusals->ground, CHANGE_REFUSED);
         return 0;
 }
 
@@ -240,7 +287,7 @@ static int watch(Refusals *refusals, int n_cpus)
         int r = refused_watch_new(n_cpus, &refusals->watch);
 
         if (r >= 0)
-                r = sd_event_add_io(refusals->event, &refusals->source,
+                r = sd_event_add_io(refusals->ground->event, &refusals->source,
                                     refused_watch_fd(refusals->watch), EPOLLIN, on_refused,
                                     refusals);
         if (r < 0)
@@ -266,7 +313,7 @@ void refusals_follow(Refusals *refusals, const Topology *topology, const CpuSet 
                 log_info("Failed to watch refused affinities (%s): programs that are refused a "
                          "parked CPU go unseen",
                          g_strerror(-refusals->error));
-        refusals->calls.missing(refusals->userdata);
+        ground_raise(refusals->ground, CHANGE_MISSING);
 }
 
 void refusals_rest(Refusals *refusals)
@@ -285,11 +332,12 @@ const RefusedTable *refusals_table(const Refusals *refusals)
         return refusals->table;
 }
 
-const Affinities *refusals_affinities(Refusals *refusals)
+const Affinities *refusals_affinities(Refusals *refusals,
+                                      bool (*loaded)(const char *unit, const void *userdata),
+                                      const void *userdata)
 {
         affinities_free(refusals->affinities);
-        refusals->affinities = refused_affinities(refusals->table, refusals->calls.loaded,
-                                                  refusals->userdata);
+        refusals->affinities = refused_affinities(refusals->table, loaded, userdata);
         return refusals->affinities;
 }
 
@@ -300,8 +348,7 @@ unsigned refusals_forget(Refusals *refusals, const char *unit)
         if (n == 0)
                 return 0;
         save(refusals);
-        refusals->calls.decide(refusals->userdata);
-        refusals->calls.changed(refusals->userdata);
+        ground_raise(refusals->ground, CHANGE_REFUSED | DUE_UNSAFE | DUE_TICK_SOON);
         return n;
 }
 
@@ -310,16 +357,12 @@ static void unref_source(void *source)
         sd_event_source_disable_unref(source);
 }
 
-Refusals *refusals_new(sd_event *event, const char *state, bool keep, const RefusalsCalls *calls,
-                       void *userdata)
+Refusals *refusals_new(Ground *ground, const Knobs *knobs)
 {
         Refusals *refusals = g_new0(Refusals, 1);
 
-        refusals->event = event;
-        refusals->state = state;
-        refusals->keep = keep;
-        refusals->calls = *calls;
-        refusals->userdata = userdata;
+        refusals->ground = ground;
+        refusals->knobs = knobs;
         refusals->table = refused_table_new();
         refusals->exits = g_hash_table_new_full(NULL, NULL, NULL, unref_source);
         recall(refusals);

@@ -6,28 +6,13 @@
 #ifndef IDLED_REFUSALS_H
 #define IDLED_REFUSALS_H
 
-#include <systemd/sd-event.h>
-
+#include "manager/ground.h"
 #include "model/refused-cpus.h"
 
 typedef struct Refusals Refusals;
 
-typedef struct RefusalsCalls {
-        /* Whether thread `target` (0: the caller) could have one of the CPUs if idled had parked
-         * none: kernel threads refuse any. `path`: the caller's cgroup, such as
-         * "/a.slice/b.service"; NULL: not known. */
-        bool (*permits)(const char *path, pid_t target, const CpuSet *cpus, void *userdata);
-        bool (*loaded)(const char *unit, const void *userdata);
-        void (*act)(void *userdata);    /* other CPUs must be active, now */
-        void (*decide)(void *userdata); /* or no longer, soon */
-        void (*changed)(void *userdata);
-        void (*missing)(void *userdata); /* refusals_error() is another now */
-} RefusalsCalls;
-
-/* Reads the services of an earlier instance from the directory `state`, which must outlive it.
- * NULL: there is none. Writes them only if it may `keep` them. */
-Refusals *refusals_new(sd_event *event, const char *state, bool keep, const RefusalsCalls *calls,
-                       void *userdata);
+/* Reads the services of an earlier instance from the state directory, and keeps them there. */
+Refusals *refusals_new(Ground *ground, const Knobs *knobs);
 void refusals_free(Refusals *refusals);
 
 /* Watches from now on if CPUs are parked: these, of those that are online. */
@@ -42,8 +27,13 @@ int refusals_error(const Refusals *refusals);
 /* What is known. */
 const RefusedTable *refusals_table(const Refusals *refusals);
 
-/* CPUs that must be active; valid until the next call. */
-const Affinities *refusals_affinities(Refusals *refusals);
+/* CPUs that must be active, given which services are loaded; valid until the next call. */
+const Affinities *refusals_affinities(Refusals *refusals,
+                                      bool (*loaded)(const char *unit, const void *userdata),
+                                      const void *userdata);
+
+/* All cgroups whose lists idled wrote, as new strings, and NULL. */
+GPtrArray *refusals_own_groups(const Knobs *knobs);
 
 /* refused_forget(), also on the disk. */
 unsigned refusals_forget(Refusals *refusals, const char *unit);

@@ -58,6 +58,7 @@ struct TickTimer {
         uint64_t count;         /* of ticks */
         uint64_t stretch;       /* how many periods the interval is */
         uint64_t interval_usec; /* as set; 0: no timer */
+        uint64_t over_usec;     /* when the period is */
         uint64_t late_usec;     /* the most that a tick came too late */
 };
 
@@ -144,6 +145,7 @@ static void arm(TickTimer *timer, const NextTick *next)
         bool exact;
         int r;
 
+        timer->over_usec = next->read_usec + next->cadence.period_usec;
         timer->stretch = cadence_stretch(&next->cadence, timer->stretch);
         interval = timer->stretch * next->cadence.period_usec;
         if (interval > 0 && interval < READING_USEC)
@@ -219,7 +221,7 @@ int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec)
 
         if (!timer->source)
                 return 0;
-        r = sd_event_source_set_time(timer->source, usec);
+        r = sd_event_source_set_time(timer->source, MAX(usec, timer->over_usec));
         if (r >= 0)
                 r = sd_event_source_set_time_accuracy(timer->source, accuracy_usec);
         return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);

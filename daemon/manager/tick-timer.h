@@ -51,6 +51,7 @@ typedef struct NextTick {
         uint64_t check_usec;   /* without a period: until what is in effect is checked; 0: never */
         uint64_t recheck_usec; /* CLOCK_MONOTONIC: pinned tasks must be checked again; 0: never */
         uint64_t wake_at_usec; /* CLOCK_MONOTONIC: a policy requested a tick; 0: none did */
+        uint64_t read_usec;    /* CLOCK_MONOTONIC: the last reading */
 } NextTick;
 
 typedef struct TickTimer TickTimer;
@@ -74,7 +75,7 @@ void tick_timer_arm(TickTimer *timer, const NextTick *next);
 void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next);
 
 /* The next tick is as soon as the loop is free, in `usec`, or at `usec` (CLOCK_MONOTONIC) with this
- * accuracy. */
+ * accuracy but not before the policies' period is over. */
 void tick_timer_soon(TickTimer *timer);
 void tick_timer_in(TickTimer *timer, uint64_t usec);
 int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A trial as data; manager-trial.c carries it out.
+ * A trial as data; asked.c carries it out.
  */
 #include "manager/trial.h"
 
@@ -10,6 +10,7 @@
 
 void trial_free(Trial *trial)
 {
+        sd_event_source_disable_unref(trial->source);
         for (size_t i = 0; i < trial->request.n_policies; i++)
                 g_free((char *)trial->policies[i].name);
         g_free((char *)trial->request.owner);

@@ -13,6 +13,8 @@
 #ifndef IDLED_TRIAL_H
 #define IDLED_TRIAL_H
 
+#include <systemd/sd-event.h>
+
 #include "config/option-changes.h"
 
 /* What becomes of a policy's requests. */
@@ -32,11 +34,10 @@ typedef struct TrialRequest {
 } TrialRequest;
 
 typedef struct Trial {
-        TrialRequest request;   /* its own copy, texts for people cleaned */
-        TrialPolicy *policies;  /* of the request */
-        OptionChanges *changes; /* the options of the request */
-        void *data;             /* of the part that ends it */
-        void (*end)(struct Trial *trial, bool restore);
+        TrialRequest request;    /* its own copy, texts for people cleaned */
+        TrialPolicy *policies;   /* of the request */
+        OptionChanges *changes;  /* the options of the request */
+        sd_event_source *source; /* the client's descriptor */
 } Trial;
 
 /* A copy of the request, of which nothing is done. */

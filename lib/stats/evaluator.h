@@ -2,7 +2,7 @@
 /*
  * The evaluator of one policy: when its requests are honoured, when they are ignored to measure
  * what they save, and what that was. docs/evaluate.md has the reasons. Pure: the manager reads the
- * machine (manager-evaluate.c), tests let a virtual time pass.
+ * machine (evaluation.c), tests let a virtual time pass.
  *
  *  1. The arm that rests is "on": requests are honoured. Once they were found to cost energy, or to
  *     do so more likely than not, it is "off", if the administrator lets idled back off.

@@ -51,7 +51,7 @@ static double tick_once(Manager *manager)
         uint64_t transitions = history_count(manager_history(manager));
         double start;
 
-        manager->readings.current->time_usec -= 100000;
+        manager->seen->readings.current->time_usec -= 100000;
         start = cpu_usec();
         manager_tick(manager);
         return transitions == history_count(manager_history(manager)) ? cpu_usec() - start : -1;

@@ -80,7 +80,8 @@ LIBRARIES = {
 }
 
 # Headers that are for the files of one folder: what they define is opaque to all others.
-PRIVATE = {"manager/manager-parts.h": "daemon/manager"}
+PRIVATE = {f"manager/{name}.h": "daemon/manager"
+           for name in ("manager-parts", "seen", "done", "asked", "decided", "evaluation", "watching")}
 
 ABSOLUTE = re.compile(r"^/(sys|proc|dev|run|etc)(/|$)")
 # The process itself and its descriptors are not part of the machine.

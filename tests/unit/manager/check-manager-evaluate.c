@@ -9,7 +9,7 @@
 
 #include "act/knob/undo.h"
 #include "all-machines.h"
-#include "manager/manager-evaluate.h"
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 #include "sense.h"
 
@@ -166,7 +166,7 @@ static void teardown(void)
 
 static Evaluator *evaluator(void)
 {
-        return g_array_index(manager->policies, ActivePolicy, 0).evaluator;
+        return g_array_index(manager->decided->policies, ActivePolicy, 0).evaluator;
 }
 
 /* Counters advance just before what reads them, so that a busy machine does not count the energy of
@@ -236,7 +236,7 @@ START_TEST(saves_nothing_without_effect)
         start();
         manager_tick(manager);
         wait_for(evaluator() && evaluator()->total_sec > 101);
-        ck_assert(cpuset_is_empty(&manager->parked));
+        ck_assert(cpuset_is_empty(&manager->seen->parked));
         ck_assert_double_eq(evaluator()->effective_sec, 50);
         ck_assert_double_eq(evaluator()->saved_joules[0], 1000);
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(counts_work)
 {
         start();
-        ck_assert_int_eq(manager_work_unit(manager), WORK_BUSY);
+        ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_BUSY);
         stop();
         for (int cpu = 0; cpu < CPUS; cpu++) {
                 g_autofree char *path = g_strdup_printf(
@@ -276,7 +276,7 @@ START_TEST(counts_work)
                 unlinkat(tree.root, path, 0);
         }
         start();
-        ck_assert_int_eq(manager_work_unit(manager), WORK_SWITCHES);
+        ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_SWITCHES);
         stop();
 }
 END_TEST
@@ -341,7 +341,7 @@ START_TEST(plugged_in)
         begin_battery(2000);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
         tree_set(&tree, "sys/class/power_supply/AC/online", "1\n");
-        wait_for(!manager->readings.seen->on_battery);
+        wait_for(!manager->seen->readings.seen->on_battery);
         follow_time();
         manager_tick(manager);
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
@@ -420,7 +420,7 @@ static void set_option(void)
 
 static void hold(void)
 {
-        manager_hold_changed(manager);
+        ground_raise(&manager->ground, CHANGE_HOLDS | DUE_HOLDS | DUE_DROP(DROP_HOLD));
 }
 
 static void pause_it(void)
@@ -438,7 +438,7 @@ static void sleep_now(void)
 static void unplug(void)
 {
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
-        ck_assert(manager_rescan(manager));
+        ck_assert(seen_rescan(manager->seen));
 }
 
 static void choose_profile(void)
@@ -453,8 +453,8 @@ static void set_clock(void)
 {
         const struct itimerspec now = { .it_value.tv_nsec = 1 };
 
-        ck_assert_int_eq(timerfd_settime(sd_event_source_get_io_fd(manager->clock), 0, &now, NULL),
-                         0);
+        ck_assert_int_eq(
+                timerfd_settime(sd_event_source_get_io_fd(manager->seen->clock), 0, &now, NULL), 0);
 }
 
 static void freeze(void)

@@ -69,7 +69,7 @@ static void expect(const char *file, const char *expected)
 /* A minute later. */
 static void tick(void)
 {
-        manager->checked_usec = 0;
+        manager->done->checked_usec = 0;
         manager_tick(manager);
 }
 
@@ -108,12 +108,12 @@ START_TEST(comes_late)
                 ck_assert_int_eq(mkdirat(tree.root, "sys/devices/system/cpu/cpufreq", 0755), 0);
         start("Governor=performance\n");
         look(c->look);
-        ck_case(c->name, manager->machine.n_frequency == 0, "found some");
+        ck_case(c->name, manager->seen->machine.n_frequency == 0, "found some");
         ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         changes = 0;
         move("sys/later", "sys/devices/system/cpu/cpufreq");
         look(c->look);
-        ck_case(c->name, manager->machine.n_frequency == 8, "not found");
+        ck_case(c->name, manager->seen->machine.n_frequency == 8, "not found");
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
         ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         expect(GOVERNOR, "performance");
@@ -178,7 +178,7 @@ static void pass_a_minute(void)
 {
         ck_assert(tick_timer_is_set(manager->timer));
         tick_timer_at(manager->timer, (uint64_t)g_get_monotonic_time(), 1);
-        manager->checked_usec = 0;
+        manager->done->checked_usec = 0;
         ck_assert_int_gt(sd_event_run(event, UINT64_MAX), 0);
 }
 
@@ -199,7 +199,7 @@ START_TEST(drift)
         knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
         ck_assert(!tick_timer_is_set(manager->timer));
-        manager->stale = true;
+        ground_raise(&manager->ground, DUE_STALE);
         manager_tick(manager);
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         changes = 0;
@@ -259,15 +259,15 @@ START_TEST(watches_groups)
         set_option("Latency", "100");
         look(nothing);
         ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
-        actuator_set_add(manager->actuators, &keeper, &tree);
-        manager_watch_groups(manager);
-        ck_assert_ptr_null(manager->groups);
+        actuator_set_add(manager->done->actuators, &keeper, &tree);
+        done_watch_groups(manager->done);
+        ck_assert_ptr_null(manager->done->groups);
         kinds[0] = knobs[0]->kind;
-        manager_watch_groups(manager);
-        ck_assert_ptr_nonnull(manager->groups);
+        done_watch_groups(manager->done);
+        ck_assert_ptr_nonnull(manager->done->groups);
         set_option("Latency", "");
         look(nothing);
-        ck_assert_ptr_null(manager->groups);
+        ck_assert_ptr_null(manager->done->groups);
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -284,7 +284,7 @@ static void count(const char *text)
 
         ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
         close(fd);
-        manager->readings.current->time_usec -= 1000000;
+        manager->seen->readings.current->time_usec -= 1000000;
         tick();
 }
 
@@ -297,15 +297,15 @@ START_TEST(fewer_counted)
         tree = machine_tree("synthetic-laptop.machine");
         tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         start("Latency=100\n");
-        ck_assert(cpuset_equal(&manager->counted, &two));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->seen->counted, &two));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &eight));
 
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &eight));
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &seven));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);
@@ -328,14 +328,14 @@ START_TEST(counted_before_it_went)
         start("Latency=100\n");
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
         count(STAT_OF(STAT_OF_CPU(0)));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &seven));
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &seven));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &seven));
         if (_i > 0)
                 count(STAT_OF(STAT_OF_SEVEN));
         tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
-        ck_assert(cpuset_equal(&manager->machine.topology->online, &eight));
+        ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &eight));
         manager_free(manager);
         sd_event_unref(event);
         tree_done(&tree);

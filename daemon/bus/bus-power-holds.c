@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/private-text.h"
-#include "bus/power-profiles/bus-power.h"
+#include "bus/bus-power.h"
 
 #define TEXT_MAX 256
 
@@ -38,8 +38,10 @@ static void hold_end(PowerHold *hold)
         sd_bus_track_unref(hold->track);
         g_free(hold->sender);
         g_free(hold);
-        if (manager) /* else all holds are gone already */
-                holds_remove(manager_open_holds(manager), id);
+        if (!manager) /* all holds are gone already */
+                return;
+        holds_remove(manager_open_holds(manager), id);
+        manager_attend(manager);
 }
 
 static int owner_gone(sd_bus_track *track, void *userdata)
@@ -69,6 +71,7 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
                 return r;
         }
         g_ptr_array_add(power->holds, hold);
+        manager_attend(power->bus->manager);
         *ret_cookie = cookie_of(hold);
         return 0;
 }
@@ -190,8 +193,10 @@ static void end_all(BusPower *power, bool emit)
                         emit_released(hold);
                 hold_end(hold);
         }
-        if (manager)
-                holds_defer(manager_open_holds(manager), false);
+        if (!manager)
+                return;
+        holds_defer(manager_open_holds(manager), false);
+        manager_attend(manager);
 }
 
 void power_holds_cancel(BusPower *power)

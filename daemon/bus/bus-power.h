@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The bus names that clients of power-profiles-daemon use, if the administrator enables them:
- *   bus-power-names.c  the names and the profiles
  *   bus-power-holds.c  holds
- *   bus-power-rivals.c other programs that do the same
+ *   bus-power-rivals.c the names, and other programs that do the same
  *   bus-power.c        objects and properties
  *
  * Clients know three profiles: power-saver, balanced and performance. If another profile is in
@@ -51,6 +50,12 @@ const PowerName *power_name_of(sd_bus_message *message);
 /* Asks for one of the names; and systemd, where it runs, for units that do the same as we. */
 int power_ask_name(BusPower *power, int i);
 int power_ask_units(BusPower *power);
+
+/* Serves the names, if the configuration says so; the connection is lost; signals changes, or
+ * begins or ends to serve them. */
+int power_export(Bus *bus);
+void power_drop(Bus *bus);
+void power_publish(Bus *bus, unsigned changes);
 
 /* Appends rows of Degraded for all of them. */
 int power_append_rivals(sd_bus_message *reply, const BusPower *power);

@@ -7,8 +7,7 @@
  * ActiveProfile is set with the standard Set, which sd-bus answers before polkit could; so calls to
  * Set are taken before sd-bus sees them.
  */
-#include "bus/power-profiles/bus-power.h"
-#include "bus/power-profiles/power-profiles.h"
+#include "bus/bus-power.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -135,6 +134,7 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
                 power_holds_cancel(bus->power);
         }
         holds_defer(holds, false);
+        manager_attend(bus->manager);
         return r < 0 ? r : sd_bus_reply_method_return(message, NULL);
 }
 
@@ -299,7 +299,7 @@ static bool is_wanted(const Bus *bus)
         return options->power_profiles_names;
 }
 
-static int export(Bus *bus)
+int power_export(Bus *bus)
 {
         const char *ignored[G_N_ELEMENTS(watched) + 1];
         BusPower *power;
@@ -319,7 +319,7 @@ static int export(Bus *bus)
         return r;
 }
 
-static void drop(Bus *bus)
+void power_drop(Bus *bus)
 {
         BusPower *power = bus->power;
 
@@ -344,13 +344,13 @@ static void switch_off(Bus *bus)
         if (bus->power->rivals->len > 0)
                 bus_changed(bus->manager, CHANGE_DEGRADED, bus);
         power_holds_cancel(bus->power);
-        drop(bus);
+        power_drop(bus);
         for (int i = 0; i < POWER_NAMES; i++)
                 sd_bus_release_name_async(bus->connection, NULL, power_names[i].name, NULL, NULL);
         log_info("Releasing the power-profiles names");
 }
 
-static void publish(Bus *bus, unsigned changes)
+void power_publish(Bus *bus, unsigned changes)
 {
         int r = 0;
 
@@ -361,14 +361,7 @@ static void publish(Bus *bus, unsigned changes)
         else if (bus->power)
                 emit_owners_and_changes(bus->power);
         else if (bus->connection)
-                r = export(bus);
+                r = power_export(bus);
         if (r < 0)
                 log_error_errno(r, "Failed to serve the power-profiles names: %m");
 }
-
-static int append_rivals(sd_bus_message *reply, const Bus *bus)
-{
-        return bus->power ? power_append_rivals(reply, bus->power) : 0;
-}
-
-const BusNames power_profiles_names = { export, drop, publish, append_rivals };

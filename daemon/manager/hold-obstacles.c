@@ -1,57 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds in effect.
- *
- * idled acts on a hold that comes or goes before the client has its answer: it calls the policies
- * that read holds again, with the last snapshot, and carries out the changes. Knobs that have
- * nothing to do with it are not touched.
- *
- * The CPUs on which a process may run also depend on the parked CPUs: after these changed, they are
- * read again.
+ * Why a hold, or a part of it, is not in effect.
  */
 #include <string.h>
 
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
-#include "manager/manager-evaluate.h"
 #include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
-
-bool manager_follow_holds(Manager *manager)
-{
-        if (!holds_follow(manager->holds, &manager->machine.topology->online, manager_now()))
-                return false;
-        manager_changed(manager, CHANGE_HOLDS);
-        return true;
-}
-
-bool manager_serves_holds(const Manager *manager)
-{
-        for (guint i = 0; i < manager->policies->len; i++)
-                if (g_array_index(manager->policies, ActivePolicy, i).policy->wishes &
-                    WISHES_BY_HOLDS)
-                        return true;
-        return false;
-}
 
 #define NO_POLICY_SERVES "no active policy serves holds"
 
 /* Why nothing of the hold is in effect; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
 {
-        const Profile *refused = manager->profile.refused;
+        const Profile *refused = manager->asked->profile.refused;
 
-        if (pauses_any(manager->pauses))
-                return pauses_text(manager->pauses);
-        if (manager->setup.dry_run)
+        if (pauses_any(manager->asked->pauses))
+                return pauses_text(manager->asked->pauses);
+        if (manager->ground.setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return manager_serves_holds(manager) ? NULL : g_strdup(NO_POLICY_SERVES);
-        if (!config_profile(manager->config, held->profile))
+                return decided_serves_holds(manager->decided) ? NULL : g_strdup(NO_POLICY_SERVES);
+        if (!config_profile(manager->ground.config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
-                       ? g_strdup(manager->profile.problem)
+                       ? g_strdup(manager->asked->profile.problem)
                        : NULL;
 }
 
@@ -70,7 +45,7 @@ typedef struct Demand {
 
 static const TuneOptions *options_of(const Manager *manager, const Actuator *actuator)
 {
-        return config_section(manager->config, actuator->section)->options;
+        return config_section(manager->ground.config, actuator->section)->options;
 }
 
 /* Adds why it is not done, or not on all CPUs. */
@@ -100,7 +75,7 @@ static bool takes_knob(const Demand *demand, const Knob *knob)
 static const Knob *find_lost(const Manager *manager, const Demand *demand)
 {
         const Knob *const *knobs;
-        int n = knobs_list(manager->knobs, &knobs);
+        int n = knobs_list(manager->done->knobs, &knobs);
 
         for (int i = 0; i < n; i++)
                 if (knobs[i]->state != KNOB_OURS && takes_knob(demand, knobs[i]))
@@ -112,7 +87,7 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
 static bool report_closed(const Manager *manager, Demand *demand)
 {
         const char *section = demand->actuator->section;
-        const ActuatorState *a = actuator_set_find(manager->actuators, demand->actuator);
+        const ActuatorState *a = actuator_set_find(manager->done->actuators, demand->actuator);
 
         if (!demand->absent && !options_of(manager, demand->actuator)->manage)
                 report(demand, "Manage= of [%s] is no", section);
@@ -139,8 +114,9 @@ static void report_lost(const Manager *manager, Demand *demand)
 /* The one limit that there is for all CPUs together, which has no knob. */
 static void report_global(const Manager *manager, Demand *demand)
 {
-        int r = actuator_unreported_error(actuator_set_find(manager->actuators, demand->actuator),
-                                          manager->knobs);
+        int r = actuator_unreported_error(
+                actuator_set_find(manager->done->actuators, demand->actuator),
+                manager->done->knobs);
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
                 report(demand, "Exclude= of [%s] excludes the limit of all CPUs",
@@ -171,13 +147,13 @@ static void report_latency(const Manager *manager, const Hold *hold, GString *te
 /* Something that keeps the policy below what is held; false: nothing does. */
 static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *demand)
 {
-        const FreqPolicy *policy = &manager->machine.frequency[i];
+        const FreqPolicy *policy = &manager->seen->machine.frequency[i];
         g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
         const FreqReach *reach;
         uint64_t turn = 0;
 
-        sd_event_get_iteration(manager->event, &turn);
-        reach = machine_reach(&manager->machine, i, turn);
+        sd_event_get_iteration(manager->ground.event, &turn);
+        reach = machine_reach(&manager->seen->machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
                 report(demand, "the highest frequency of %s is %g GHz", name,
@@ -195,8 +171,8 @@ static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *dema
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
 static void report_maximum(Manager *manager, const Hold *hold, Demand *demand)
 {
-        for (int i = 0; i < manager->machine.n_frequency; i++)
-                if (cpuset_has(&demand->numbers, manager->machine.frequency[i].number) &&
+        for (int i = 0; i < manager->seen->machine.n_frequency; i++)
+                if (cpuset_has(&demand->numbers, manager->seen->machine.frequency[i].number) &&
                     report_reach(manager, hold, i, demand))
                         return;
 }
@@ -205,7 +181,7 @@ static void report_frequency(Manager *manager, const Hold *hold, GString *text)
 {
         Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
-                          .absent = manager->machine.n_frequency == 0,
+                          .absent = manager->seen->machine.n_frequency == 0,
                           .name = "cpufreq",
                           .end = "/scaling_min_freq",
                           .text = text };
@@ -214,13 +190,13 @@ static void report_frequency(Manager *manager, const Hold *hold, GString *text)
         if (report_closed(manager, &demand))
                 return;
         exclude = &options_of(manager, demand.actuator)->exclude;
-        for (int i = 0; i < manager->machine.n_frequency; i++) {
-                CpuSet cpus = manager->machine.frequency[i].cpus;
+        for (int i = 0; i < manager->seen->machine.n_frequency; i++) {
+                CpuSet cpus = manager->seen->machine.frequency[i].cpus;
 
                 if (!cpuset_intersects(&cpus, &hold->cpus))
                         continue;
                 if (!cpuset_intersects(&cpus, exclude)) {
-                        cpuset_add(&demand.numbers, manager->machine.frequency[i].number);
+                        cpuset_add(&demand.numbers, manager->seen->machine.frequency[i].number);
                         continue;
                 }
                 cpuset_and(&cpus, &hold->cpus);
@@ -240,7 +216,7 @@ char *manager_hold_obstacle(Manager *manager, const Held *held)
         if (whole)
                 return whole;
         text = g_string_new(NULL);
-        if (!manager_serves_holds(manager)) {
+        if (!decided_serves_holds(manager->decided)) {
                 if (hold_needs_policy(hold))
                         g_string_append(text, "only its profile is in effect: " NO_POLICY_SERVES);
                 return g_string_free(text, text->len == 0);

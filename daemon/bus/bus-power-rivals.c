@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Other programs that choose profiles and frequencies.
+ * The two names, the profiles that their clients know, and other programs that choose profiles and
+ * frequencies.
  *
  * If another program owns a name, idled reports that and does not wait for the name, because two
  * daemons that take turns would confuse every client. Units are checked, too, because not all
@@ -9,13 +10,38 @@
  * of (units/power-profiles.conf) leaves nothing to find.
  */
 #include "base/log.h"
-#include "bus/power-profiles/bus-power.h"
+#include "bus/bus-power.h"
 #include "systemd/power-daemons.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 
 /* Replies to RequestName. */
 enum { NAME_OWNER = 1, NAME_OWNED_ALREADY = 4 };
+
+const PowerName power_names[POWER_NAMES] = {
+        { "net.hadess.PowerProfiles", "/net/hadess/PowerProfiles" },
+        { "org.freedesktop.UPower.PowerProfiles", "/org/freedesktop/UPower/PowerProfiles" },
+};
+
+const char *const power_profiles[] = { "power-saver", PROFILE_BALANCED, "performance", NULL };
+
+bool power_is_profile(const char *name)
+{
+        return g_strv_contains(power_profiles, name);
+}
+
+const PowerName *power_name_of(sd_bus_message *message)
+{
+        const char *path = sd_bus_message_get_path(message);
+
+        return g_str_equal(path, power_names[0].path) ? &power_names[0] : &power_names[1];
+}
+
+int power_refuse(sd_bus_error *error)
+{
+        return sd_bus_error_set(error, SD_BUS_ERROR_UNKNOWN_INTERFACE,
+                                "The power-profiles names are not served any more");
+}
 
 static void add_rival(BusPower *power, const char *rival)
 {

@@ -23,21 +23,18 @@
  * gives, CPUs that the administrator named (`userspace`) aside, a plan does not take back before
  * the window closes. The tick that follows then looks at all tasks again.
  */
+#include "manager/watching.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
 
+#include "act/park/park.h"
 #include "base/cpuset-text.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "base/memory.h"
-#include "manager/manager-parts.h"
-#include "manager/refusals.h"
 #include "manager/windows.h"
 #include "model/measured.h"
 #include "sense/affinities.h"
 #include "sense/cpusets.h"
-#include "sense/process-facts.h"
 #include "sense/terminals.h"
 
 /* Cgroups seldom change alone. */
@@ -46,9 +43,11 @@
 /* For so long after the start parking waits for systemd to say what units need. */
 #define UNITS_USEC (5 * G_USEC_PER_SEC)
 
-typedef struct Watching {
-        Manager *manager;
-        WindowsCalls calls;
+struct Watching {
+        Ground *ground;
+        const MachineFacts *machine;
+        const Knobs *knobs;
+        const CpuSet *parked; /* now */
         Windows windows;
         UnitTable *units;
         bool listed;                  /* `units` is complete, or never will be */
@@ -62,17 +61,18 @@ typedef struct Watching {
         uint64_t listens_usec;              /* since when, CLOCK_MONOTONIC */
         int terminals_error, cpusets_error; /* why some are not watched; 0: all are, or there are
                                                none */
+        bool follows;                       /* systemd's units are reported */
         sd_event_source *close, *terminal, *groups, *groups_settle;
-} Watching;
+};
 
-static const ParkOptions *options_of(const Manager *manager)
+static const ParkOptions *options_of(const Watching *w)
 {
-        return config_section(manager->config, "Park")->options;
+        return config_section(w->ground->config, "Park")->options;
 }
 
-static WindowLengths lengths_of(const Manager *manager)
+static WindowLengths lengths_of(const Watching *w)
 {
-        const ParkOptions *options = options_of(manager);
+        const ParkOptions *options = options_of(w);
 
         return (WindowLengths){ .start = options->start_window,
                                 .terminal = options->terminal_window };
@@ -86,37 +86,28 @@ static uint64_t now_usec(void)
 /* The window that is open now; windows_open(). */
 static Window open_window(const Watching *w, char **ret_why)
 {
-        const WindowLengths lengths = lengths_of(w->manager);
+        const WindowLengths lengths = lengths_of(w);
 
         return windows_open(&w->windows, &lengths, now_usec(), ret_why);
 }
 
-/* The plan must be made safe again: at the next tick, which is now. Before the manager listens its
- * first tick is still to come, and afterwards there is none. */
+/* The plan must be made safe again, with a new reading. */
 static void decide_soon(Watching *w)
 {
-        w->manager->unsafe = true;
-        if (w->close)
-                w->calls.tick(w->manager);
+        ground_raise(w->ground, DUE_UNSAFE | DUE_TICK_SOON);
 }
 
-/* At once, with the reading that there is; unless this is called while idled acts and waits for
- * systemd. */
+/* At once, with the reading that there is. */
 static void decide_now(Watching *w)
 {
-        if (!w->close || w->manager->acting) {
-                decide_soon(w);
-                return;
-        }
-        w->manager->unsafe = true;
-        w->calls.act(w->manager);
+        ground_raise(w->ground, DUE_UNSAFE | DUE_SAFETY);
 }
 
 static int on_close(sd_event_source *source, uint64_t usec, void *userdata);
 
 static void set_close_timer(Watching *w)
 {
-        const WindowLengths lengths = lengths_of(w->manager);
+        const WindowLengths lengths = lengths_of(w);
         uint64_t at = windows_close_at(&w->windows, &lengths, now_usec());
         int r;
 
@@ -137,7 +128,7 @@ static void set_close_timer(Watching *w)
 static void name_again(Watching *w)
 {
         if (w->why)
-                w->manager->unsafe = true;
+                ground_raise(w->ground, DUE_UNSAFE);
 }
 
 /* idled makes some itself: "/idled.parked". */
@@ -146,7 +137,7 @@ static void on_made(const char *path, void *userdata)
         Watching *w = userdata;
         g_autofree char *name = log_clean(path), *what = g_strconcat("cgroup ", name, NULL);
 
-        if (!options_of(w->manager)->start_window || g_str_has_prefix(path, "/idled."))
+        if (!options_of(w)->start_window || g_str_has_prefix(path, "/idled."))
                 return;
         log_debug("New %s", what);
         windows_begun(&w->windows, what, now_usec());
@@ -170,9 +161,9 @@ static void look_back(Watching *w)
 
         if (w->close)
                 look_back_at_cgroups(w);
-        if (!w->close || !options_of(w->manager)->terminal_window)
+        if (!w->close || !options_of(w)->terminal_window)
                 return;
-        last = terminals_last_input(w->manager->setup.root, real > listening ? real - listening : 0,
+        last = terminals_last_input(w->ground->setup.root, real > listening ? real - listening : 0,
                                     real, &name);
         ago = real > last ? real - last : 0;
         if (last && ago < now - w->windows.input_usec)
@@ -194,7 +185,7 @@ static int on_close(sd_event_source *source, uint64_t usec, void *userdata)
 static void opened(Watching *w)
 {
         set_close_timer(w);
-        if (!cpuset_is_empty(&w->manager->parked))
+        if (!cpuset_is_empty(w->parked))
                 decide_now(w);
 }
 
@@ -207,7 +198,7 @@ static void job_begins(Watching *w, const char *unit)
 {
         const UnitCpus *known = unit_table_find(w->units, unit);
 
-        if (!options_of(w->manager)->start_window || (known && known->oneshot))
+        if (!options_of(w)->start_window || (known && known->oneshot))
                 return;
         log_debug("%s: systemd has a job for it", unit);
         windows_start(&w->windows, unit);
@@ -232,10 +223,8 @@ static void started(Watching *w)
         opened(w);
 }
 
-void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
+void watching_unit_job(Watching *w, const char *unit, UnitJob job)
 {
-        Watching *w = manager->watching;
-
         if (is_own(unit))
                 return;
         if (job == UNIT_JOB_BEGINS)
@@ -247,9 +236,9 @@ void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
 }
 
 /* What a unit says without idled. */
-static UnitCpus without_ours(const Manager *manager, const char *unit, const UnitCpus *cpus)
+static UnitCpus without_ours(const Watching *w, const char *unit, const UnitCpus *cpus)
 {
-        const Knob *knob = knob_find(manager->knobs, &park_unit_kind, unit);
+        const Knob *knob = knob_find(w->knobs, &park_unit_kind, unit);
         UnitCpus own = *cpus;
 
         if (knob && knob->state == KNOB_OURS && knob->original &&
@@ -266,9 +255,8 @@ static void units_forgotten(Watching *w)
         w->begun_usec = 0;
 }
 
-void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
+void watching_unit_cpus(Watching *w, const char *unit, const UnitCpus *cpus)
 {
-        Watching *w = manager->watching;
         UnitCpus own;
 
         if (!unit) {
@@ -276,7 +264,7 @@ void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
                 return;
         }
         if (cpus)
-                own = without_ours(manager, unit, cpus);
+                own = without_ours(w, unit, cpus);
         if (is_own(unit) || !unit_table_set(w->units, unit, cpus ? &own : NULL))
                 return;
         g_clear_pointer(&w->unit_affinities, affinities_free);
@@ -284,16 +272,14 @@ void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
                 job_is_other(w, unit);
         if (!w->listed)
                 return;
-        if (cpus && !cpuset_is_empty(&manager->parked))
+        if (cpus && !cpuset_is_empty(w->parked))
                 decide_now(w);
         else
                 decide_soon(w);
 }
 
-void manager_units_listed(Manager *manager, int error)
+void watching_units_listed(Watching *w, int error)
 {
-        Watching *w = manager->watching;
-
         if (error < 0 && error != -ENOTCONN)
                 log_info("Failed to list systemd's units (%s): the CPUs that they need are not "
                          "known",
@@ -316,34 +302,11 @@ static bool wait_for_units(Watching *w)
         return now - w->begun_usec < UNITS_USEC;
 }
 
-/* Adds the cgroups whose lists idled wrote by knobs of this kind. */
-static void add_groups(const Manager *manager, const KnobKind *kind, GPtrArray *groups)
-{
-        const Knob *const *knobs;
-
-        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
-                if (knobs[i]->kind == kind && knobs[i]->state == KNOB_OURS)
-                        g_ptr_array_add(groups, g_strconcat("/", knobs[i]->name, NULL));
-}
-
 static const Affinities *unit_affinities(Watching *w)
 {
         if (!w->unit_affinities)
-                w->unit_affinities = unit_table_affinities(w->units, w->manager->machine.topology);
+                w->unit_affinities = unit_table_affinities(w->units, w->machine->topology);
         return w->unit_affinities;
-}
-
-/* All cgroups whose lists idled wrote, and NULL. */
-static GPtrArray *our_groups(const Manager *manager)
-{
-        GPtrArray *ours = g_ptr_array_new_with_free_func(g_free);
-
-        add_groups(manager, &park_unit_kind, ours);
-        add_groups(manager, &park_cgroup_kind, ours);
-        g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
-        g_ptr_array_add(ours, g_strdup("/idled.parked"));
-        g_ptr_array_add(ours, NULL);
-        return ours;
 }
 
 static const Affinities *group_affinities(Watching *w)
@@ -352,49 +315,55 @@ static const Affinities *group_affinities(Watching *w)
 
         if (w->group_affinities)
                 return w->group_affinities;
-        ours = our_groups(w->manager);
+        ours = refusals_own_groups(w->knobs);
         w->group_affinities = g_new0(Affinities, 1);
-        cpusets_read(w->manager->setup.root, w->manager->machine.topology,
-                     (const char *const *)ours->pdata, w->group_affinities);
+        cpusets_read(w->ground->setup.root, w->machine->topology, (const char *const *)ours->pdata,
+                     w->group_affinities);
         return w->group_affinities;
 }
 
-bool manager_dependents(Manager *manager, bool fresh, bool wait, Dependents *ret_who)
+/* While systemd does not report units, all may be. */
+static bool is_loaded(const char *unit, const void *userdata)
 {
-        Watching *w = manager->watching;
+        const Watching *w = userdata;
 
+        return !w->listed || !w->follows || unit_table_find(w->units, unit);
+}
+
+bool watching_dependents(Watching *w, bool fresh, bool follows, Dependents *ret_who)
+{
         if (fresh) {
                 g_clear_pointer(&w->group_affinities, affinities_free);
                 g_clear_pointer(&w->unit_affinities, affinities_free);
         }
         g_clear_pointer(&w->why, g_free);
+        w->follows = follows;
         open_window(w, &w->why);
         set_close_timer(w); /* the options may be others than when the window opened */
         *ret_who = (Dependents){
-                .tasks = affinity_cache_tasks(manager->affinities),
                 .units = unit_affinities(w),
                 .groups = group_affinities(w),
-                .refused = refusals_affinities(w->refusals),
+                .refused = refusals_affinities(w->refusals, is_loaded, w),
                 .window = w->why,
         };
-        return !wait || !wait_for_units(w);
+        return !follows || !wait_for_units(w);
 }
 
-bool manager_has_window(const Manager *manager)
+bool watching_has_window(const Watching *w)
 {
-        return open_window(manager->watching, NULL) != WINDOW_NONE;
+        return open_window(w, NULL) != WINDOW_NONE;
 }
 
-bool manager_find_window(Manager *manager)
+bool watching_find_window(Watching *w)
 {
-        if (!manager_has_window(manager))
-                look_back(manager->watching);
-        return manager_has_window(manager);
+        if (!watching_has_window(w))
+                look_back(w);
+        return watching_has_window(w);
 }
 
-const char *manager_window_option(const Manager *manager)
+const char *watching_window_option(const Watching *w)
 {
-        Window open = open_window(manager->watching, NULL);
+        Window open = open_window(w, NULL);
 
         return open == WINDOW_TERMINAL ? "TerminalWindow" : "StartWindow";
 }
@@ -409,19 +378,15 @@ static const char *unwatched_reason(int error)
         return missing_reason(error);
 }
 
-const char *manager_terminals_unwatched(const Manager *manager)
+const char *watching_terminals_unwatched(const Watching *w)
 {
-        const Watching *w = manager->watching;
-
-        return w->terminals_error && options_of(manager)->terminal_window
+        return w->terminals_error && options_of(w)->terminal_window
                        ? unwatched_reason(w->terminals_error)
                        : NULL;
 }
 
-const char *manager_cpusets_unwatched(const Manager *manager)
+const char *watching_cpusets_unwatched(const Watching *w)
 {
-        const Watching *w = manager->watching;
-
         return w->cpusets_error ? unwatched_reason(w->cpusets_error) : NULL;
 }
 
@@ -437,7 +402,7 @@ static void note_watch(Watching *w, int *known, int error, const char *what, con
                 log_warning("Failed to watch %s (%s): %s", what, unwatched_reason(error), effect);
         else
                 log_info("Watching %s again", what);
-        w->calls.missing(w->manager);
+        ground_raise(w->ground, CHANGE_MISSING);
 }
 
 static void note_terminals(Watching *w, int error)
@@ -459,7 +424,7 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
         g_autofree char *name = terminals_read(w->terminals);
 
         note_terminals(w, terminals_error(w->terminals));
-        if (!name || !options_of(w->manager)->terminal_window)
+        if (!name || !options_of(w)->terminal_window)
                 return 0;
         log_debug("Input to terminal %s", name);
         sd_event_source_set_enabled(source, SD_EVENT_OFF);
@@ -492,16 +457,16 @@ static int on_groups_settled(sd_event_source *source, uint64_t usec, void *userd
 
         log_debug("Cpusets of cgroups changed");
         g_clear_pointer(&w->group_affinities, affinities_free);
-        w->calls.carry_out(w->manager);
+        ground_raise(w->ground, DUE_STALE | DUE_TICK_SOON);
         return 0;
 }
 
 static void watch_terminals(Watching *w)
 {
-        int r = terminals_new(w->manager->setup.root, &w->terminals);
+        int r = terminals_new(w->ground->setup.root, &w->terminals);
 
         if (r >= 0)
-                r = sd_event_add_io(w->manager->event, &w->terminal, terminals_fd(w->terminals),
+                r = sd_event_add_io(w->ground->event, &w->terminal, terminals_fd(w->terminals),
                                     EPOLLIN, on_terminal, w);
         note_terminals(w, r < 0 ? r : terminals_error(w->terminals));
         if (r < 0)
@@ -529,10 +494,10 @@ static void follow_input(Watching *w, bool wanted)
 
 static void watch_cpusets(Watching *w)
 {
-        int r = cpuset_watch_new(w->manager->setup.root, &w->cpusets);
+        int r = cpuset_watch_new(w->ground->setup.root, &w->cpusets);
 
         if (r >= 0)
-                r = sd_event_add_io(w->manager->event, &w->groups, cpuset_watch_fd(w->cpusets),
+                r = sd_event_add_io(w->ground->event, &w->groups, cpuset_watch_fd(w->cpusets),
                                     EPOLLIN, on_groups, w);
         note_cpusets(w, r < 0 ? r : cpuset_watch_error(w->cpusets));
         if (r < 0)
@@ -557,137 +522,74 @@ static void follow_cpusets(Watching *w, bool wanted)
         sd_event_source_set_enabled(w->groups, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-void manager_follow_windows(Manager *manager)
+void watching_follow(Watching *w, const CpuSet *widest)
 {
-        Watching *w = manager->watching;
-        bool parked = !cpuset_is_empty(&manager->parked);
+        bool parked = !cpuset_is_empty(w->parked);
 
         if (!w->close)
                 return;
-        follow_input(w, parked && options_of(manager)->terminal_window > 0 &&
-                                cpuset_intersects(&manager->parked, &manager->plan.widest));
+        follow_input(w, parked && options_of(w)->terminal_window > 0 &&
+                                cpuset_intersects(w->parked, widest));
         follow_cpusets(w, parked);
-        if (w->manager->setup.live)
-                refusals_follow(w->refusals, manager->machine.topology, &manager->parked);
+        if (w->ground->setup.live)
+                refusals_follow(w->refusals, w->machine->topology, w->parked);
 }
 
-void manager_rest(Manager *manager)
+void watching_rest(Watching *w)
 {
-        if (cpuset_is_empty(&manager->parked))
-                refusals_rest(manager->watching->refusals);
-        memory_settle();
+        if (cpuset_is_empty(w->parked))
+                refusals_rest(w->refusals);
 }
 
-const Refusals *manager_refusals(const Manager *manager)
+Refusals *watching_refusals(const Watching *w)
 {
-        return manager->watching->refusals;
+        return w->refusals;
 }
 
-unsigned manager_forget_refused(Manager *manager, const char *unit)
+Watching *watching_new(Ground *ground, const MachineFacts *machine, const Knobs *knobs,
+                       const CpuSet *parked)
 {
-        return refusals_forget(manager->watching->refusals, unit);
-}
-
-static bool is_kernel_thread(const Manager *manager, pid_t pid)
-{
-        _fd_ int proc = openat(manager->setup.root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        ProcessFacts facts;
-        int r;
-
-        process_facts_init(&facts, pid);
-        r = proc < 0 ? 0 : process_facts_read(proc, PROCESS_FACT_EXECUTABLE, &facts);
-        return r == -ENOENT || r == -ESRCH;
-}
-
-static bool permits(const char *path, pid_t target, const CpuSet *cpus, void *userdata)
-{
-        const Watching *w = userdata;
-        g_autoptr(GPtrArray) ours = our_groups(w->manager);
-
-        if (target != 0 && is_kernel_thread(w->manager, target))
-                return false;
-        return !path ||
-               cpusets_permit(w->manager->setup.root, (const char *const *)ours->pdata, path, cpus);
-}
-
-/* While systemd does not report units, all may be. */
-static bool is_loaded(const char *unit, const void *userdata)
-{
-        const Watching *w = userdata;
-
-        return !w->listed || !manager_follows_starts(w->manager) || unit_table_find(w->units, unit);
-}
-
-static void refused_act(void *userdata)
-{
-        decide_now(userdata);
-}
-
-static void refused_decide(void *userdata)
-{
-        decide_soon(userdata);
-}
-
-static void refused_changed(void *userdata)
-{
-        const Watching *w = userdata;
-
-        w->calls.refused(w->manager);
-}
-
-static void refused_missing(void *userdata)
-{
-        const Watching *w = userdata;
-
-        w->calls.missing(w->manager);
-}
-
-void manager_windows_init(Manager *manager, const WindowsCalls *calls)
-{
-        static const RefusalsCalls refused = { permits,        is_loaded,       refused_act,
-                                               refused_decide, refused_changed, refused_missing };
         Watching *w = g_new0(Watching, 1);
 
-        w->manager = manager;
-        w->refusals = refusals_new(manager->event, manager->setup.state, !manager->setup.dry_run,
-                                   &refused, w);
-        w->calls = *calls;
+        w->ground = ground;
+        w->machine = machine;
+        w->knobs = knobs;
+        w->parked = parked;
+        w->refusals = refusals_new(ground, knobs);
         w->units = unit_table_new();
         windows_init(&w->windows);
-        manager->watching = w;
+        return w;
 }
 
-int manager_windows_listen(Manager *manager)
+int watching_listen(Watching *w)
 {
-        Watching *w = manager->watching;
         int r;
 
         w->listens_usec = now_usec();
-        r = sd_event_add_time(manager->event, &w->close, CLOCK_MONOTONIC, 0, 0, on_close, w);
+        r = sd_event_add_time(w->ground->event, &w->close, CLOCK_MONOTONIC, 0, 0, on_close, w);
         if (r >= 0)
                 r = sd_event_source_set_enabled(w->close, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_time(manager->event, &w->groups_settle, CLOCK_MONOTONIC, 0,
+                r = sd_event_add_time(w->ground->event, &w->groups_settle, CLOCK_MONOTONIC, 0,
                                       SETTLE_USEC, on_groups_settled, w);
         if (r >= 0)
                 r = sd_event_source_set_enabled(w->groups_settle, SD_EVENT_OFF);
         return r;
 }
 
-void manager_windows_unlisten(Manager *manager)
+void watching_unlisten(Watching *w)
 {
-        Watching *w = manager->watching;
-
         w->close = sd_event_source_disable_unref(w->close);
         w->terminal = sd_event_source_disable_unref(w->terminal);
         w->groups = sd_event_source_disable_unref(w->groups);
         w->groups_settle = sd_event_source_disable_unref(w->groups_settle);
 }
 
-void manager_windows_done(Manager *manager)
+void watching_free(Watching *w)
 {
-        Watching *w = manager->watching;
-
+        if (!w)
+                return;
+        watching_unlisten(w);
         refusals_free(w->refusals);
         terminals_free(w->terminals);
         cpuset_watch_free(w->cpusets);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is asked by clients and rules: holds, pauses, the profile, trials.
+ *
+ * An option that a trial sets is a value set at run time, which the trial remembers how to undo. A
+ * reload, and a client that sets the same option, end the trial first: otherwise the trial would
+ * later undo the other client's value.
+ *
+ * When application rules change, the holds of the new ones are made before those of the old ones
+ * go, so that nothing is restored in between. Processes are those of the running system; a
+ * described machine has none.
+ */
+#include "manager/asked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/nearest.h"
+#include "config/app.h"
+#include "manager/actuator-set.h"
+
+/* Clients switch as often as they like. */
+static LogLimit trial_log;
+
+/* Options that were changed or set back; NULL: none stayed so. An actuator takes them only when it
+ * is opened. */
+void asked_use_options(Asked *asked, const OptionChanges *changes)
+{
+        unsigned due = DUE_DROP(DROP_CONFIG) | DUE_STALE;
+
+        for (size_t i = 0; changes && i < changes->n; i++)
+                if (actuator_is_section(changes->options[i].section))
+                        due |= DUE_REOPEN;
+        active_profile_retry(&asked->profile);
+        ground_raise(asked->ground, due);
+}
+
+/* Takes back what the trial changed, and frees it. */
+static void take_back(Asked *asked)
+{
+        Trial *trial = g_steal_pointer(&asked->trial);
+        g_autofree char *text = NULL;
+
+        if (option_changes_undo(trial->changes, asked->ground->config,
+                                &asked->seen->machine.topology->possible, &text) < 0)
+                log_warning("An option of a trial could not be set back: %s", text);
+        asked_use_options(asked, trial->changes);
+        trial_free(trial);
+}
+
+void asked_end_trial(Asked *asked)
+{
+        if (!asked->trial)
+                return;
+        log_limited(&trial_log, "Trial by %s is over: %s", asked->trial->request.owner,
+                    asked->trial->request.reason);
+        take_back(asked);
+        ground_raise(asked->ground, CHANGE_TRIAL | CHANGE_CONFIG | DUE_TICK_SOON);
+}
+
+static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        asked_end_trial(userdata);
+        return 0;
+}
+
+/* -EOPNOTSUPP if one of the policies is not active. */
+static int check_policies(const Config *config, const TrialRequest *request, char **ret_error)
+{
+        g_autofree const char **active = g_new0(const char *, config->policies->len + 1);
+
+        for (guint i = 0; i < config->policies->len; i++)
+                active[i] = ((const IdledPolicy *)g_ptr_array_index(config->policies, i))->name;
+        for (size_t i = 0; i < request->n_policies; i++) {
+                const char *name = request->policies[i].name;
+                g_autofree char *clean = log_clean(name), *hint = NULL;
+
+                if (g_strv_contains(active, name))
+                        continue;
+                hint = text_suggest(word_nearest(name, active));
+                *ret_error = g_strdup_printf("found policy \"%s\", expected one of Policies= in "
+                                             "idled.conf%s",
+                                             clean, hint);
+                return -EOPNOTSUPP;
+        }
+        return 0;
+}
+
+/* Makes the pipe whose reading end the trial watches. */
+static int open_descriptor(Asked *asked, Trial *trial, int *ret_fd)
+{
+        int ends[2], r;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        r = sd_event_add_io(asked->ground->event, &trial->source, ends[0], 0, on_hangup, asked);
+        if (r < 0) {
+                close(ends[0]);
+                close(ends[1]);
+                return r;
+        }
+        sd_event_source_set_io_fd_own(trial->source, true);
+        *ret_fd = ends[1];
+        return 0;
+}
+
+/* Puts the trial into effect; an error leaves nothing of it. */
+static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
+{
+        const CpuSet *possible = &asked->seen->machine.topology->possible;
+        Config *config = asked->ground->config;
+        g_autofree char *never = NULL;
+        int r = check_policies(config, &trial->request, ret_error);
+
+        if (r < 0)
+                return r;
+        r = option_changes_make(trial->changes, config, possible, ret_error);
+        if (r < 0)
+                return r;
+        r = open_descriptor(asked, trial, ret_fd);
+        if (r < 0)
+                option_changes_undo(trial->changes, config, possible, &never);
+        return r;
+}
+
+int asked_start_trial(Asked *asked, const TrialRequest *request, int *ret_fd, char **ret_error)
+{
+        Trial *trial = asked->trial;
+        int r;
+
+        if (trial && !g_str_equal(trial->request.sender, request->sender)) {
+                *ret_error = g_strdup_printf("a trial by %s runs already: %s", trial->request.owner,
+                                             trial->request.reason);
+                return -EBUSY;
+        }
+        if (trial)
+                take_back(asked);
+        else
+                log_limited(&trial_log, "Trial by %s: %s", request->owner, request->reason);
+        trial = trial_new(request);
+        r = begin(asked, trial, ret_fd, ret_error);
+        asked_use_options(asked, r >= 0 ? trial->changes : NULL);
+        if (r >= 0)
+                asked->trial = trial;
+        else
+                trial_free(trial);
+        ground_raise(asked->ground, CHANGE_TRIAL | CHANGE_CONFIG | DUE_TICK);
+        return MIN(r, 0);
+}
+
+void asked_forget_senders(Asked *asked)
+{
+        holds_forget_senders(asked->holds);
+        if (!asked->trial)
+                return;
+        g_free((char *)asked->trial->request.sender);
+        asked->trial->request.sender = g_strdup("");
+}
+
+static ProfileScene scene_of(const Asked *asked, Config *config)
+{
+        return (ProfileScene){ config, asked->holds, asked->seen->readings.seen->on_battery };
+}
+
+/* Raises what the call changed. True if options did. */
+static bool report(Asked *asked, unsigned changed)
+{
+        ground_raise(asked->ground, (changed & PROFILE_CHANGED_TEXT ? CHANGE_PROFILE : 0) |
+                                            (changed & PROFILE_CHANGED_OPTIONS
+                                                     ? CHANGE_CONFIG | DUE_DROP(DROP_CONFIG)
+                                                     : 0));
+        return changed & PROFILE_CHANGED_OPTIONS;
+}
+
+bool asked_follow_profile(Asked *asked)
+{
+        const ProfileScene scene = scene_of(asked, asked->ground->config);
+
+        return report(asked, active_profile_follow(&asked->profile, &scene));
+}
+
+void asked_adopt_profile(Asked *asked, Config *config)
+{
+        const ProfileScene scene = scene_of(asked, config);
+
+        active_profile_adopt(&asked->profile, &scene);
+}
+
+int asked_choose_profile(Asked *asked, const char *name, char **ret_error)
+{
+        const ProfileScene scene = scene_of(asked, asked->ground->config);
+        int r = active_profile_choose(&asked->profile, &scene, name, ret_error);
+
+        if (r >= 0)
+                report(asked, (unsigned)r);
+        return MIN(r, 0);
+}
+
+/* The last choice is on the disk, or cannot be: then the reason of the profile says so. */
+static void on_kept(int error, void *userdata)
+{
+        Asked *asked = userdata;
+        const ProfileScene scene = scene_of(asked, asked->ground->config);
+        unsigned changed = active_profile_note_kept(&asked->profile, &scene, error);
+
+        if (error < 0)
+                log_error_errno(error, "%s: failed to save the chosen profile: %m",
+                                asked->ground->setup.state);
+        ground_raise(asked->ground,
+                     CHANGE_KEPT | (changed & PROFILE_CHANGED_TEXT ? CHANGE_PROFILE : 0));
+}
+
+void asked_use_apps(Asked *asked)
+{
+        Apps *old = asked->apps;
+        int error = apps_error(old);
+
+        if (!asked->ground->setup.live)
+                return;
+        asked->apps = apps_new(asked->ground->event, asked->ground->setup.root, asked->holds,
+                               asked->ground->config->apps);
+        apps_free(old);
+        /* The listener may need unit events from now on. */
+        ground_raise(asked->ground,
+                     CHANGE_CONFIG | (apps_error(asked->apps) != error ? CHANGE_MISSING : 0));
+}
+
+bool asked_apps_need_units(const Asked *asked)
+{
+        const GPtrArray *rules = asked->ground->config->apps;
+
+        for (guint i = 0; asked->apps && i < rules->len; i++)
+                if (app_needs(g_ptr_array_index(rules, i)) & PROCESS_FACT_CGROUPS)
+                        return true;
+        return false;
+}
+
+static void on_holds(void *userdata)
+{
+        Asked *asked = userdata;
+
+        ground_raise(asked->ground, CHANGE_HOLDS | DUE_HOLDS | DUE_DROP(DROP_HOLD));
+}
+
+bool asked_follow_holds(Asked *asked)
+{
+        if (!holds_follow(asked->holds, &asked->seen->machine.topology->online, manager_now()))
+                return false;
+        ground_raise(asked->ground, CHANGE_HOLDS);
+        return true;
+}
+
+bool asked_for_frequency(const Asked *asked)
+{
+        const Hold *holds;
+        unsigned n = holds_list(asked->holds, &holds);
+
+        for (unsigned i = 0; i < n; i++)
+                if (holds[i].min_khz > 0)
+                        return true;
+        return false;
+}
+
+Asked *asked_new(Ground *ground, const Seen *seen)
+{
+        const ManagerSetup *setup = &ground->setup;
+        Asked *asked = g_new0(Asked, 1);
+
+        asked->ground = ground;
+        asked->seen = seen;
+        asked->pauses = pauses_new(ground);
+        asked->holds = holds_new(ground->event, setup->root, &seen->machine.topology->online,
+                                 HOLDS_FOLLOW_USEC, on_holds, asked);
+        active_profile_init(&asked->profile, ground->event, setup->state, !setup->dry_run, on_kept,
+                            asked);
+        return asked;
+}
+
+void asked_free(Asked *asked)
+{
+        if (!asked)
+                return;
+        if (asked->trial)
+                trial_free(asked->trial);
+        apps_free(asked->apps);
+        holds_free(asked->holds);
+        active_profile_done(&asked->profile);
+        pauses_free(asked->pauses);
+        g_free(asked);
+}

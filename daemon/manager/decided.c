@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Deciding: what the policies request, and what of it is safe.
+ */
+#include "manager/decided.h"
+
+#include "manager/evaluation.h"
+#include "model/pack.h"
+
+static const CpuSet *allowed_now(const Decided *decided)
+{
+        return &decided->done->plan.allowed;
+}
+
+unsigned decided_senses(const Decided *decided)
+{
+        unsigned senses = SENSE_LOAD | active_profile_senses(decided->ground->config) |
+                          evaluation_senses(decided) | decided->done->plan.reads;
+
+        for (guint i = 0; i < decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
+
+                senses |= p->policy->needs;
+                if (p->policy->reads)
+                        senses |= p->policy->reads(p->section->options);
+        }
+        return senses;
+}
+
+PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
+{
+        const Hold *holds;
+        unsigned n_holds = holds_list(decided->asked->holds, &holds);
+
+        return (PolicyInput){
+                .holds = holds,
+                .n_holds = (int)n_holds,
+                .topology = decided->seen->machine.topology,
+                .snapshot = decided->seen->readings.seen,
+                .allowed = allowed_now(decided),
+                .effect = evaluation_honours(decided, active),
+                .idle = decided->seen->machine.idle,
+                .frequency = decided->seen->machine.frequency,
+                .n_frequency = decided->seen->machine.n_frequency,
+                .options = active->section->options,
+        };
+}
+
+/* Room for the requests of the next plan, which the current plan does not use; NULL if there are no
+ * such requests. */
+static CpuWish *free_cpu_wishes(const Decided *decided)
+{
+        if (!decided->seen->machine.needed)
+                return NULL;
+        return decided->cpu_wishes[decided->done->plan.cpus == decided->cpu_wishes[0]];
+}
+
+/* Removes the cores beyond max_cores from the policy's request. */
+static void pack_wish(const Decided *decided, ActivePolicy *p, const CpuSet *offered)
+{
+        PackSize size = { .cores = (int)MIN(p->wish.max_cores, (unsigned)CPUSET_MAX) };
+        CpuSet choice = p->wish.allowed, parked;
+
+        if (!p->pack)
+                p->pack = g_new0(Pack, 1);
+        cpuset_and(&choice, offered);
+        pack_update(p->pack, decided->seen->machine.topology, &choice, PACK_EFFICIENCY);
+        pack_parked(p->pack, decided->seen->machine.topology, size, &parked);
+        cpuset_subtract(&p->wish.allowed, &parked);
+}
+
+static void ask(Decided *decided, ActivePolicy *p, const CpuSet *offered)
+{
+        PolicyInput input = decided_input(decided, p);
+
+        input.offered = offered;
+        wish_init(&p->wish);
+        if (p->cpus)
+                wish_init_cpus(&p->wish, p->cpus, decided->seen->machine.topology->n_cpus);
+        p->policy->decide(p->state, &input, &p->wish);
+        if (p->wish.max_cores > 0)
+                pack_wish(decided, p, offered);
+}
+
+/* Adds what the policy requests; while that is ignored, only when to call it again. */
+static void merge(const Decided *decided, const ActivePolicy *p, Plan *plan)
+{
+        Wish timing;
+
+        if (evaluation_honours(decided, p)) {
+                plan_merge(plan, &p->wish);
+                return;
+        }
+        wish_init(&timing);
+        timing.period_usec = p->wish.period_usec;
+        timing.wake_at_usec = p->wish.wake_at_usec;
+        timing.settled = p->wish.settled;
+        timing.on_pressure = p->wish.on_pressure;
+        timing.reads = p->wish.reads;
+        plan_merge(plan, &timing);
+}
+
+void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan)
+{
+        plan_init(ret_plan, free_cpu_wishes(decided), decided->seen->machine.topology->n_cpus);
+        for (guint i = 0; i < decided->policies->len && !pauses_any(decided->asked->pauses); i++) {
+                ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
+
+                p->before = p->wish.allowed;
+                if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
+                        ask(decided, p, &ret_plan->allowed);
+                merge(decided, p, ret_plan);
+                if (p->policy->wishes & WISHES_NAMED_CPUS)
+                        cpuset_and(&ret_plan->widest, &p->wish.allowed);
+        }
+        plan_sanitize_cpus(ret_plan, decided->seen->machine.idle);
+        decided->wished = *ret_plan;
+}
+
+static bool depends_on_affinities(Safety safety)
+{
+        return safety == SAFETY_PINNED || safety == SAFETY_NODE || safety == SAFETY_UNKNOWN;
+}
+
+/* Parks no more than is parked. */
+static void keep_what_is_allowed(const Decided *decided, Plan *plan, const char *why,
+                                 const SafetyNotes *notes)
+{
+        CpuSet added = *allowed_now(decided);
+
+        cpuset_subtract(&added, &plan->allowed);
+        CPUSET_FOREACH(cpu, &added) {
+                notes->safety[cpu] = SAFETY_UNKNOWN;
+                notes->owners[cpu] = why;
+        }
+        cpuset_or(&plan->allowed, &added);
+        cpuset_subtract(&plan->resting, &added);
+}
+
+/* True if the plan parks CPUs that are active now, unless a window is open. */
+static bool parks_more(Decided *decided, const Plan *plan)
+{
+        CpuSet leave = *allowed_now(decided);
+
+        cpuset_subtract(&leave, &plan->allowed);
+        cpuset_and(&leave, &decided->seen->machine.topology->online);
+        if (cpuset_intersects(&leave, &plan->widest) &&
+            watching_find_window(decided->seen->watching))
+                cpuset_subtract(&leave, &plan->widest);
+        return !cpuset_is_empty(&leave);
+}
+
+void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes)
+{
+        AffinityCache *cache = decided->seen->affinities;
+        bool parks = parks_more(decided, plan), units_known, keeps = false;
+        bool known = !parks || affinity_cache_refresh(cache, decided->seen->machine.topology,
+                                                      allowed_now(decided));
+        Dependents who;
+
+        if (!parks)
+                affinity_cache_expire(cache); /* it will be old when it is wanted */
+        units_known = watching_dependents(decided->seen->watching, parks,
+                                          done_follows_starts(decided->done), &who);
+        who.tasks = affinity_cache_tasks(cache);
+        plan_sanitize(plan, decided->seen->machine.topology, &who, notes);
+        decided->asking = !known || !units_known;
+        if (decided->asking)
+                keep_what_is_allowed(
+                        decided, plan,
+                        known ? "idled is waiting for systemd to report which CPUs its units need"
+                              : NULL,
+                        notes);
+        plan_sanitize_quiet(plan);
+        ground_take(decided->ground, DUE_UNSAFE);
+        for (int cpu = 0; cpu < decided->seen->machine.topology->n_cpus; cpu++)
+                keeps |= depends_on_affinities(notes->safety[cpu]);
+        affinity_cache_note(cache, keeps);
+}
+
+bool decided_should_recheck(const Decided *decided)
+{
+        uint64_t due = affinity_cache_due(decided->seen->affinities);
+
+        return due > 0 && manager_now() >= due;
+}
+
+static void drop_policies(GArray *policies)
+{
+        for (guint i = 0; i < policies->len; i++) {
+                ActivePolicy *p = &g_array_index(policies, ActivePolicy, i);
+
+                g_free(p->state);
+                g_free(p->cpus);
+                g_free(p->pack);
+                g_free(p->evaluator);
+        }
+        g_array_set_size(policies, 0);
+}
+
+/* Gives `active` the state of the same policy as it was, or a new one. */
+static void take_state(const Decided *decided, ActivePolicy *active)
+{
+        const IdledPolicy *policy = active->policy;
+        GArray *old = decided->policies;
+
+        for (guint i = 0; i < old->len; i++) {
+                ActivePolicy *p = &g_array_index(old, ActivePolicy, i);
+
+                if (p->policy != policy)
+                        continue;
+                active->state = g_steal_pointer(&p->state);
+                active->evaluator = g_steal_pointer(&p->evaluator);
+                active->wish.allowed = p->wish.allowed;
+                return;
+        }
+        active->state = g_malloc0(MAX(policy->state_size, 1));
+        evaluation_begin(decided, active, false);
+        if (policy->init)
+                policy->init(active->state, decided->seen->machine.topology);
+}
+
+static GArray *start_policies(const Decided *decided, const Config *config)
+{
+        GArray *policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+
+        for (guint i = 0; i < config->policies->len; i++) {
+                const IdledPolicy *policy = g_ptr_array_index(config->policies, i);
+                ActivePolicy active = {
+                        .policy = policy,
+                        .section = config_section(config, policy->name),
+                };
+
+                wish_init(&active.wish);
+                take_state(decided, &active);
+                if (policy->wishes & WISHES_CPUS)
+                        active.cpus = g_new0(CpuWish,
+                                             (gsize)decided->seen->machine.topology->n_cpus);
+                g_array_append_val(policies, active);
+        }
+        return policies;
+}
+
+bool decided_serves_holds(const Decided *decided)
+{
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (g_array_index(decided->policies, ActivePolicy, i).policy->wishes &
+                    WISHES_BY_HOLDS)
+                        return true;
+        return false;
+}
+
+/* True if some policy has requests for single CPUs. */
+static bool wishes_cpus(const Decided *decided)
+{
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (g_array_index(decided->policies, ActivePolicy, i).policy->wishes & WISHES_CPUS)
+                        return true;
+        return false;
+}
+
+void decided_use_config(Decided *decided, const Config *config)
+{
+        int n_cpus = decided->seen->machine.topology->n_cpus;
+        GArray *policies;
+
+        evaluation_choose_source(decided, config);
+        policies = start_policies(decided, config);
+        drop_policies(decided->policies);
+        g_array_unref(decided->policies);
+        decided->policies = policies;
+        if (!wishes_cpus(decided)) {
+                seen_read_facts(decided->seen, false);
+                return;
+        }
+        seen_read_facts(decided->seen, true);
+        for (int i = 0; i < 2; i++)
+                if (!decided->cpu_wishes[i])
+                        decided->cpu_wishes[i] = g_new0(CpuWish, (gsize)n_cpus);
+}
+
+Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done *done)
+{
+        Decided *decided = g_new0(Decided, 1);
+
+        *decided = (Decided){ .ground = ground, .seen = seen, .asked = asked, .done = done };
+        decided->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+        decided->journal = journal_new(seen->machine.topology->n_cpus, manager_now());
+        evaluation_init(decided);
+        return decided;
+}
+
+void decided_free(Decided *decided)
+{
+        if (!decided)
+                return;
+        drop_policies(decided->policies);
+        g_array_unref(decided->policies);
+        evaluation_done(decided);
+        journal_free(decided->journal);
+        g_free(decided->cpu_wishes[0]);
+        g_free(decided->cpu_wishes[1]);
+        g_free(decided);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is decided: by which policies, with which requests, and why.
+ */
+#ifndef IDLED_DECIDED_H
+#define IDLED_DECIDED_H
+
+#include "manager/active-policy.h"
+#include "manager/asked.h"
+#include "manager/done.h"
+#include "manager/journal.h"
+#include "idled-policy.h"
+
+/* Only decided.c and evaluation.c change it. */
+typedef struct Decided {
+        Ground *ground;
+        Seen *seen;
+        const Asked *asked;
+        const Done *done;
+        GArray *policies; /* of ActivePolicy, by rank */
+        Plan wished;      /* what the policies together requested, before CPUs were made safe */
+        CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
+        bool asking;            /* nothing more is parked until tasks and units are known */
+        Journal *journal;
+        struct Evaluation *evaluation;
+} Decided;
+
+/* Without policies. */
+Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done *done);
+void decided_free(Decided *decided);
+
+/* Puts policies of `config`, which is in effect next, to work in place of the old ones, whose state
+ * is kept where the policy is the same. Reads what the machine offers if one of them needs it. */
+void decided_use_config(Decided *decided, const Config *config);
+
+/* What the active policies read with their present options, evaluators, and what decides which
+ * profile is in effect: Sense flags. */
+unsigned decided_senses(const Decided *decided);
+
+/* The input of a policy's decide(), without `offered`. */
+PolicyInput decided_input(const Decided *decided, const ActivePolicy *active);
+
+/* Calls every policy by its rank and merges their requests, or requests nothing while paused. With
+ * `by_holds` it calls only those that read holds, and the others keep their last requests. */
+void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan);
+
+/* Makes `plan` safe; scans for pinned tasks before CPUs are parked. `notes` has room for every CPU
+ * number. */
+void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes);
+
+/* Pinned tasks can end without an event. True if it is time to check whether idled could park the
+ * CPUs that stay active for them. The timer starts a tick at that time. */
+bool decided_should_recheck(const Decided *decided);
+
+/* True if a policy that reads holds is active. */
+bool decided_serves_holds(const Decided *decided);
+
+#endif

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Measuring what policies save.
+ *
+ * Every policy whose requests serve to save energy has an evaluator (stats/evaluator.h), which
+ * says whether they are honoured now. One trial goes on at a time, on a timer of its own; between
+ * trials evaluators only see the ticks that come anyway, so that they wake no CPU. Energy is read
+ * at the ends of blocks and at no other time, because that wakes a CPU of each package.
+ *
+ * What was found is kept in the state directory, one file per policy. It is written without waiting
+ * for the disk: after a power cut a file may be damaged, which shows, and then it is set aside.
+ */
+#include "manager/evaluation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "config/power-table.h"
+#include "manager/work-meter.h"
+#include "sense/power.h"
+#include "sense/task-time.h"
+
+#define TIMER_USEC         10000 /* accuracy of the timer */
+#define BLOCK_USEC         (2 * G_USEC_PER_SEC)
+#define WASHOUT_USEC       (1 * G_USEC_PER_SEC)
+#define DUTY               0.01                   /* a trial of 6 s each 5 min */
+#define BATTERY_BLOCK_USEC (180 * G_USEC_PER_SEC) /* 20 steps of 10 mWh at 4 W */
+#define SAVE_USEC          (300 * G_USEC_PER_SEC) /* files are written no more often than that */
+
+/* Readings at the ends of the intervals that evaluators measure. */
+typedef struct Evaluation {
+        EnergySource source;
+        BatteryReading battery; /* the last */
+        WorkMeter work;
+        Counters *previous, *current;
+        Snapshot *snapshot;
+        TaskTime *tasks; /* as of the snapshot */
+        IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
+        sd_event_source *timer; /* of the trial that goes on */
+        uint64_t kept_usec;     /* when the files were written last */
+        int keep_error;         /* why they could not be; 0: they were */
+} Evaluation;
+
+static uint64_t now_usec(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* With a pace that suits the source: blocks must be long enough for the steps of batteries. */
+static EvaluateOptions options_of(const Decided *decided)
+{
+        EvaluateOptions options = *(const EvaluateOptions *)config_section(decided->ground->config,
+                                                                           "Evaluate")
+                                           ->options;
+        bool battery = decided->evaluation->source == ENERGY_SOURCE_BATTERY;
+        const TrialPace usual = { battery ? BATTERY_BLOCK_USEC : BLOCK_USEC, WASHOUT_USEC, DUTY };
+        const TrialPace *pace = decided->ground->setup.pace ? decided->ground->setup.pace : &usual;
+
+        options.block_usec = pace->block_usec;
+        options.washout_usec = pace->washout_usec;
+        options.duty = pace->duty;
+        return options;
+}
+
+static Evaluator *nth(const Decided *decided, guint i)
+{
+        return g_array_index(decided->policies, ActivePolicy, i).evaluator;
+}
+
+/* Sources */
+
+EnergySource evaluation_source(const Decided *decided)
+{
+        return decided->evaluation->source;
+}
+
+WorkUnit evaluation_work_unit(const Decided *decided)
+{
+        return decided->evaluation->work.unit;
+}
+
+static EnergySource find_source(const Decided *decided, const Config *config)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(decided->seen->sensors, &domains);
+        BatteryReading battery;
+
+        for (int i = 0; i < n; i++)
+                if (domains[i].package)
+                        return ENERGY_SOURCE_RAPL;
+        if (config->power && sensors_have(decided->seen->sensors) & SENSE_RESIDENCY)
+                return ENERGY_SOURCE_ESTIMATE;
+        /* Also while it is plugged in: the source does not change with the plug. */
+        if (battery_read(decided->ground->setup.root, &battery) == 0)
+                return ENERGY_SOURCE_BATTERY;
+        return ENERGY_SOURCE_NONE;
+}
+
+unsigned evaluation_senses(const Decided *decided)
+{
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (nth(decided, i) && decided->evaluation->source == ENERGY_SOURCE_BATTERY)
+                        return SENSE_POWER;
+        return 0;
+}
+
+void evaluation_choose_source(Decided *decided, const Config *config)
+{
+        EnergySource source = find_source(decided, config);
+        bool other = work_meter_choose(&decided->evaluation->work, decided->ground->setup.root,
+                                       decided->seen->machine.topology);
+
+        if (source == decided->evaluation->source && !other)
+                return;
+        for (guint i = 0; i < decided->policies->len; i++)
+                g_clear_pointer(&g_array_index(decided->policies, ActivePolicy, i).evaluator,
+                                g_free);
+        decided->evaluation->source = source;
+}
+
+/* Files */
+
+static char *file_of(const Decided *decided, const char *policy, const char *suffix)
+{
+        return g_strdup_printf("%s/evaluate-%s%s", decided->ground->setup.state, policy, suffix);
+}
+
+static void set_aside(const Decided *decided, const char *policy, const char *path, const char *why)
+{
+        g_autofree char *aside = file_of(decided, policy, ".aside");
+
+        if (rename(path, aside) < 0)
+                log_warning("%s: %s; what was measured before is not used", path, why);
+        else
+                log_warning("%s: %s; it is kept as %s, and measuring begins again", path, why,
+                            aside);
+}
+
+/* The time since then; none if the clock was set back. */
+static uint64_t since_usec(const struct timespec *then)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return now.tv_sec > then->tv_sec ? (uint64_t)(now.tv_sec - then->tv_sec) * G_USEC_PER_SEC
+                                         : 0;
+}
+
+/* Reads what an instance before this one found; false if there is nothing of use. */
+static bool recall(const Decided *decided, const char *policy, Evaluator *evaluator)
+{
+        g_autofree char *path = NULL, *text = NULL, *whole = NULL;
+        struct stat st;
+        int r;
+
+        if (!decided->ground->setup.state)
+                return false;
+        path = file_of(decided, policy, "");
+        if (stat(path, &st) < 0 && errno == ENOENT)
+                return false;
+        r = file_read_regular(path, &text);
+        if (r >= 0) {
+                whole = g_strconcat(text, "\n", NULL);
+                r = evaluator_parse(whole, evaluation_source(decided),
+                                    decided->seen->machine.topology->n_cpus, evaluator);
+                evaluator->away_usec = since_usec(&st.st_mtim);
+        } else if (r != -EBADMSG && r != -EFBIG)
+                log_error_errno(r, "%s: %m; what was measured before is not used", path);
+        if (r == -EBADMSG || r == -EFBIG)
+                set_aside(decided, policy, path, "found no state of an evaluator in it");
+        else if (r == -ESTALE)
+                set_aside(decided, policy, path,
+                          "found what was measured on another machine, or by other means");
+        return r >= 0;
+}
+
+void evaluation_keep(Decided *decided)
+{
+        if (!decided->ground->setup.state || decided->ground->setup.dry_run)
+                return;
+        decided->evaluation->kept_usec = now_usec();
+        for (guint i = 0; i < decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
+                g_autofree char *path = file_of(decided, p->policy->name, ""), *text = NULL;
+                int r;
+
+                if (!p->evaluator || p->evaluator->total_sec <= 0)
+                        continue;
+                text = evaluator_format(p->evaluator, evaluation_source(decided),
+                                        decided->seen->machine.topology->n_cpus);
+                r = file_replace(decided->ground->setup.state, path, text);
+                if (r < 0 && r != decided->evaluation->keep_error)
+                        log_error_errno(r, "%s: what was measured cannot be kept: %m", path);
+                decided->evaluation->keep_error = MIN(r, 0);
+        }
+}
+
+void evaluation_begin(const Decided *decided, ActivePolicy *active, bool always)
+{
+        g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
+
+        evaluator_init(evaluator, (uint64_t)g_random_int() << 32 | g_random_int());
+        evaluator->unit = evaluation_work_unit(decided);
+        if (recall(decided, active->policy->name, evaluator) || always)
+                active->evaluator = g_steal_pointer(&evaluator);
+}
+
+/* Readings */
+
+/* The names of idle states, which may change with the driver. */
+static void read_states(Decided *decided)
+{
+        const Topology *t = decided->seen->machine.topology;
+
+        if (decided->evaluation->source != ENERGY_SOURCE_ESTIMATE)
+                return;
+        if (!decided->evaluation->idle)
+                decided->evaluation->idle = g_new0(IdleTable, (gsize)t->n_cpus);
+        CPUSET_FOREACH(cpu, &t->online) {
+                IdleTable *table = &decided->evaluation->idle[cpu];
+
+                table->n_states = idle_states_read(decided->ground->setup.root, cpu, table->states);
+        }
+}
+
+static unsigned senses_of(EnergySource source)
+{
+        return SENSE_LOAD | SENSE_PRESSURE |
+               (source == ENERGY_SOURCE_RAPL       ? SENSE_ENERGY
+                : source == ENERGY_SOURCE_ESTIMATE ? SENSE_RESIDENCY
+                                                   : 0);
+}
+
+/* Joules of all packages by RAPL; NaN: one of them is not known. */
+static double packages_joules(const Snapshot *s)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
+                if (!s->energy[i].package)
+                        continue;
+                any = true;
+                joules += s->energy[i].valid ? s->energy[i].joules : NAN;
+        }
+        return any ? joules : NAN;
+}
+
+static double read_battery(Decided *decided)
+{
+        BatteryReading before = decided->evaluation->battery;
+
+        decided->evaluation->battery = (BatteryReading){ 0 };
+        if (battery_read(decided->ground->setup.root, &decided->evaluation->battery) < 0)
+                return NAN;
+        return battery_joules(&before, &decided->evaluation->battery);
+}
+
+/* What was used since it was read last; NaN: not known. */
+static double read_joules(Decided *decided, double seconds)
+{
+        const Snapshot *s = decided->evaluation->snapshot;
+
+        switch (decided->evaluation->source) {
+        case ENERGY_SOURCE_RAPL:
+                return packages_joules(s);
+        case ENERGY_SOURCE_BATTERY:
+                return read_battery(decided);
+        case ENERGY_SOURCE_ESTIMATE:
+                if (!(s->have & SENSE_RESIDENCY) || !decided->evaluation->idle)
+                        return NAN;
+                return seconds * power_table_watts(decided->ground->config->power,
+                                                   decided->seen->machine.topology,
+                                                   decided->evaluation->idle, s);
+        default:
+                return NAN;
+        }
+}
+
+/* What happened since it was read last. */
+static Meter read_meter(Decided *decided)
+{
+        Counters *before = decided->evaluation->previous, *now = decided->evaluation->current;
+        const Snapshot *s = decided->evaluation->snapshot;
+        TaskTime *tasks = decided->evaluation->tasks;
+        Meter meter = { 0 };
+
+        decided->evaluation->previous = now;
+        decided->evaluation->current = before;
+        if (counters_read(decided->seen->sensors, senses_of(decided->evaluation->source), before) <
+            0)
+                return (Meter){ 0 };
+        snapshot_compute(now->time_usec ? now : NULL, before, decided->evaluation->snapshot);
+        task_time_read(tasks, decided->ground->setup.root, s);
+        meter.seconds = (double)s->interval_usec / 1e6;
+        work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
+                        decided->seen->machine.topology, s, true);
+        meter.load = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
+                                     s->busy) *
+                     meter.seconds;
+        meter.work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
+                                     tasks->share) *
+                     meter.seconds;
+        if (tasks->known && decided->evaluation->work.unit == WORK_BUSY &&
+            s->have & SENSE_PRESSURE) {
+                meter.cpu_seconds = tasks->cpus * meter.seconds;
+                meter.switches = tasks->switches_per_sec * meter.seconds;
+        }
+        work_meter_begin(&decided->evaluation->work);
+        meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
+        meter.joules = read_joules(decided, meter.seconds);
+        meter.valid = isfinite(meter.joules);
+        return meter;
+}
+
+/* Trials */
+
+static void set_timer(Decided *decided)
+{
+        uint64_t due = UINT64_MAX;
+        int r = 0;
+
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (nth(decided, i))
+                        due = MIN(due, evaluator_due(nth(decided, i)));
+        if (!decided->evaluation->timer)
+                return;
+        if (due == UINT64_MAX) {
+                sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_OFF);
+                return;
+        }
+        r = sd_event_source_set_time(decided->evaluation->timer, due);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be set: %m");
+}
+
+/* The evaluator whose trial goes on; NULL: none does. */
+static Evaluator *trying(const Decided *decided)
+{
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (nth(decided, i) && evaluator_due(nth(decided, i)) != UINT64_MAX)
+                        return nth(decided, i);
+        return NULL;
+}
+
+/* False if none of the CPUs that the policy requests to park is parked, although it is honoured.
+ * While a block of the other arm or a wash-out goes on that is as it should be. */
+static bool takes_effect(const Decided *decided, const ActivePolicy *p)
+{
+        const EvaluateOptions options = options_of(decided);
+        const Evaluator *e = p->evaluator;
+        CpuSet wanted = decided->seen->machine.topology->online;
+
+        cpuset_subtract(&wanted, &p->wish.allowed);
+        if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
+            (evaluator_due(e) != UINT64_MAX && !e->slot.counted))
+                return true;
+        return cpuset_intersects(&wanted, &decided->seen->parked);
+}
+
+/* False while energy cannot be measured now: by battery, while the machine is plugged in. */
+static bool has_energy(const Decided *decided)
+{
+        if (decided->evaluation->source == ENERGY_SOURCE_BATTERY)
+                return decided->seen->readings.seen->have & SENSE_POWER &&
+                       decided->seen->readings.seen->on_battery;
+        return decided->evaluation->source != ENERGY_SOURCE_NONE;
+}
+
+static void pass(Decided *decided, ActivePolicy *p)
+{
+        const EvaluateOptions options = options_of(decided);
+        const Evaluator *other = trying(decided);
+        EvaluatorView view = {
+                .now_usec = now_usec(),
+                .wanted = p->wish.for_saving && !pauses_any(decided->asked->pauses) &&
+                          trial_honours(decided->asked->trial, p->policy->name) != 0,
+                .possible = !decided->asked->trial && !decided->ground->setup.dry_run &&
+                            (!other || other == p->evaluator) &&
+                            !watching_has_window(decided->seen->watching) &&
+                            takes_effect(decided, p) && has_energy(decided),
+                .work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology,
+                                        decided->seen->readings.seen,
+                                        decided->seen->readings.seen->busy),
+                .idle = decided->ground->setup.dry_run || !takes_effect(decided, p),
+        };
+
+        evaluator_pass(p->evaluator, &options, &view);
+        if (other || !trying(decided))
+                return;
+        read_states(decided);
+        read_meter(decided);
+}
+
+/* True if a policy's requests serve to save energy, or did so before. */
+static bool evaluates(const Decided *decided)
+{
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (nth(decided, i) ||
+                    g_array_index(decided->policies, ActivePolicy, i).wish.for_saving)
+                        return true;
+        return false;
+}
+
+void evaluation_pass(Decided *decided)
+{
+        if (evaluates(decided))
+                work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
+                                decided->seen->machine.topology, decided->seen->readings.seen,
+                                trying(decided) != NULL);
+        for (guint i = 0; i < decided->policies->len; i++) {
+                ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
+
+                if (!p->evaluator && p->wish.for_saving)
+                        evaluation_begin(decided, p, true);
+                if (p->evaluator)
+                        pass(decided, p);
+        }
+        set_timer(decided);
+}
+
+/* A slot of the trial is over. */
+static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Decided *decided = userdata;
+        const EvaluateOptions options = options_of(decided);
+        Evaluator *e = trying(decided);
+        uint64_t pairs, dropped, now;
+        Meter meter;
+
+        if (!e || (meter = read_meter(decided)).seconds <= 0)
+                return 0;
+        now = decided->evaluation->current->time_usec;
+        evaluation_pass(decided);
+        pairs = e->estimator.n_pairs;
+        dropped = estimator_dropped(&e->estimator);
+        evaluator_step(e, &options, now, &meter);
+        set_timer(decided);
+        if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
+                ground_raise(decided->ground, CHANGE_EVALUATION);
+        pairs = e->estimator.n_pairs - pairs;
+        ground_raise(decided->ground, DUE_TICK);
+        if (pairs > 0 && now - decided->evaluation->kept_usec > SAVE_USEC)
+                evaluation_keep(decided);
+        return 0;
+}
+
+void evaluation_interrupt(Decided *decided, BlockDrop why)
+{
+        const EvaluateOptions options = options_of(decided);
+        Evaluator *e = trying(decided);
+
+        if (!e)
+                return;
+        evaluator_interrupt(e, &options, why, now_usec());
+        set_timer(decided);
+        ground_raise(decided->ground,
+                     CHANGE_EVALUATION | DUE_TICK_SOON); /* the arm may be another */
+}
+
+bool evaluation_honours(const Decided *decided, const ActivePolicy *active)
+{
+        const EvaluateOptions options = options_of(decided);
+        int honours = trial_honours(decided->asked->trial, active->policy->name);
+
+        if (honours >= 0)
+                return honours;
+        return !active->wish.for_saving || !active->evaluator ||
+               evaluator_is_on(active->evaluator, &options);
+}
+
+static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
+{
+        const Interval *watts = &e->found.watts;
+        bool trial = evaluator_is_trying(e);
+
+        cause->reason = (Reason){
+                .because = trial ? "its requests are ignored for some seconds, to measure what "
+                                   "they save"
+                           : e->found.verdict == VERDICT_COSTS
+                                   ? "its requests were measured to cost energy, so they are "
+                                     "ignored"
+                                   : "its requests seem to cost energy, so they are ignored until "
+                                     "that is known",
+                .inputs = { { "saved", "W", watts->value },
+                            { "at least", "W", watts->low },
+                            { "at most", "W", watts->high } },
+                .option = trial ? "Trials" : "BackOff",
+        };
+        cause->option_source = section_source(section, cause->reason.option);
+}
+
+void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuCause *cause)
+{
+        const Section *section = config_section(decided->ground->config, "Evaluate");
+        const Evaluator *e = active->evaluator;
+
+        cause->ignored = true;
+        cause->policy = active->policy->name;
+        if (trial_honours(decided->asked->trial, active->policy->name) == 0)
+                cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
+        else
+                explain_evaluation(e, section, cause);
+}
+
+void evaluation_init(Decided *decided)
+{
+        decided->evaluation = g_new0(Evaluation, 1);
+        decided->evaluation->previous = counters_new(decided->seen->machine.topology->n_cpus);
+        decided->evaluation->current = counters_new(decided->seen->machine.topology->n_cpus);
+        decided->evaluation->snapshot = snapshot_new(decided->seen->machine.topology->n_cpus);
+        decided->evaluation->tasks = task_time_new(decided->seen->machine.topology->n_cpus);
+}
+
+void evaluation_listen(Decided *decided)
+{
+        int r = sd_event_add_time(decided->ground->event, &decided->evaluation->timer,
+                                  CLOCK_MONOTONIC, 0, TIMER_USEC, on_slot, decided);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_OFF);
+        if (r < 0)
+                log_error_errno(r, "The timer cannot be made, so nothing is measured: %m");
+}
+
+void evaluation_done(Decided *decided)
+{
+        Evaluation *evaluation = decided->evaluation;
+
+        if (!evaluation)
+                return;
+        sd_event_source_disable_unref(evaluation->timer);
+        counters_free(evaluation->previous);
+        counters_free(evaluation->current);
+        snapshot_free(evaluation->snapshot);
+        task_time_free(evaluation->tasks);
+        g_free(evaluation->idle);
+        g_free(evaluation);
+}

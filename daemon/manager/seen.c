@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is seen of the machine.
+ *
+ * Between readings these are noticed:
+ *
+ * - CPUs that come and go, reported by udev.
+ * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
+ * - A driver that comes late, as far as it is a module: no event reports drivers of frequencies and
+ *   idle states, but events report modules.
+ * - The clock or the time zone that is set, for policies that decide by the time of day.
+ * - That the machine was asleep. Firmware and kernel may change our knobs meanwhile, and idled must
+ *   not take that for a change by another program, which would then own the knobs. logind reports
+ *   when the machine is back, but possibly late, and idled hears it only when the loop is free,
+ *   while the machine may have fallen asleep in the middle of acting. So before knobs are touched
+ *   two clocks are compared, one of which goes on while the machine sleeps.
+ */
+#include "manager/seen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+
+/* A module is reported before it is ready, and seldom comes alone. */
+#define DRIVER_USEC G_USEC_PER_SEC
+
+/* In etc. The C library reads it. */
+#define ZONE "localtime"
+
+/* Less is what the kernel makes of the clocks' rounding. */
+#define SLEEP_LEAST_USEC 10000
+
+/* Two readings of the one clock that are so near have that of the other in their midst. */
+#define NEAR_USEC 1000
+
+static uint64_t boot_time(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+static uint64_t slept_by_clocks(void)
+{
+        uint64_t before, boot, after;
+
+        do {
+                before = manager_now();
+                boot = boot_time();
+                after = manager_now();
+        } while (after - before > NEAR_USEC);
+        return boot - before;
+}
+
+void seen_distrust_knobs(Seen *seen)
+{
+        cpuset_or(&seen->returned, &seen->machine.topology->online);
+        ground_raise(seen->ground, DUE_STALE);
+}
+
+bool seen_note_sleep(Seen *seen)
+{
+        const ManagerSetup *setup = &seen->ground->setup;
+        uint64_t slept = setup->slept ? setup->slept() : slept_by_clocks();
+
+        if (slept < seen->slept_usec + SLEEP_LEAST_USEC)
+                return false;
+        log_debug("The machine was asleep");
+        seen->slept_usec = slept;
+        ground_raise(seen->ground, DUE_DROP(DROP_SLEEP));
+        seen_distrust_knobs(seen);
+        return true;
+}
+
+void seen_read_facts(Seen *seen, bool needed)
+{
+        machine_read_facts(&seen->machine, needed);
+}
+
+bool seen_recheck_facts(Seen *seen)
+{
+        MachineFacts *machine = &seen->machine;
+
+        if (!machine->needed || !machine_drivers_changed(machine))
+                return false;
+        log_info("The cpufreq or cpuidle driver has changed");
+        machine_read_facts(machine, true);
+        ground_raise(seen->ground, CHANGE_MISSING | DUE_OPEN);
+        if (machine_drivers_changed(machine))
+                return false; /* they are changing still */
+        ground_raise(seen->ground, DUE_STALE | DUE_TICK_SOON);
+        return true;
+}
+
+bool seen_rescan(Seen *seen)
+{
+        CpuSet came;
+        int r = machine_rescan(&seen->machine, &seen->parked, &came);
+
+        if (r < 0)
+                log_error_errno(r, "Failed to read the topology again: %m");
+        if (r <= 0)
+                return false;
+        cpuset_or(&seen->returned, &came);
+        machine_read_facts(&seen->machine, seen->machine.needed);
+        sensors_rescan(seen->sensors, seen->machine.topology);
+        ground_raise(seen->ground, CHANGE_TOPOLOGY | DUE_DROP(DROP_HOTPLUG) | DUE_STALE);
+        return true;
+}
+
+bool seen_set_parked(Seen *seen, const CpuSet *parked)
+{
+        bool changed = !cpuset_equal(&seen->parked, parked);
+
+        seen->parked = *parked;
+        return changed;
+}
+
+CpuSet seen_take_returned(Seen *seen)
+{
+        CpuSet returned = seen->returned;
+
+        seen->returned = (CpuSet){ 0 };
+        return returned;
+}
+
+/* A reading shows CPUs that came or went without an event. In a container the kernel may always
+ * show times of other CPUs than are online, so idled checks a lasting difference less and less
+ * often. It checks more than once, because a CPU that goes offline between two readings may be back
+ * before the topology is read. */
+static void check_moved_cpus(Seen *seen)
+{
+        const CpuSet *counted = &seen->readings.current->cpus;
+        g_autofree char *text = NULL;
+        unsigned n;
+
+        if (cpuset_equal(counted, &seen->machine.topology->online) ||
+            !cpuset_equal(counted, &seen->counted))
+                seen->n_counted = 0;
+        seen->counted = *counted;
+        if (cpuset_equal(counted, &seen->machine.topology->online))
+                return;
+        n = ++seen->n_counted;
+        if ((n & (n - 1)) != 0)
+                return;
+        seen_rescan(seen);
+        if (n != 2 || cpuset_equal(counted, &seen->machine.topology->online))
+                return;
+        text = cpuset_format(counted);
+        log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
+}
+
+int seen_read(Seen *seen, unsigned senses)
+{
+        Readings *readings = &seen->readings;
+        bool pressed = load_watch_take_pressed(seen->load_watch);
+        uint64_t last_usec = readings->current->time_usec;
+        int r = 0;
+
+        seen->senses = senses;
+        readings->seen->pressed = pressed;
+        if (last_usec == 0 || manager_now() - last_usec >= READING_USEC)
+                r = readings_read(readings, seen->sensors, senses);
+        if (r < 0) {
+                log_error_errno(r, "Failed to read the load: %m");
+                sensors_reopen(seen->sensors, SENSE_LOAD, seen->machine.topology);
+                return r;
+        }
+        readings->seen->pressed = pressed;
+        check_moved_cpus(seen);
+        return 0;
+}
+
+/* Mains came or went: the last reading of it is invalid, and the next one decides. */
+static void power_moved(Seen *seen)
+{
+        if (!(seen->senses & SENSE_POWER))
+                return;
+        sensors_reopen(seen->sensors, SENSE_POWER, seen->machine.topology);
+        ground_raise(seen->ground, DUE_READING);
+}
+
+/* A CPU that went and came back within one event has new knobs, made by the kernel. */
+static bool note_returned(Seen *seen, sd_device *device)
+{
+        sd_device_action_t action;
+        const char *number;
+        int cpu;
+
+        if (sd_device_get_action(device, &action) < 0 || action != SD_DEVICE_ONLINE ||
+            sd_device_get_sysnum(device, &number) < 0 || int_parse(number, &cpu) < 0)
+                return false;
+        cpuset_add(&seen->returned, cpu);
+        ground_raise(seen->ground, DUE_STALE);
+        return true;
+}
+
+static void module_moved(Seen *seen)
+{
+        if (seen->machine.needed)
+                timer_set_in(seen->drivers_timer, DRIVER_USEC);
+}
+
+static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        seen_recheck_facts(userdata);
+        return 0;
+}
+
+static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
+{
+        Seen *seen = userdata;
+        const char *subsystem = NULL;
+
+        sd_device_get_subsystem(device, &subsystem);
+        if (g_strcmp0(subsystem, "power_supply") == 0) {
+                power_moved(seen);
+        } else if (g_strcmp0(subsystem, "module") == 0) {
+                module_moved(seen);
+        } else if (seen_rescan(seen) | note_returned(seen, device)) {
+                ground_raise(seen->ground, DUE_TICK_SOON);
+        }
+        return 0;
+}
+
+/* udev's events of CPUs, power supplies and modules; without udev the reading at the next tick
+ * shows the change. */
+static int listen_for_devices(Seen *seen)
+{
+        static const char *const subsystems[] = { "cpu", "power_supply", "module" };
+        int r;
+
+        r = sd_device_monitor_new(&seen->monitor);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(subsystems); i++)
+                r = sd_device_monitor_filter_add_match_subsystem_devtype(seen->monitor,
+                                                                         subsystems[i], NULL);
+        if (r >= 0)
+                r = sd_event_add_time(seen->ground->event, &seen->drivers_timer, CLOCK_MONOTONIC, 0,
+                                      DRIVER_USEC, on_drivers, seen);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(seen->drivers_timer, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        r = sd_device_monitor_attach_event(seen->monitor, seen->ground->event);
+        if (r < 0)
+                return r;
+        return sd_device_monitor_start(seen->monitor, on_device, seen);
+}
+
+/*
+ * How often energy is read; more often than it may be would only cost wake-ups. The timer fires up
+ * to a quarter of it later. With some time for the reading itself, that must be before the
+ * deadline.
+ */
+static uint64_t energy_period(const Seen *seen)
+{
+        uint64_t deadline = sensors_energy_deadline(seen->sensors);
+
+        return deadline == UINT64_MAX ? deadline : MAX(deadline / 4 * 3, OBSERVERS_ENERGY_USEC);
+}
+
+static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        Seen *seen = userdata;
+
+        observers_read(seen->observers, SENSE_ENERGY);
+        timer_set_in(source, energy_period(seen));
+        return 0;
+}
+
+/* Arms a timer that is not to go off, but which the kernel cancels when the clock is set. */
+static int arm_clock(int fd)
+{
+        const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / (int64_t)G_USEC_PER_SEC /
+                                                             1000 };
+
+        return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0
+                       ? -errno
+                       : 0;
+}
+
+/* Policies may decide by the time of day. The last reading of it is invalid, and the next one
+ * decides. */
+static void time_moved(Seen *seen)
+{
+        tzset();
+        ground_raise(seen->ground, DUE_READING);
+}
+
+static int on_clock(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        Seen *seen = userdata;
+        uint64_t count;
+        int r;
+
+        if (read(fd, &count, sizeof(count)) < 0 && errno != ECANCELED)
+                return 0;
+        log_debug("The clock was set");
+        ground_raise(seen->ground, DUE_DROP(DROP_CLOCK));
+        time_moved(seen);
+        r = arm_clock(fd);
+        if (r < 0)
+                log_error_errno(r, "Failed to set a timer: %m");
+        return 0;
+}
+
+static int listen_for_clock(Seen *seen)
+{
+        int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        int r = fd < 0 ? -errno : arm_clock(fd);
+
+        if (r >= 0)
+                r = sd_event_add_io(seen->ground->event, &seen->clock, fd, EPOLLIN, on_clock, seen);
+        if (r >= 0)
+                r = sd_event_source_set_io_fd_own(seen->clock, true);
+        else
+                fd_close(&fd);
+        return r;
+}
+
+/* The file that names the time zone is replaced when that is set. */
+static int on_zone(sd_event_source *source, const struct inotify_event *event, void *userdata)
+{
+        if (event->len == 0 || !g_str_equal(event->name, ZONE))
+                return 0;
+        log_debug("The time zone was set");
+        time_moved(userdata);
+        return 0;
+}
+
+static int listen_for_zone(Seen *seen)
+{
+        _fd_ int etc = openat(seen->ground->setup.root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return etc < 0 ? -errno
+                       : sd_event_add_inotify_fd(seen->ground->event, &seen->zone, etc,
+                                                 IN_CREATE | IN_MOVED_TO, on_zone, seen);
+}
+
+void seen_listen(Seen *seen)
+{
+        uint64_t period = energy_period(seen);
+        int r = 0;
+
+        if (period != UINT64_MAX)
+                r = sd_event_add_time_relative(seen->ground->event, &seen->energy_timer,
+                                               CLOCK_MONOTONIC, period, period / 4, on_energy,
+                                               seen);
+        if (r >= 0)
+                r = watching_listen(seen->watching);
+        if (r < 0)
+                log_error_errno(r, "Failed to create timers: %m");
+        r = listen_for_clock(seen);
+        if (r < 0)
+                log_info("Failed to watch changes of the clock (%s)", g_strerror(-r));
+        r = listen_for_zone(seen);
+        if (r < 0)
+                log_debug("Failed to watch changes of the time zone (%s)", g_strerror(-r));
+        r = seen->ground->setup.live ? listen_for_devices(seen) : 0;
+        if (r < 0)
+                log_info("Failed to watch CPUs that come and go (%s): they are detected at the "
+                         "next tick",
+                         g_strerror(-r));
+}
+
+void seen_unlisten(Seen *seen)
+{
+        seen->monitor = sd_device_monitor_unref(seen->monitor);
+        seen->clock = sd_event_source_disable_unref(seen->clock);
+        seen->zone = sd_event_source_disable_unref(seen->zone);
+        seen->drivers_timer = sd_event_source_disable_unref(seen->drivers_timer);
+        seen->energy_timer = sd_event_source_disable_unref(seen->energy_timer);
+        load_watch_stop(seen->load_watch);
+        watching_unlisten(seen->watching);
+}
+
+int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_seen)
+{
+        Seen *seen = g_new0(Seen, 1);
+        int r = machine_init(&seen->machine, ground->setup.root);
+
+        if (r < 0) {
+                g_free(seen);
+                return log_error_errno(r, "Failed to read the machine's CPUs: %m");
+        }
+        seen->ground = ground;
+        seen->sensors = sensors_new(ground->setup.root, seen->machine.topology);
+        readings_init(&seen->readings, seen->machine.topology->n_cpus);
+        seen->observers = observers_new(seen->sensors, seen->machine.topology->n_cpus);
+        seen->affinities = affinity_cache_new(ground, &seen->parked);
+        seen->watching = watching_new(ground, &seen->machine, knobs, &seen->parked);
+        seen->load_watch = load_watch_new(ground, timer);
+        seen_note_sleep(seen);
+        *ret_seen = seen;
+        return 0;
+}
+
+void seen_free(Seen *seen)
+{
+        if (!seen)
+                return;
+        load_watch_free(seen->load_watch);
+        watching_free(seen->watching);
+        affinity_cache_free(seen->affinities);
+        observers_free(seen->observers);
+        readings_done(&seen->readings);
+        sensors_free(seen->sensors);
+        machine_done(&seen->machine);
+        g_free(seen);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is seen: the machine and its drivers, readings, and what depends on CPUs.
+ */
+#ifndef IDLED_SEEN_H
+#define IDLED_SEEN_H
+
+#include <systemd/sd-device.h>
+
+#include "manager/affinity-cache.h"
+#include "manager/load-watch.h"
+#include "manager/observers.h"
+#include "manager/watching.h"
+
+/* Only seen.c changes it. */
+typedef struct Seen {
+        Ground *ground;
+        MachineFacts machine;
+        Sensors *sensors;
+        Readings readings;    /* the policies' */
+        unsigned senses;      /* of the last of these: Sense flags */
+        Observers *observers; /* readings made for queries */
+        AffinityCache *affinities;
+        Watching *watching;
+        LoadWatch *load_watch;
+        CpuSet parked;       /* online CPUs that are kept free of work now */
+        uint64_t slept_usec; /* how long the machine had slept at the last check */
+        CpuSet counted;      /* the CPUs of /proc/stat at the last reading */
+        unsigned n_counted;  /* for so many readings in a row they were not those online */
+        CpuSet returned;     /* CPUs that came online: the kernel set their knobs */
+        sd_event_source *clock, *zone; /* fire when the clock is set; when /etc/localtime may be
+                                          another file */
+        sd_event_source *energy_timer, *drivers_timer;
+        sd_device_monitor *monitor;
+} Seen;
+
+/* `knobs` are those that idled changes. Negative errno. */
+int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_seen);
+void seen_free(Seen *seen);
+
+/* Listens for CPUs that come and go, and reads energy before counters wrap. */
+void seen_listen(Seen *seen);
+void seen_unlisten(Seen *seen);
+
+/* Takes the reading that the policies decide by, of these Sense flags, unless the last one is as
+ * good as new. A failure is logged. */
+int seen_read(Seen *seen, unsigned senses);
+
+/* Reads CPUs and their groups again; true if something changed. */
+bool seen_rescan(Seen *seen);
+
+/* Reads what the machine offers, if an active policy needs it; drops what was read before. */
+void seen_read_facts(Seen *seen, bool needed);
+
+/* Whether the drivers differ from those of the last reading of the facts, which no event reports
+ * reliably. If so, it reads the facts again, and a tick is due. Costs a few file reads. */
+bool seen_recheck_facts(Seen *seen);
+
+/* Whether the machine was asleep since the last call; then all knobs count as set by firmware or
+ * kernel, and the plan must be carried out again. */
+bool seen_note_sleep(Seen *seen);
+void seen_distrust_knobs(Seen *seen);
+
+/* These CPUs are parked from now on. True if others were. */
+bool seen_set_parked(Seen *seen, const CpuSet *parked);
+
+/* The CPUs whose knobs the kernel or firmware has set since the last call. */
+CpuSet seen_take_returned(Seen *seen);
+
+#endif
