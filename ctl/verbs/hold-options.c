@@ -97,6 +97,12 @@ static int take_cpus(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static int take_kind(Ctl *ctl, const char *text)
+{
+        ctl->hold.kind = text;
+        return EXIT_FINE;
+}
+
 static int take_profile(Ctl *ctl, const char *text)
 {
         ctl->hold.profile = text;
@@ -120,6 +126,7 @@ const VerbOption hold_options[] = {
         { "cores", "N", "keep this many cores active", take_cores },
         { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", take_frequency },
         { "cpus", "LIST", "apply to these CPUs, and keep them active", take_cpus },
+        { "kind", "WORDS", "kinds of cores: efficient, fast, cache", take_kind },
         { "profile", "NAME", "activate this profile", take_profile },
         { "global", NULL, "apply the latency to all CPUs of the machine", take_global },
         { "reason", "TEXT", "the reason, for other users", take_reason },
@@ -137,10 +144,10 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
         const HoldArguments *hold = &ctl->hold;
 
         if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
-            !hold->profile)
+            !hold->profile && !hold->kind)
                 return complain_usage(verb,
                                       "%s: expected at least one of --latency, --cores, "
-                                      "--min-frequency, --cpus, --profile",
+                                      "--min-frequency, --cpus, --kind, --profile",
                                       verb->name);
         if (hold->global && !hold->latency_given)
                 return complain_usage(verb, "--global: expected --latency with it");
@@ -179,6 +186,7 @@ int hold_complain(const char *error, const char *more)
                 { "min_cores: ", "--cores: " },
                 { "min_frequency_khz: ", "--min-frequency: " },
                 { "cpus: ", "--cpus: " },
+                { "kind: ", "--kind: " },
                 { "profile: ", "--profile: " },
                 { "reason: ", "--reason: " },
                 { "pid: ", "--pid: " },

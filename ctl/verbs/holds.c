@@ -53,6 +53,7 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
         json_put_bool(answer, "global", json_true(request, "global"));
         put_number(answer, "min_cores", request, "min_cores", 1);
         put_number(answer, "min_frequency_khz", request, "min_frequency_khz", 1);
+        json_put_text_any(answer, "kind", json_text(request, "kind"));
         json_put_text_any(answer, "profile", json_text(request, "profile"));
         json_put_same(answer, "cpus", hold, "CPUs");
         json_put_text_any(answer, "obstacle", json_text(hold, "Obstacle"));
@@ -131,6 +132,12 @@ static void add_row(Table *table, json_object *hold, bool measured)
         if (measured)
                 holds_measured_cells(table, hold);
         table_note(table, STYLE_PLAIN, json_text(hold, "reason"));
+        if (json_get(hold, "kind")) {
+                g_autofree char *kind = g_strdup_printf("On cores of kind %s.",
+                                                        json_text(hold, "kind"));
+
+                table_note(table, STYLE_PLAIN, kind);
+        }
         if (json_get(hold, "obstacle")) {
                 who = g_strdup_printf("Not fully in effect: %s.", json_text(hold, "obstacle"));
                 table_note(table, STYLE_WARN, who);

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "hold-options.h"
+#include "systemd/unit-control.h"
 #include "verbs.h"
 
 /* As env(1), nice(1) and timeout(1) have it. */
@@ -211,6 +212,18 @@ static int give_up(Command *command)
         return EXIT_OURSELVES;
 }
 
+/* Gives the command a unit of its own, which a kind of cores is for. Failing is no error: the hold
+ * then says what is not in effect. */
+static void make_scope(const Ctl *ctl, const Command *command)
+{
+        g_autofree char *name = g_strdup_printf("idlectl-run-%d.scope", command->pid);
+        g_autoptr(Units) units = units_new(NULL, ctl->bus);
+        int r = units_start_scope(units, name, command->pid);
+
+        if (r < 0)
+                complain("systemd makes no scope for %s: %s", ctl->args[0], g_strerror(-r));
+}
+
 static int run(Ctl *ctl, Command *command)
 {
         g_autofree char *path = NULL, *error = NULL, *obstacle = NULL, *where = NULL;
@@ -218,6 +231,8 @@ static int run(Ctl *ctl, Command *command)
         int status, r;
 
         ctl->hold.pid = (uint32_t)command->pid;
+        if (ctl->hold.kind)
+                make_scope(ctl, command);
         if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
                 hold_complain(error, also_without ? "; the command runs without a hold" : "");
                 if (!also_without)

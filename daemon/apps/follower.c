@@ -301,7 +301,7 @@ static int follow_hold(Follow *follow, int pidfd)
 {
         const AppOptions *options = follow->app->options;
         g_autofree char *owner = g_strdup_printf("app %s", follow->app->name);
-        g_autofree char *process = NULL;
+        g_autofree char *process = NULL, *unit = NULL;
         ProcessFacts *facts = follow->follower->facts;
         HoldRequest request = HOLD_REQUEST_NONE;
         int r;
@@ -323,6 +323,10 @@ static int follow_hold(Follow *follow, int pidfd)
         request.bound = true;
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
         request.min_cores = (unsigned)options->cores;
+        request.kinds = app_kinds(follow->app);
+        if (request.kinds &&
+            process_facts_read(follow->follower->proc, PROCESS_FACT_CGROUPS, facts) >= 0)
+                request.unit = unit = app_unit(follow->app, facts);
         request.ended = on_hold_ended;
         request.gone = options->linger_usec > 0 ? on_gone : NULL;
         request.userdata = follow;

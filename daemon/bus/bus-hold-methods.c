@@ -74,11 +74,11 @@ static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint6
         return r;
 }
 
-/* True if its profile is all that it requests. */
-static bool asks_for_profile_only(const HoldRequest *request)
+/* True if it requests more than a profile and a kind of cores. */
+static bool needs_policy(const HoldRequest *request)
 {
-        return request->profile && request->latency_us < 0 && request->min_khz == 0 &&
-               request->min_cores == 0 && !request->cpus;
+        return request->latency_us >= 0 || request->min_khz > 0 || request->min_cores > 0 ||
+               request->cpus;
 }
 
 int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error)
@@ -95,7 +95,7 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
 
         if (r < 0)
                 return r;
-        if (!asks_for_profile_only(request) && !manager_serves_holds(bus->manager))
+        if (needs_policy(request) && !manager_serves_holds(bus->manager))
                 return sd_bus_error_set(error, BUS_ERROR_NOT_AVAILABLE,
                                         "No active policy serves holds: add \"latency\" to "
                                         "Policies= in idled.conf");

@@ -125,6 +125,24 @@ static int take_profile(sd_bus_message *m, const char *key, const Manager *manag
         return 0;
 }
 
+static int take_kind(sd_bus_message *m, const char *key, const Manager *manager,
+                     BusHoldRequest *request, sd_bus_error *error)
+{
+        g_auto(GStrv) words = NULL;
+        const char *text, *word;
+        int r = sd_bus_message_read(m, "s", &text);
+
+        if (r < 0)
+                return r;
+        words = g_strsplit(text, " ", -1);
+        if (kinds_parse((const char *const *)words, &request->hold.kinds, &word) >= 0 && *words)
+                return 0;
+        return refuse(error, key,
+                      "found \"%s\", expected efficient, fast, cache or island, or several with "
+                      "a space between them",
+                      text);
+}
+
 static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
                      BusHoldRequest *request, sd_bus_error *error)
 {
@@ -156,6 +174,7 @@ static const struct {
         { "min_cores", "u", true, take_cores },
         { "min_frequency_khz", "u", true, take_frequency },
         { "cpus", "s", true, take_cpus },
+        { "kind", "s", true, take_kind },
         { "pid", "u", false, take_pid },
         { "pidfd", "h", false, take_pidfd },
         { "reason", "s", false, take_reason },
@@ -214,7 +233,7 @@ static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_erro
         if (!asks)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "Found no request, expected at least one of latency_us, "
-                                        "profile, min_cores, min_frequency_khz, cpus");
+                                        "profile, min_cores, min_frequency_khz, cpus, kind");
         if (request->hold.global && request->hold.latency_us < 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "global: found no latency_us, expected both");

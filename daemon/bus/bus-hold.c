@@ -123,6 +123,11 @@ BUS_GETTER(get_request)
                 r = append_number(reply, "min_cores", hold->min_cores, hold->min_cores > 0);
         if (r >= 0)
                 r = append_number(reply, "min_frequency_khz", hold->min_khz, hold->min_khz > 0);
+        if (r >= 0 && held->kinds) {
+                g_autofree char *kinds = kinds_format(held->kinds);
+
+                r = sd_bus_message_append(reply, "{sv}", "kind", "s", kinds);
+        }
         if (r >= 0 && held->profile)
                 r = bus_append_shown_key(reply, bus, "profile", held->profile);
         return r < 0 ? r : sd_bus_message_close_container(reply);

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/private-text.h"
 #include "holds/holder.h"
+#include "sense/own-unit.h"
 
 /* After this many holds their memory is worth returning to the kernel. */
 #define MANY_HOLDS 64
@@ -32,6 +33,7 @@
 
 struct Holds {
         sd_event *event;
+        int root;
         CpuSet online;
         GArray *list;      /* of Hold */
         GPtrArray *held;   /* of Held, the same index */
@@ -101,6 +103,7 @@ static void held_free(Held *held)
         sd_event_source_disable_unref(held->source);
         holder_put(held->holder);
         g_free(held->named);
+        g_free(held->unit);
         g_free(held->owner);
         g_free(held->reason);
         g_free(held->sender);
@@ -117,6 +120,16 @@ static void shrink(Holds *holds)
         holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
         holds->most = 0;
         memory_settle();
+}
+
+void holds_list_kinds(const Holds *holds, GPtrArray *list)
+{
+        for (guint i = 0; i < holds->held->len; i++) {
+                const Held *held = holds_nth(holds, i);
+
+                if (held->kinds)
+                        unit_kinds_add(list, held->unit, held->kinds);
+        }
 }
 
 /* Calls `changed`, or has it wait. */
@@ -353,6 +366,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
 
         holds->late_usec = follow_usec;
         holds->event = sd_event_ref(event);
+        holds->root = root;
         holds->online = *online;
         holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
         holds->held = g_ptr_array_new();
@@ -446,6 +460,8 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
         held->reason = reason_of(request, held->shown_uid);
         held->bound = request->bound;
+        held->kinds = request->kinds;
+        held->unit = g_strdup(request->unit);
         held->named = g_memdup2(request->cpus, sizeof(CpuSet));
         held->since_usec = (uint64_t)g_get_real_time();
         held->ended = request->ended;
@@ -473,6 +489,8 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                 held_free(held);
                 return r;
         }
+        if (held->kinds && !held->unit && held->holder)
+                held->unit = own_unit_read(holds->root, held->holder->pid);
         put_in(held, request);
         if (moved)
                 update_cpus(holds);

@@ -17,6 +17,7 @@
 #include <systemd/sd-event.h>
 
 #include "model/hold.h"
+#include "model/kind.h"
 
 typedef struct Holds Holds;
 
@@ -42,6 +43,8 @@ typedef struct HoldRequest {
         bool global;
         uint32_t min_khz;   /* 0: any */
         unsigned min_cores; /* 0: any */
+        unsigned kinds;     /* of cores, bits of CoreKind, for `unit`; 0: any */
+        const char *unit;   /* its cgroup; NULL: that which only its process is in, if any */
         const CpuSet *cpus; /* these must stay active, and it is about them; NULL: see above */
         HoldEnded ended;    /* NULL: not requested */
         HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
@@ -61,6 +64,8 @@ struct Held {
         struct Holder *holder; /* its process; NULL: none */
         bool bound;
         bool left;               /* its process exited, and `gone` was called */
+        unsigned kinds;          /* of cores; 0: any */
+        char *unit;              /* the cgroup of the unit that gets them; NULL: there is none */
         CpuSet *named;           /* CPUs that were named, online or not; NULL: none were */
         uint64_t since_usec;     /* CLOCK_REALTIME */
         sd_event_source *source; /* reports when the other end closes; NULL: there is none */
@@ -115,6 +120,9 @@ pid_t held_pid(const Held *held);
 /* What policies see: one of them, and all. */
 const Hold *holds_hold(const Held *held);
 unsigned holds_list(const Holds *holds, const Hold **ret_list);
+
+/* Adds the kinds of cores that they request to the list of unit_kinds_new(). */
+void holds_list_kinds(const Holds *holds, GPtrArray *list);
 
 /* Brings the CPUs of all holds up to date: when other CPUs are `online`, after
  * holds_recheck(), and else once in a while, so that it costs one percent of a CPU at most.

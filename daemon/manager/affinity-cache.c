@@ -119,19 +119,24 @@ static int go_on_later(AffinityCache *cache)
 }
 
 static int begin(AffinityCache *cache, const Topology *topology, const CpuSet *allowed,
-                 int64_t budget)
+                 const GArray *limits, int64_t budget)
 {
         const CpuSet *confined = cpuset_is_empty(cache->parked_now) ? NULL : allowed;
+        int r;
 
         cache->began_usec = now_usec();
         cache->budget_usec = budget;
         cache->cost_usec = 0;
         cache->parked = *cache->parked_now;
         cache->online = topology->online;
-        return affinity_scan_new(cache->ground->setup.root, topology, confined, &cache->scan);
+        r = affinity_scan_new(cache->ground->setup.root, topology, confined, &cache->scan);
+        for (guint i = 0; r >= 0 && i < limits->len; i++)
+                affinity_scan_permit(cache->scan, &g_array_index(limits, CpuSet, i));
+        return r;
 }
 
-bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed)
+bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed,
+                            const GArray *limits)
 {
         bool valid = cpuset_equal(&cache->parked, cache->parked_now) &&
                      cpuset_equal(&cache->online, &topology->online);
@@ -147,7 +152,7 @@ bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, cons
         g_clear_pointer(&cache->scan, affinity_scan_free);
         if (budget < 0)
                 return false;
-        r = begin(cache, topology, allowed, budget);
+        r = begin(cache, topology, allowed, limits, budget);
         if (r < 0) {
                 log_debug("Failed to read the affinities of tasks: %s", g_strerror(-r));
                 return true;

@@ -21,9 +21,11 @@ typedef struct AffinityCache AffinityCache;
 AffinityCache *affinity_cache_new(Ground *ground, const CpuSet *parked);
 void affinity_cache_free(AffinityCache *cache);
 
-/* Scans, given the CPUs that the plan in effect allows. False if that would cost too much now, or
- * takes time: then a tick is due when the affinities are known. */
-bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed);
+/* Scans, given the CPUs that the plan in effect allows and those that idled limits units to. False
+ * if that would cost too much now, or takes time: then a tick is due when the affinities are
+ * known. */
+bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, const CpuSet *allowed,
+                            const GArray *limits);
 
 /* What the last scan found, of no use for parking more: the next refresh scans again. */
 void affinity_cache_expire(AffinityCache *cache);

@@ -252,6 +252,19 @@ bool asked_follow_holds(Asked *asked)
         return true;
 }
 
+void asked_follow_kinds(Asked *asked)
+{
+        g_autoptr(GPtrArray) now = unit_kinds_new();
+
+        if (!pauses_any(asked->pauses))
+                holds_list_kinds(asked->holds, now);
+        if (unit_kinds_equal(now, asked->ground->unit_kinds))
+                return;
+        g_ptr_array_unref(asked->ground->unit_kinds);
+        asked->ground->unit_kinds = g_steal_pointer(&now);
+        ground_raise(asked->ground, DUE_STALE);
+}
+
 bool asked_for_frequency(const Asked *asked)
 {
         const Hold *holds;

@@ -29,6 +29,9 @@ void asked_free(Asked *asked);
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool asked_follow_holds(Asked *asked);
 
+/* Brings up to date which kinds of cores the holds request for units. */
+void asked_follow_kinds(Asked *asked);
+
 /* True if a hold requests a frequency. */
 bool asked_for_frequency(const Asked *asked);
 

@@ -4,6 +4,8 @@
  */
 #include "manager/decided.h"
 
+#include "act/park/park.h"
+#include "base/cpuset-text.h"
 #include "manager/evaluation.h"
 #include "model/pack.h"
 
@@ -150,12 +152,27 @@ static bool parks_more(Decided *decided, const Plan *plan)
         return !cpuset_is_empty(&leave);
 }
 
+/* What idled limits units to, for holds. */
+static GArray *unit_limits(const Knobs *all)
+{
+        GArray *limits = g_array_new(FALSE, FALSE, sizeof(CpuSet));
+        const Knob *const *knobs;
+        CpuSet limit;
+
+        for (int i = 0, n = knobs_list(all, &knobs); i < n; i++)
+                if (knobs[i]->kind == &park_kinds_kind && knobs[i]->state == KNOB_OURS &&
+                    cpuset_parse(knobs[i]->ours, &limit) >= 0)
+                        g_array_append_val(limits, limit);
+        return limits;
+}
+
 void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes)
 {
+        g_autoptr(GArray) limits = unit_limits(decided->done->knobs);
         AffinityCache *cache = decided->seen->affinities;
         bool parks = parks_more(decided, plan), units_known, keeps = false;
         bool known = !parks || affinity_cache_refresh(cache, decided->seen->machine.topology,
-                                                      allowed_now(decided));
+                                                      allowed_now(decided), limits);
         Dependents who;
 
         if (!parks)

@@ -84,7 +84,7 @@ static char *failed_by(const Done *done, const ActuatorState *a, int error)
  * requested what this machine does not offer. */
 static char *failure(const Done *done, const ActuatorState *a, int error)
 {
-        const ActFacts facts = machine_facts(&done->seen->machine);
+        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
         g_autofree char *offered = NULL, *option = NULL;
         const char *word;
 
@@ -253,7 +253,7 @@ static void forget(Done *done)
 static unsigned act_by(Done *done, const ActuatorState *a)
 {
         const Actuator *actuator = a->actuator;
-        const ActFacts facts = machine_facts(&done->seen->machine);
+        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
         int r = actuator->apply(a->state, done->knobs, &done->plan, &facts);
         const char *now = actuator->describe(a->state);
@@ -267,6 +267,21 @@ static unsigned act_by(Done *done, const ActuatorState *a)
         else if (!g_str_equal(now, before))
                 log_info("%s: %s", actuator->name, now);
         return g_str_equal(now, before) ? 0 : CHANGE_CONFIG;
+}
+
+/* Those before parking that depend on what is parked. */
+static unsigned follow_park(Done *done)
+{
+        unsigned changes = 0;
+        const ActuatorState *a;
+
+        for (unsigned i = 0; (a = actuator_set_nth(done->actuators, i)); i++) {
+                if (a->actuator == &actuator_park)
+                        break;
+                if (a->state && a->actuator->follows_park)
+                        changes |= act_by(done, a);
+        }
+        return changes;
 }
 
 /* Lets every actuator do that. What was done for the plan `before` is not done again unless the
@@ -296,6 +311,8 @@ static unsigned act(Done *done, const Plan *before)
                 if (a->actuator == &actuator_park)
                         park_wrote = knobs_writes(done->knobs) != writes;
         }
+        if (park_wrote)
+                changes |= follow_park(done);
         done->checked_usec = manager_now();
         return changes;
 }
@@ -425,7 +442,7 @@ static unsigned count_degraded(const Done *done)
 
 CpuWish done_limits(const Done *done, int cpu)
 {
-        const ActFacts facts = machine_facts(&done->seen->machine);
+        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
 
         if (done->ground->setup.dry_run || !cpuset_has(&done->seen->machine.topology->online, cpu))
                 return (CpuWish){ .latency_us = -1, .bias = -1, .boost = -1 };
@@ -459,6 +476,8 @@ void done_carry_out(Done *done, const Plan *plan)
         changes |= note_parked(done);
         if (degraded || count_degraded(done))
                 changes |= CHANGE_DEGRADED;
+        if (done->ground->unit_kinds->len > 0)
+                changes |= CHANGE_OBSTACLES;
         check_drivers(done);
         done_watch_groups(done);
         watching_follow(done->seen->watching, &done->plan.widest);

@@ -15,6 +15,7 @@
 
 #include "act/knob/knob.h"
 #include "config/config.h"
+#include "model/kind.h"
 #include "stats/estimate.h"
 #include "systemd/unit-control.h"
 
@@ -86,7 +87,8 @@ typedef enum Due {
 typedef struct Ground {
         ManagerSetup setup;
         sd_event *event;
-        Config *config; /* NULL before the first */
+        Config *config;        /* NULL before the first */
+        GPtrArray *unit_kinds; /* of UnitKinds: what holds request, while not paused */
         unsigned due;
         sd_event_source *attend; /* fires when something is due; NULL: not started, or over */
 } Ground;

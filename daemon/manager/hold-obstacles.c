@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "act/park/park.h"
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
 #include "manager/manager-explain.h"
@@ -22,7 +23,9 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (manager->ground.setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return decided_serves_holds(manager->decided) ? NULL : g_strdup(NO_POLICY_SERVES);
+                return decided_serves_holds(manager->decided) || held->kinds
+                               ? NULL
+                               : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->ground.config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
@@ -207,27 +210,78 @@ static void report_frequency(Manager *manager, const Hold *hold, GString *text)
                 report_maximum(manager, hold, &demand);
 }
 
-char *manager_hold_obstacle(Manager *manager, const Held *held)
+/* What keeps the unit from its kinds of cores, given those of them that are active. */
+static void report_unit(const Manager *manager, const Held *held, const CpuSet *active,
+                        Demand *demand)
+{
+        const char *name = strrchr(held->unit, '/') + 1;
+        const Knob *knob = knob_find(manager->knobs, &park_kinds_kind, name);
+        const CpuSet *online = &manager->seen->machine.topology->online;
+        CpuSet others = *online;
+
+        cpuset_subtract(&others, active);
+        cpuset_and(&others, &manager->done->plan.allowed);
+        if (knob && knob->state == KNOB_FOREIGN)
+                report(demand, "another program has taken over AllowedCPUs of %s", name);
+        else if (knob && knob->error < 0)
+                report(demand, "AllowedCPUs of %s: %s", name, g_strerror(-knob->error));
+        else if (cpuset_is_empty(active))
+                report(demand, "all of them are parked, so %s may use all active CPUs", name);
+        else if (!knob && !cpuset_is_empty(&others))
+                report(demand, "%s has CPUs of its own (AllowedCPUs= or CPUAffinity=)", name);
+}
+
+static void report_kinds(const Manager *manager, const Held *held, GString *text)
+{
+        const ActuatorState *a = actuator_set_find(manager->done->actuators, &actuator_kinds);
+        CpuSet active = topology_of_kinds(manager->seen->machine.topology, held->kinds);
+        g_autofree char *kinds = kinds_format(held->kinds);
+        Demand demand = { .what = "its kind of cores is not kept", .text = text };
+
+        if (cpuset_is_empty(&active))
+                report(&demand, "this machine has no cores of kind %s online", kinds);
+        else if (!held->unit)
+                report(&demand, "its process has no unit of its own; idled moves none and leaves "
+                                "affinities alone");
+        else if (!a || !a->state)
+                report(&demand, "%s", a && a->why ? a->why : "systemd cannot be reached");
+        if (demand.reported)
+                return;
+        cpuset_and(&active, &manager->done->plan.allowed);
+        report_unit(manager, held, &active, &demand);
+}
+
+/* What keeps policies from serving the hold. */
+static void report_policy(Manager *manager, const Held *held, GString *text)
 {
         const Hold *hold = holds_hold(held);
+
+        if (!decided_serves_holds(manager->decided)) {
+                if (hold_needs_policy(hold))
+                        g_string_append_printf(text, "only its %s is in effect: " NO_POLICY_SERVES,
+                                               held->profile ? "profile" : "kind of cores");
+                return;
+        }
+        if (held->named && cpuset_is_empty(&hold->cpus)) {
+                g_string_append(text, "none of its CPUs is online");
+                return;
+        }
+        if (hold->latency_us >= 0)
+                report_latency(manager, hold, text);
+        if (hold->min_khz > 0)
+                report_frequency(manager, hold, text);
+}
+
+char *manager_hold_obstacle(Manager *manager, const Held *held)
+{
         char *whole = whole_obstacle(manager, held);
         GString *text;
 
         if (whole)
                 return whole;
         text = g_string_new(NULL);
-        if (!decided_serves_holds(manager->decided)) {
-                if (hold_needs_policy(hold))
-                        g_string_append(text, "only its profile is in effect: " NO_POLICY_SERVES);
-                return g_string_free(text, text->len == 0);
-        }
-        if (held->named && cpuset_is_empty(&hold->cpus)) {
-                g_string_append(text, "none of its CPUs is online");
-                return g_string_free(text, false);
-        }
-        if (hold->latency_us >= 0)
-                report_latency(manager, hold, text);
-        if (hold->min_khz > 0)
-                report_frequency(manager, hold, text);
+        report_policy(manager, held, text);
+        if (held->kinds)
+                report_kinds(manager, held, text);
         return g_string_free(text, text->len == 0);
 }

@@ -88,13 +88,14 @@ void machine_read_facts(MachineFacts *machine, bool needed)
                 log_error_errno(r, "Failed to read what cpufreq offers: %m");
 }
 
-ActFacts machine_facts(const MachineFacts *machine)
+ActFacts machine_facts(const MachineFacts *machine, const GPtrArray *unit_kinds)
 {
         return (ActFacts){
                 .topology = machine->topology,
                 .idle = machine->idle,
                 .frequency = machine->frequency,
                 .n_frequency = machine->n_frequency,
+                .unit_kinds = unit_kinds,
         };
 }
 

@@ -43,8 +43,8 @@ void machine_read_facts(MachineFacts *machine, bool needed);
  * reliably. Costs a few file reads. */
 bool machine_drivers_changed(const MachineFacts *machine);
 
-/* The facts, for actuators. */
-ActFacts machine_facts(const MachineFacts *machine);
+/* The facts, for actuators, with what holds request for units. */
+ActFacts machine_facts(const MachineFacts *machine, const GPtrArray *unit_kinds);
 
 /* What keeps cpufreq policy `i` of the table down; read once in a `turn` of the loop, however many
  * holds are reported in it. */

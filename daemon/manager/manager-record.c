@@ -190,6 +190,11 @@ static char *hold_text(const Held *held, const Hold *hold)
                 g_string_append_printf(text, " %u cores", hold->min_cores);
         if (hold->min_khz > 0)
                 g_string_append_printf(text, " %u kHz", hold->min_khz);
+        if (held->kinds) {
+                g_autofree char *kinds = kinds_format(held->kinds);
+
+                g_string_append_printf(text, " cores of kind %s", kinds);
+        }
         if (hold->profile)
                 g_string_append_printf(text, " profile %s", hold->profile);
         if (*hold->reason)

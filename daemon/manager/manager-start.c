@@ -22,7 +22,9 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         g_autoptr(Config) config = NULL;
         int r;
 
-        *ground = (Ground){ .setup = *setup, .event = sd_event_ref(event) };
+        *ground = (Ground){ .setup = *setup,
+                            .event = sd_event_ref(event),
+                            .unit_kinds = unit_kinds_new() };
         r = config_load(&setup->paths, errors, &config);
         if (r < 0)
                 return r;
@@ -162,6 +164,7 @@ int manager_free(Manager *manager)
         knobs_free(manager->knobs);
         tick_timer_free(manager->timer);
         config_free(manager->ground.config);
+        g_ptr_array_unref(manager->ground.unit_kinds);
         sd_event_unref(manager->ground.event);
         g_free(manager);
         return r;

@@ -74,6 +74,7 @@ static bool decide_and_act(Manager *manager, bool by_holds)
         Plan wished = decided->wished, plan;
 
         done_reopen(manager->done);
+        asked_follow_kinds(manager->asked);
         decided_decide(decided, by_holds, &plan);
         if (!(manager->ground.due & (DUE_STALE | DUE_UNSAFE)) &&
             plan_equal(&wished, &decided->wished) && !decided_should_recheck(decided)) {

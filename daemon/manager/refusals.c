@@ -173,12 +173,18 @@ static void add_groups(const Knobs *all, const KnobKind *kind, GPtrArray *groups
                         g_ptr_array_add(groups, g_strconcat("/", knobs[i]->name, NULL));
 }
 
-GPtrArray *refusals_own_groups(const Knobs *knobs)
+GPtrArray *refusals_own_groups(const Ground *ground, const Knobs *knobs)
 {
         GPtrArray *ours = g_ptr_array_new_with_free_func(g_free);
 
         add_groups(knobs, &park_unit_kind, ours);
         add_groups(knobs, &park_cgroup_kind, ours);
+        for (guint i = 0; i < ground->unit_kinds->len; i++) {
+                const UnitKinds *unit = g_ptr_array_index(ground->unit_kinds, i);
+
+                if (unit->cgroup && knob_find(knobs, &park_kinds_kind, unit_kinds_name(unit)))
+                        g_ptr_array_add(ours, g_strdup(unit->cgroup));
+        }
         g_ptr_array_add(ours, g_strdup("/idledpark.slice"));
         g_ptr_array_add(ours, g_strdup("/idled.parked"));
         g_ptr_array_add(ours, NULL);
@@ -201,7 +207,7 @@ static bool is_kernel_thread(int root, pid_t pid)
  * known. */
 static bool permits(const Refusals *refusals, const char *path, pid_t target, const CpuSet *cpus)
 {
-        g_autoptr(GPtrArray) ours = refusals_own_groups(refusals->knobs);
+        g_autoptr(GPtrArray) ours = refusals_own_groups(refusals->ground, refusals->knobs);
         int root = refusals->ground->setup.root;
 
         if (target != 0 && is_kernel_thread(root, target))

@@ -33,7 +33,7 @@ const Affinities *refusals_affinities(Refusals *refusals,
                                       const void *userdata);
 
 /* All cgroups whose lists idled wrote, as new strings, and NULL. */
-GPtrArray *refusals_own_groups(const Knobs *knobs);
+GPtrArray *refusals_own_groups(const Ground *ground, const Knobs *knobs);
 
 /* refused_forget(), also on the disk. */
 unsigned refusals_forget(Refusals *refusals, const char *unit);

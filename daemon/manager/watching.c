@@ -238,7 +238,8 @@ void watching_unit_job(Watching *w, const char *unit, UnitJob job)
 /* What a unit says without idled. */
 static UnitCpus without_ours(const Watching *w, const char *unit, const UnitCpus *cpus)
 {
-        const Knob *knob = knob_find(w->knobs, &park_unit_kind, unit);
+        const Knob *knob = knob_find(w->knobs, &park_unit_kind, unit)
+                                   ?: knob_find(w->knobs, &park_kinds_kind, unit);
         UnitCpus own = *cpus;
 
         if (knob && knob->state == KNOB_OURS && knob->original &&
@@ -315,7 +316,7 @@ static const Affinities *group_affinities(Watching *w)
 
         if (w->group_affinities)
                 return w->group_affinities;
-        ours = refusals_own_groups(w->knobs);
+        ours = refusals_own_groups(w->ground, w->knobs);
         w->group_affinities = g_new0(Affinities, 1);
         cpusets_read(w->ground->setup.root, w->machine->topology, (const char *const *)ours->pdata,
                      w->group_affinities);

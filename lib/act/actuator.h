@@ -17,6 +17,7 @@ typedef struct ActFacts {
         const IdleTable *idle;       /* by CPU number; NULL: there are no idle states */
         const FreqPolicy *frequency; /* of cpufreq, n_frequency of them */
         int n_frequency;
+        const GPtrArray *unit_kinds; /* of UnitKinds (model/kind.h): what holds request */
 } ActFacts;
 
 /* The error of open() if the administrator's options request nothing. */
@@ -75,14 +76,14 @@ typedef struct Actuator {
          * before means nothing any more. */
         void (*group_moved)(void *state, Knobs *knobs, const char *name);
 
-        /* It has a knob in common with parking, so it is called whenever that has written. */
+        /* It depends on what is parked, so it is called again whenever parking has written. */
         bool follows_park;
 
         void (*close)(void *state);
 } Actuator;
 
-extern const Actuator actuator_park, actuator_cpufreq, actuator_cpuidle, actuator_pmqos,
-        actuator_irq, actuator_sysctl, actuator_platform;
+extern const Actuator actuator_kinds, actuator_park, actuator_cpufreq, actuator_cpuidle,
+        actuator_pmqos, actuator_irq, actuator_sysctl, actuator_platform;
 
 /* Ends with NULL. */
 extern const Actuator *const actuators[];

@@ -4,10 +4,9 @@
  */
 #include "act/actuator.h"
 
-const Actuator *const actuators[] = { &actuator_park,     &actuator_cpufreq,
-                                      &actuator_cpuidle,  &actuator_pmqos,
-                                      &actuator_irq,      &actuator_sysctl,
-                                      &actuator_platform, NULL };
+const Actuator *const actuators[] = { &actuator_kinds,   &actuator_park,     &actuator_cpufreq,
+                                      &actuator_cpuidle, &actuator_pmqos,    &actuator_irq,
+                                      &actuator_sysctl,  &actuator_platform, NULL };
 
 const KnobKind **actuators_kinds(void)
 {

@@ -56,7 +56,7 @@ static int choice_parse(const char *text, const char *const *choices, int *ret_v
         return -EINVAL;
 }
 
-static char **list_parse(const char *text)
+static int list_parse(const char *text, const char *const *choices, char ***ret_list)
 {
         static const char white[] = " \t\n\v\f\r";
         g_autoptr(GStrvBuilder) words = g_strv_builder_new();
@@ -64,10 +64,13 @@ static char **list_parse(const char *text)
         for (text += strspn(text, white); *text; text += strspn(text, white)) {
                 g_autofree char *word = g_strndup(text, strcspn(text, white));
 
+                if (choices && !g_strv_contains(choices, word))
+                        return -EINVAL;
                 g_strv_builder_add(words, word);
                 text += strlen(word);
         }
-        return g_strv_builder_end(words);
+        *ret_list = g_strv_builder_end(words);
+        return 0;
 }
 
 static int check_bounds(const Setting *row, double value)
@@ -108,8 +111,7 @@ static int value_parse(const Setting *row, const char *text, Value *ret_value)
                 ret_value->string = g_strdup(text);
                 return 0;
         case SETTING_LIST:
-                ret_value->list = list_parse(text);
-                return 0;
+                return list_parse(text, row->choices, &ret_value->list);
         }
         return -EINVAL;
 }
@@ -361,6 +363,11 @@ char *setting_expectation(const Setting *row)
                 return g_strdup("yes or no");
         if (row->type == SETTING_CHOICE)
                 return choices_format(row->choices);
+        if (row->type == SETTING_LIST && row->choices) {
+                g_autofree char *choices = choices_format(row->choices);
+
+                return g_strconcat("words, each ", choices, NULL);
+        }
         if (row->type == SETTING_CPUSET && !*example)
                 example = "2-5,9";
         range = range_format(row);

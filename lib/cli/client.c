@@ -399,6 +399,8 @@ static int append_request(sd_bus_message *m, const HoldArguments *request)
         if (r >= 0)
                 r = append_text(m, "cpus", request->cpus);
         if (r >= 0)
+                r = append_text(m, "kind", request->kind);
+        if (r >= 0)
                 r = append_text(m, "profile", request->profile);
         if (r >= 0)
                 r = append_text(m, "reason", request->reason);

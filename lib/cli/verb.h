@@ -25,7 +25,7 @@
 typedef struct HoldArguments {
         bool latency_given, global;
         uint32_t latency_us, min_cores, min_khz, pid;
-        const char *cpus, *profile, *reason;
+        const char *cpus, *kind, *profile, *reason;
         uint64_t for_usec;
 } HoldArguments;
 

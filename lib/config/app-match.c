@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "config/app.h"
+#include "model/kind.h"
 
 unsigned app_needs(const App *app)
 {
@@ -58,7 +59,8 @@ static bool is_in_cgroup(char *const *globs, const ProcessFacts *facts)
         return false;
 }
 
-static bool is_in_unit(char *const *globs, const ProcessFacts *facts)
+/* The end of the highest unit in the path that matches; NULL: none does. */
+static const char *find_unit(char *const *globs, const ProcessFacts *facts)
 {
         const char *from = facts->unit_cgroup;
         bool slice = true;
@@ -68,11 +70,29 @@ static bool is_in_unit(char *const *globs, const ProcessFacts *facts)
                 g_autofree char *unit = g_strndup(from, length);
 
                 slice = g_str_has_suffix(unit, ".slice");
-                if (any_matches(globs, unit, 0))
-                        return true;
                 from += length;
+                if (any_matches(globs, unit, 0))
+                        return from;
         }
-        return false;
+        return NULL;
+}
+
+char *app_unit(const App *app, const ProcessFacts *facts)
+{
+        const AppOptions *o = app->options;
+        bool alone = app_needs(app) == PROCESS_FACT_CGROUPS && !*o->cgroups;
+        const char *end = alone ? find_unit(o->units, facts) : NULL;
+
+        return end ? g_strndup(facts->unit_cgroup, (size_t)(end - facts->unit_cgroup)) : NULL;
+}
+
+unsigned app_kinds(const App *app)
+{
+        const char *word;
+        unsigned kinds = 0;
+
+        kinds_parse((const char *const *)app->options->kinds, &kinds, &word);
+        return kinds;
 }
 
 static bool is_of_user(char *const *globs, const ProcessFacts *facts, GHashTable *users)
@@ -96,7 +116,7 @@ bool app_matches(const App *app, ProcessFact fact, const ProcessFacts *facts, GH
                 return !*o->comms || any_matches(o->comms, facts->comm, 0);
         case PROCESS_FACT_CGROUPS:
                 return (!*o->cgroups || is_in_cgroup(o->cgroups, facts)) &&
-                       (!*o->units || is_in_unit(o->units, facts));
+                       (!*o->units || find_unit(o->units, facts));
         case PROCESS_FACT_STATUS:
                 return !*o->users || is_of_user(o->users, facts, users);
         }

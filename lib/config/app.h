@@ -17,6 +17,7 @@ typedef struct AppOptions {
         uint64_t latency_usec; /* 0: any */
         char *profile;         /* "": none */
         uint64_t cores;        /* least number of active ones; CPUSET_MAX: all; 0: any */
+        char **kinds;          /* of cores, for the process's unit; empty: any */
         uint64_t linger_usec;  /* the hold outlives the last process for so long */
 } AppOptions;
 
@@ -40,6 +41,13 @@ Source app_source(const App *app, const char *key);
 
 /* The facts about a process that `app` needs. */
 unsigned app_needs(const App *app);
+
+/* If the rule names its units and nothing else: the cgroup of the highest one that the process is
+ * in, as a new string. NULL: it does not, or the process is in none. Needs PROCESS_FACT_CGROUPS. */
+char *app_unit(const App *app, const ProcessFacts *facts);
+
+/* The kinds of cores that it requests, bits of CoreKind. */
+unsigned app_kinds(const App *app);
 
 /* Whether the process is meant, by one of these facts: true if the rule says nothing of it. `users`
  * is of users_read(). Pure. */

@@ -11,6 +11,7 @@
 #include "config/app.h"
 #include "config/config.h"
 #include "config/profile.h"
+#include "model/kind.h"
 
 const Setting daemon_settings[] = {
         { .section = "Daemon",
@@ -129,6 +130,9 @@ const Setting app_settings[] = {
             .help = "Profile to activate while the process runs"),
         ROW("Ask", "Cores", SETTING_COUNT, cores, "0", 0, CPUSET_MAX, all_cores,
             .help = "Cores to keep active while the process runs, or all; 0: no request"),
+        ROW("Ask", "Kind", SETTING_LIST, kinds, "", .choices = kind_names,
+            .help = "Kinds of cores for the unit that the processes have for themselves, or that "
+                    "Unit= names"),
         ROW("Ask", "Linger", SETTING_DURATION, linger_usec, "2s", 0, 600e6,
             .help = "Keep the request for this long after the last matching process has ended"),
         { 0 },

@@ -14,6 +14,7 @@
 #include "model/kind.h"
 
 #include <errno.h>
+#include <string.h>
 
 const char *const kind_names[] = { "efficient", "fast", "cache", "island", NULL };
 
@@ -97,4 +98,81 @@ int kinds_parse(const char *const *words, unsigned *ret_kinds, const char **ret_
         }
         *ret_kinds = kinds;
         return 0;
+}
+
+char *kinds_format(unsigned kinds)
+{
+        GString *text = g_string_new(NULL);
+
+        for (int i = 0; kind_names[i]; i++)
+                if (kinds & 1u << i)
+                        g_string_append_printf(text, "%s%s", text->len > 0 ? " " : "",
+                                               kind_names[i]);
+        return g_string_free(text, FALSE);
+}
+
+CpuSet kinds_choose(const Topology *topology, unsigned kinds, const CpuSet *active)
+{
+        CpuSet chosen = topology_of_kinds(topology, kinds), usable = topology_usable(topology);
+
+        cpuset_and(&chosen, &usable);
+        cpuset_and(&chosen, active);
+        if (!cpuset_is_empty(&chosen))
+                return chosen;
+        chosen = topology->online;
+        cpuset_and(&chosen, active);
+        return chosen;
+}
+
+const char *unit_kinds_name(const UnitKinds *unit)
+{
+        return strrchr(unit->cgroup, '/') + 1;
+}
+
+static void unit_kinds_free(gpointer data)
+{
+        UnitKinds *unit = data;
+
+        g_free(unit->cgroup);
+        g_free(unit);
+}
+
+GPtrArray *unit_kinds_new(void)
+{
+        return g_ptr_array_new_with_free_func(unit_kinds_free);
+}
+
+static UnitKinds *unit_kinds_find(const GPtrArray *list, const char *cgroup)
+{
+        for (guint i = 0; i < list->len; i++) {
+                UnitKinds *unit = g_ptr_array_index(list, i);
+
+                if (g_strcmp0(unit->cgroup, cgroup) == 0)
+                        return unit;
+        }
+        return NULL;
+}
+
+void unit_kinds_add(GPtrArray *list, const char *cgroup, unsigned kinds)
+{
+        UnitKinds *unit = unit_kinds_find(list, cgroup);
+
+        if (!unit) {
+                unit = g_new0(UnitKinds, 1);
+                unit->cgroup = g_strdup(cgroup);
+                g_ptr_array_add(list, unit);
+        }
+        unit->kinds |= kinds;
+}
+
+bool unit_kinds_equal(const GPtrArray *a, const GPtrArray *b)
+{
+        for (guint i = 0; i < a->len; i++) {
+                const UnitKinds *unit = g_ptr_array_index(a, i);
+                const UnitKinds *other = unit_kinds_find(b, unit->cgroup);
+
+                if (!other || other->kinds != unit->kinds)
+                        return false;
+        }
+        return a->len == b->len;
 }

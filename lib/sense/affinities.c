@@ -36,7 +36,7 @@ struct AffinityScan {
         unsigned left;            /* how many tasks more in this step */
         CpuSet online;
         CpuSet usable;                     /* a list that holds all of these restricts nothing */
-        CpuSet confined;                   /* empty: no task is confined */
+        GArray *confined;                  /* of CpuSet: what idled confines tasks to */
         CpuSet memory;                     /* numbers of the nodes that have memory */
         CpuSet bound;                      /* and of those that tasks are bound to */
         GHashTable *cpu_lists, *mem_lists; /* texts seen */
@@ -137,8 +137,20 @@ static bool remember(GHashTable *lists, const char *list)
 /* True if a task with this set, offline CPUs left out, is kept from CPUs by others than us. */
 static bool restricts(const AffinityScan *scan, const CpuSet *set)
 {
-        return !cpuset_is_empty(set) && !cpuset_is_subset(&scan->usable, set) &&
-               !cpuset_equal(set, &scan->confined);
+        if (cpuset_is_empty(set) || cpuset_is_subset(&scan->usable, set))
+                return false;
+        for (guint i = 0; i < scan->confined->len; i++)
+                if (cpuset_equal(set, &g_array_index(scan->confined, CpuSet, i)))
+                        return false;
+        return true;
+}
+
+void affinity_scan_permit(AffinityScan *scan, const CpuSet *cpus)
+{
+        CpuSet online = *cpus;
+
+        cpuset_and(&online, &scan->online);
+        g_array_append_val(scan->confined, online);
 }
 
 /* "process 9 (dpdk)", "thread 12 (worker) of process 9", as a new string; private to its user. */
@@ -264,16 +276,15 @@ int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined
                 .cpu_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .mem_lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                 .affinities = g_new0(Affinities, 1),
+                .confined = g_array_new(FALSE, FALSE, sizeof(CpuSet)),
                 .size = 16384,
         };
         scan->buffer = g_malloc(scan->size);
         scan->processes = scan->proc < 0 ? NULL : dir_open(scan->proc, ".");
         if (!scan->processes)
                 return -errno;
-        if (confined) {
-                scan->confined = *confined;
-                cpuset_and(&scan->confined, &topology->online);
-        }
+        if (confined)
+                affinity_scan_permit(scan, confined);
         read_memory_nodes(scan, topology);
         *ret_scan = g_steal_pointer(&scan);
         return 0;
@@ -316,6 +327,7 @@ void affinity_scan_free(AffinityScan *scan)
                 closedir(scan->processes);
         fd_close(&scan->proc);
         affinities_free(scan->affinities);
+        g_array_unref(scan->confined);
         g_hash_table_unref(scan->cpu_lists);
         g_hash_table_unref(scan->mem_lists);
         g_free(scan->buffer);

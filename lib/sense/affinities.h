@@ -22,6 +22,9 @@ typedef struct AffinityScan AffinityScan;
 int affinity_scan_new(int root, const Topology *topology, const CpuSet *confined,
                       AffinityScan **ret_scan);
 
+/* Tasks that may run on exactly these CPUs are confined by idled, too. */
+void affinity_scan_permit(AffinityScan *scan, const CpuSet *cpus);
+
 /* Looks at so many tasks more, 1 or more; true if that may not have been all. */
 bool affinity_scan_step(AffinityScan *scan, unsigned tasks);
 

@@ -39,6 +39,9 @@
 /* What is not restored at the end stays until the next start. */
 #define PATIENT_USEC (15 * G_USEC_PER_SEC)
 
+/* How long a user may take to find a password. */
+#define PASSWORD_USEC (150 * G_USEC_PER_SEC)
+
 struct Units {
         UnitBus bus;
         UnitControl control;
@@ -175,6 +178,14 @@ static int get_allowed(void *userdata, const char *unit, CpuSet *ret_cpus)
 static int get_effective(void *userdata, const char *unit, CpuSet *ret_cpus)
 {
         return get_cpus(&((Units *)userdata)->bus, unit, "EffectiveCPUs", ret_cpus);
+}
+
+static int get_affinity(void *userdata, const char *unit, CpuSet *ret_cpus)
+{
+        *ret_cpus = (CpuSet){ 0 };
+        return g_str_has_suffix(unit, ".service")
+                       ? get_cpus(&((Units *)userdata)->bus, unit, "CPUAffinity", ret_cpus)
+                       : 0;
 }
 
 /* Appends ("AllowedCPUs", `cpus`) to the properties of a unit. */
@@ -381,6 +392,33 @@ static int start_slice(void *userdata, const char *slice, const CpuSet *cpus)
         return r == -EEXIST ? start_again(units, &jobs, slice, cpus) : MIN(r, 0);
 }
 
+int units_start_scope(Units *units, const char *scope, pid_t pid)
+{
+        _message_ sd_bus_message *ask = NULL;
+        g_auto(Jobs) jobs = { 0 };
+        char *slice = NULL; /* from malloc() */
+        int r;
+
+        units->bus.timeout_usec = PASSWORD_USEC;
+        r = jobs_init(&jobs, &units->bus);
+        if (r >= 0)
+                r = ask_for_job(&jobs, "StartTransientUnit", scope, "fail", &ask);
+        if (r >= 0)
+                r = sd_bus_message_set_allow_interactive_authorization(ask, true);
+        if (r >= 0)
+                r = sd_bus_message_open_container(ask, 'a', "(sv)");
+        if (r >= 0)
+                r = sd_bus_message_append(ask, "(sv)", "PIDs", "au", 1, (uint32_t)pid);
+        if (r >= 0 && sd_pid_get_slice(0, &slice) >= 0)
+                r = sd_bus_message_append(ask, "(sv)", "Slice", "s", slice);
+        free(slice);
+        if (r >= 0)
+                r = sd_bus_message_close_container(ask);
+        if (r >= 0)
+                r = sd_bus_message_append(ask, "a(sa(sv))", 0);
+        return r < 0 ? r : run_job(&jobs, ask);
+}
+
 static int stop(void *userdata, const char *unit)
 {
         _message_ sd_bus_message *ask = NULL;
@@ -427,6 +465,7 @@ Units *units_new(sd_event *event, const char *bus)
                 .get_allowed = get_allowed,
                 .set_allowed = set_allowed,
                 .get_effective = get_effective,
+                .get_affinity = get_affinity,
                 .start_slice = start_slice,
                 .stop = stop,
                 .reload_later = reload_later,

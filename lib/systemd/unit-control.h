@@ -30,6 +30,10 @@ void units_be_patient(Units *units);
 /* The table of functions over `units`, valid as long as it is. */
 const UnitControl *units_control(const Units *units);
 
+/* Moves the process, a child of ours, into a new scope of that name in our slice, and waits until
+ * it is there. systemd may ask for a password meanwhile. -EACCES: it does not permit that. */
+int units_start_scope(Units *units, const char *scope, pid_t pid);
+
 /* What systemd does with a unit. */
 typedef enum UnitJob {
         UNIT_JOB_BEGINS, /* something was queued for it, mostly its start; nothing was done yet */

@@ -66,7 +66,8 @@ SIGNATURES = {
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
         "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
-        "latency_us": "u", "global": "b", "min_cores": "u", "min_frequency_khz": "u", "profile": "s",
+        "latency_us": "u", "global": "b", "min_cores": "u", "min_frequency_khz": "u", "kind": "s",
+        "profile": "s",
         "unit": "s", "cpus": "s", "program": "s", "pid": "u", "count": "t",
     },
 }

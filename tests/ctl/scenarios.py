@@ -165,7 +165,8 @@ def held():
     says["hold"] = [
         hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2"),
         hold(10, User=0, Request={"latency_us": 0, "global": True}, Reason="a test\x1b[31m"),
-        hold(9, Request={"min_cores": 2, "min_frequency_khz": 2400000, "profile": "performance"},
+        hold(9, Request={"min_cores": 2, "min_frequency_khz": 2400000, "kind": "cache",
+                         "profile": "performance"},
              Reason="a game", Bound=True, Obstacle="a client requested a pause"),
     ]
     says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]

@@ -83,7 +83,7 @@ SHAPES = {
         "hold": int, "owner": str, "user": int, "pid": optional(int), "process": optional(str),
         "ends_with_process": bool, "since_usec": int, "reason": str, "latency_us": optional(int),
         "global": bool, "min_cores": optional(int), "min_frequency_khz": optional(int),
-        "profile": optional(str), "cpus": str, "obstacle": optional(str)}]),
+        "kind": optional(str), "profile": optional(str), "cpus": str, "obstacle": optional(str)}]),
     "verify": dict(HEAD, fine=bool, knobs=optional(int), problems=optional([PROBLEM]),
                    to_restore=optional([{"kind": str, "name": str, "original": str,
                                          "ours": optional(str)}]),

@@ -30,6 +30,9 @@ typedef struct UnitControl {
         int (*set_allowed)(void *userdata, const char *unit, const CpuSet *cpus);
         /* The CPUs that its tasks can really run on; the empty set: nothing limits it. */
         int (*get_effective)(void *userdata, const char *unit, CpuSet *ret_cpus);
+        /* CPUAffinity; the empty set: none, as of units without processes of their own. May be
+         * NULL. */
+        int (*get_affinity)(void *userdata, const char *unit, CpuSet *ret_cpus);
         /* Starts a slice that no file describes, with AllowedCPUs, and waits until it is there. If
          * we are the main process of a service, systemd stops the slice when that ends in whatever
          * way. */

@@ -47,6 +47,18 @@ CpuSet park_kept_free(const ActContext *context, const Knob *knob);
 /* The first of two errors; that a group is gone is none. */
 int park_first_error(int first, int error);
 
+/* True if these AllowedCPUs of a unit are CPUs of its own. */
+bool park_has_own(const char *original);
+
+/* Whether systemd can limit units here: 0, -EOPNOTSUPP, or its error. */
+int park_check_systemd(const ActContext *context);
+
+/* Removes drop-ins of limits that are no longer ours. Returns the first error. */
+int park_tidy_dropins(Knobs *knobs);
+
+/* True if changing cpusets resets affinities here and the administrator named no way to park. */
+bool park_would_harm(const ActContext *context, const ParkOptions *options);
+
 /* True if systemd runs below this root, and keeps its files there. */
 bool park_has_systemd(int root);
 

@@ -100,8 +100,7 @@ static uint64_t unit_identity(const ActContext *context, const char *name)
         return number ? number : 1;
 }
 
-/* True if the unit has CPUs of its own. */
-static bool has_own(const char *original)
+bool park_has_own(const char *original)
 {
         CpuSet own;
 
@@ -116,6 +115,15 @@ const KnobKind park_unit_kind = {
         .equal = park_cpus_equal,
         .passes = unit_passes,
         .kept_free = park_kept_free,
+};
+
+const KnobKind park_kinds_kind = {
+        .name = "kinds",
+        .read = unit_read,
+        .write = unit_write,
+        .identity = unit_identity,
+        .equal = park_cpus_equal,
+        .passes = unit_passes,
 };
 
 static int list_units(void *userdata, const char *group, char ***ret_children)
@@ -136,18 +144,25 @@ static bool lacks_cpusets(int root)
                !park_offers_cpusets(root);
 }
 
-static int open_systemd(const ActContext *context, const ParkOptions *options, void **ret_state)
+int park_check_systemd(const ActContext *context)
 {
         const UnitControl *units = context->units;
         g_auto(GStrv) children = NULL;
-        State *state;
         int r;
 
         if (!units || lacks_cpusets(context->root))
                 return -EOPNOTSUPP;
         r = units->list_children(units->userdata, "-.slice", &children);
+        return r == -ENOTCONN ? -EOPNOTSUPP : r;
+}
+
+static int open_systemd(const ActContext *context, const ParkOptions *options, void **ret_state)
+{
+        int r = park_check_systemd(context);
+        State *state;
+
         if (r < 0)
-                return r == -ENOTCONN ? -EOPNOTSUPP : r;
+                return r;
         state = g_new0(State, 1);
         state->context = *context;
         state->options = options;
@@ -170,7 +185,7 @@ static int confine(State *state, Knobs *knobs, const char *unit, const CpuSet *a
         r = knob_original(knobs, &park_unit_kind, unit, &original);
         if (r < 0)
                 return r;
-        if (has_own(original))
+        if (park_has_own(original))
                 return 0;
         wanted = park_wanted(original, allowed, online);
         if (!park_cpus_equal(wanted, original) && park_has_systemd(state->context.root)) {
@@ -212,7 +227,7 @@ static void widen_groups(State *state, const Knobs *knobs, const CpuSet *allowed
         cpuset_and(&cpus, online);
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_OURS &&
-                    !has_own(list[i]->original))
+                    !park_has_own(list[i]->original))
                         widen_group(state->context.root, list[i]->name, &cpus);
 }
 
@@ -233,7 +248,7 @@ static int open_units(State *state, Knobs *knobs, const CpuSet *online)
         every = cpuset_format(&possible);
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &park_unit_kind && list[i]->state != KNOB_FOREIGN &&
-                    list[i]->original && !has_own(list[i]->original))
+                    list[i]->original && !park_has_own(list[i]->original))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
         for (unsigned i = 0; i < names->len && !knobs_is_dry_run(knobs); i++) {
                 units->get_allowed(units->userdata, names->pdata[i], &unused);
@@ -247,6 +262,11 @@ static int open_units(State *state, Knobs *knobs, const CpuSet *online)
         return first;
 }
 
+static bool is_limit(const Knob *knob)
+{
+        return knob->kind == &park_unit_kind || knob->kind == &park_kinds_kind;
+}
+
 /* The file of a limit that another program has set is that program's. */
 static void leave_files_of_others(Knobs *knobs)
 {
@@ -254,7 +274,7 @@ static void leave_files_of_others(Knobs *knobs)
         const Knob *const *list;
 
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
-                if (list[i]->kind == &park_unit_kind && list[i]->state == KNOB_FOREIGN)
+                if (is_limit(list[i]) && list[i]->state == KNOB_FOREIGN)
                         g_ptr_array_add(names, g_strdup(list[i]->name));
         for (unsigned i = 0; i < names->len; i++)
                 knobs_drop(knobs, &park_dropin_kind, names->pdata[i]);
@@ -270,7 +290,8 @@ static int remove_old_files(Knobs *knobs)
 
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
                 if (list[i]->kind == &park_dropin_kind && list[i]->state == KNOB_OURS &&
-                    list[i]->original && !knob_find(knobs, &park_unit_kind, list[i]->name))
+                    list[i]->original && !knob_find(knobs, &park_unit_kind, list[i]->name) &&
+                    !knob_find(knobs, &park_kinds_kind, list[i]->name))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
         for (unsigned i = 0; i < names->len; i++) {
                 const Knob *knob = knob_find(knobs, &park_dropin_kind, names->pdata[i]);
@@ -280,6 +301,12 @@ static int remove_old_files(Knobs *knobs)
                         first, knob_set(knobs, &park_dropin_kind, names->pdata[i], original));
         }
         return first;
+}
+
+int park_tidy_dropins(Knobs *knobs)
+{
+        leave_files_of_others(knobs);
+        return remove_old_files(knobs);
 }
 
 static int confine_units(State *state, Knobs *knobs, const CpuSet *allowed,
@@ -308,8 +335,7 @@ static int apply_systemd(void *data, Knobs *knobs, const CpuSet *allowed, const 
                 r = open_units(state, knobs, &topology->online);
         else
                 r = confine_units(state, knobs, allowed, topology);
-        leave_files_of_others(knobs);
-        return park_first_error(r, remove_old_files(knobs));
+        return park_first_error(r, park_tidy_dropins(knobs));
 }
 
 static const char *describe_systemd(void *data)

@@ -99,7 +99,7 @@ static void close_way(State *state)
         state->state = NULL;
 }
 
-static bool would_harm(const ActContext *context, const ParkOptions *options)
+bool park_would_harm(const ActContext *context, const ParkOptions *options)
 {
         return options->backend == PARK_AUTO && context->resets_affinities;
 }
@@ -112,7 +112,7 @@ static int open_way(State *state, size_t first)
         int r = options->backend == PARK_NONE ? ACTUATOR_OFF : -EOPNOTSUPP;
         void *opened;
 
-        if (would_harm(&state->context, options))
+        if (park_would_harm(&state->context, options))
                 return r;
         for (size_t i = first; i < G_N_ELEMENTS(ways); i++) {
                 bool wanted = options->backend == (int)ways[i].backend ||
@@ -138,7 +138,7 @@ static char *lacks_park(const ActContext *context, const void *data)
         const ParkOptions *options = data;
         GString *text;
 
-        if (would_harm(context, options))
+        if (park_would_harm(context, options))
                 return g_strdup_printf("the kernel resets affinities when CPUs are parked (%s), so "
                                        "Backend=auto parks none",
                                        context->affinities);

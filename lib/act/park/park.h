@@ -53,9 +53,9 @@ typedef struct ParkBackendOps {
 } ParkBackendOps;
 
 /* Their knobs: a unit's AllowedCPUs and its drop-in, the parts of the partition, its slice, a
- * cgroup's cpuset.cpus. */
+ * cgroup's cpuset.cpus. The kind that park-kinds.c uses is for AllowedCPUs, too. */
 extern const KnobKind park_unit_kind, park_dropin_kind, park_partition_kind, park_slice_kind,
-        park_cgroup_kind;
+        park_cgroup_kind, park_kinds_kind;
 
 extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
 

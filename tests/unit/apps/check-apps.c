@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+/* Before what shadows a name of it. */
+#include "machine.h"
+
 #include "apps/apps.h"
 #include "apps/follower.h"
 #include "config/app.h"
@@ -37,6 +40,7 @@ static void make_rules(unsigned n)
                                 .units = none,
                                 .cgroups = none,
                                 .users = none,
+                                .kinds = none,
                                 .profile = (char *)"",
                                 .cores = 1 };
         rules = g_ptr_array_new_with_free_func(g_free);
@@ -171,6 +175,46 @@ START_TEST(room_again)
                 end_process(pids[i]);
         wait_for(0);
         stop_apps(apps);
+}
+END_TEST
+
+static void put_fact(const Tree *tree, pid_t pid, const char *file, const char *text)
+{
+        g_autofree char *path = g_strdup_printf("%d/%s", pid, file);
+
+        tree_put(tree, path, text);
+}
+
+/* Kinds of cores are for the unit that the rule names. */
+START_TEST(kinds_of_a_unit)
+{
+        static char *kinds[] = { (char *)"cache", (char *)"fast", NULL }, *none[] = { NULL },
+                    *units[] = { (char *)"background.slice", NULL };
+        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+        g_autoptr(GPtrArray) list = unit_kinds_new();
+        const UnitKinds *found;
+        Tree tree = tree_make();
+        pid_t pid;
+
+        make_rules(1);
+        options.kinds = kinds;
+        options.units = units;
+        options.comms = none;
+        pid = start_meant(geteuid());
+        put_fact(&tree, pid, "cgroup", "0::/background.slice/a.service\n");
+        put_fact(&tree, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
+        put_fact(&tree, pid, "comm", "x\n");
+        follower = follower_new(event, root, tree.root, holds, rules, &listener);
+        follower_check(follower, pid);
+        holds_list_kinds(holds, list);
+        ck_assert_uint_eq(list->len, 1);
+        found = g_ptr_array_index(list, 0);
+        ck_assert_uint_eq(found->kinds, KIND_CACHE | KIND_FAST);
+        ck_assert_str_eq(found->cgroup, "/background.slice");
+        follower_free(follower);
+        end_process(pid);
+        tree_done(&tree);
+        g_ptr_array_unref(rules);
 }
 END_TEST
 
@@ -416,6 +460,7 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, takes_a_part, 0, G_N_ELEMENTS(crowds));
         tcase_add_test(tcase, room_again);
+        tcase_add_test(tcase, kinds_of_a_unit);
         tcase_add_test(tcase, released);
         tcase_add_test(tcase, released_and_meant_again);
         tcase_add_test(tcase, lingers);

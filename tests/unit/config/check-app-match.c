@@ -207,6 +207,36 @@ START_TEST(all_keys_have_to_match)
 }
 END_TEST
 
+static const struct {
+        const char *name, *unit, *comm; /* NULL: the key is not set */
+        const char *limited;            /* NULL: no unit that the rule names */
+} units[] = {
+        { "the slice", "user.slice", NULL, "/user.slice" },
+        { "the highest of several", "user*", NULL, "/user.slice" },
+        { "one below", "user-1000.slice", NULL, "/user.slice/user-1000.slice" },
+        { "the unit", "user@*.service", NULL, "/user.slice/user-1000.slice/user@1000.service" },
+        { "not a user's", "q.scope", NULL, NULL },
+        { "only some processes of it", "user.slice", "quake", NULL },
+        { "no unit", NULL, "quake", NULL },
+};
+
+/* A limit of a unit is for all processes in it, so the rule must be, too. */
+START_TEST(limited_unit)
+{
+        typeof(units[0]) *c = &units[_i];
+        g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
+        g_autofree char *found = NULL;
+        App *app = app_make();
+
+        set(app, "Unit", c->unit ? c->unit : "");
+        set(app, "Comm", c->comm ? c->comm : "");
+        set_facts(&game, facts);
+        found = app_unit(app, facts);
+        ck_case(c->name, g_strcmp0(found, c->limited) == 0, "%s", found ? found : "none");
+        app_free(app);
+}
+END_TEST
+
 /* 4096 bytes in any place are a name like others. */
 START_TEST(long_names)
 {
@@ -233,6 +263,7 @@ int main(void)
 
         tcase_add_loop_test(tcase, meant, 0, G_N_ELEMENTS(cases));
         tcase_add_test(tcase, all_keys_have_to_match);
+        tcase_add_loop_test(tcase, limited_unit, 0, G_N_ELEMENTS(units));
         tcase_add_test(tcase, long_names);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

@@ -115,6 +115,42 @@ START_TEST(kinds)
 }
 END_TEST
 
+/* CPUs 0-1 have the cache, 2-3 are fast, 4-5 efficient, 6-7 efficient and isolated. */
+static const struct {
+        const char *name;
+        unsigned kinds;
+        const char *online, *active, *chosen;
+} choices[] = {
+        { "a kind", KIND_CACHE, "0-7", "0-7", "0-1" },
+        { "two kinds", KIND_CACHE | KIND_EFFICIENT, "0-7", "0-7", "0-1,4-5" },
+        { "isolated CPUs are left out", KIND_EFFICIENT, "0-7", "0-7", "4-5" },
+        { "some are parked", KIND_FAST, "0-7", "1-2,6-7", "1-2" },
+        { "some are offline", KIND_FAST, "1-7", "0-7", "1-3" },
+        { "all are parked", KIND_EFFICIENT, "0-7", "0-3,6-7", "0-3,6-7" },
+        { "all are offline", KIND_CACHE, "2-7", "0-7", "2-7" },
+        { "none of the kind", KIND_ISLAND, "0-7", "0-7", "0-7" },
+};
+
+START_TEST(choose)
+{
+        typeof(choices[0]) *c = &choices[_i];
+        TopologyCpu cpus[8] = { 0 };
+        Topology topology = {
+                .n_cpus = 8, .cpus = cpus, .online = set_of(c->online), .isolated = set_of("6-7")
+        };
+        CpuSet active = set_of(c->active), chosen;
+        g_autofree char *text = NULL;
+
+        CPUSET_FOREACH(cpu, &topology.online)
+                cpus[cpu].kinds = cpu < 2   ? KIND_FAST | KIND_CACHE
+                                  : cpu < 4 ? KIND_FAST
+                                            : KIND_EFFICIENT;
+        chosen = kinds_choose(&topology, c->kinds, &active);
+        text = cpuset_format(&chosen);
+        ck_case(c->name, g_str_equal(text, c->chosen), "%s", text);
+}
+END_TEST
+
 START_TEST(words)
 {
         const char *good[] = { "cache", "efficient", NULL }, *bad[] = { "fast", "Fast", NULL };
@@ -137,6 +173,7 @@ int main(void)
         TCase *tcase = tcase_create("kinds");
 
         tcase_add_loop_test(tcase, kinds, 0, G_N_ELEMENTS(machines));
+        tcase_add_loop_test(tcase, choose, 0, G_N_ELEMENTS(choices));
         tcase_add_test(tcase, words);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

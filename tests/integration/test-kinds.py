@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Kinds of cores for units: holds and application rules on described machines, with a systemd that has
+given answers. Processes are real; their facts and cgroups are files of the machine."""
+import os
+import signal
+import subprocess
+
+import dbus
+from holdstest import HOLD, Case
+from idledtest import main, wait_until
+from systemdtest import WithSystemd
+
+MODE = 'sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode'
+
+
+def cpus(value):
+    """The CPUs in a row of the stand-in's history."""
+    return [8 * i + bit for i, byte in enumerate(bytes.fromhex(value)) for bit in range(8)
+            if byte >> bit & 1]
+
+
+class Kinds(WithSystemd, Case):
+    MACHINE = 'synthetic-x3d'
+    CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=systemd\n'
+    CACHE = [*range(8), *range(16, 24)]
+    OTHERS = [*range(8, 16), *range(24, 32)]
+
+    def setUp(self):
+        super().setUp()
+        self.start_systemd()
+
+    def put(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text)
+
+    def mode(self):
+        with open(os.path.join(self.root, MODE), encoding='ascii') as file:
+            return file.readline().strip()
+
+    def process(self, cgroup, *others):
+        """Its number; `others` are in the same unit."""
+        process = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.put('proc/%d/cgroup' % process.pid, '0::%s\n' % cgroup)
+        self.put('proc/%d/comm' % process.pid, 'sleep\n')
+        self.put('proc/%d/status' % process.pid, 'Name:\tsleep\nPPid:\t1\nUid:\t0\t0\t0\t0\n')
+        self.put('sys/fs/cgroup%s/cgroup.procs' % cgroup,
+                 ''.join('%d\n' % pid for pid in (process.pid, *others)))
+        return process.pid
+
+    def limits(self, unit):
+        """The CPUs of each change of the unit."""
+        return [cpus(row.split(' ')[3]) for row in self.mocked('History')
+                if row.split(' ')[0] == unit]
+
+    def obstacle(self, path):
+        return self.get('Obstacle', path, HOLD)
+
+    def begin(self, kind='cache'):
+        """A hold for a game in a scope of its own: its object, and the descriptor."""
+        self.mocked('AddUnit', 'game.scope', 'user.slice')
+        return self.hold(kind=kind, pid=self.process('/user.slice/game.scope'))
+
+    def test_hold(self):
+        self.start()
+        path, descriptor = self.begin()
+        self.assertEqual(self.limits('game.scope'), [self.CACHE])
+        self.assertEqual((self.obstacle(path), self.mode()), ('', 'cache'))
+        self.assertEqual(self.get('Request', path, HOLD), {'kind': 'cache'})
+        self.assertEqual(self.get('Degraded'), [])
+        listed = self.idlectl('holds')
+        self.assertIn('On cores of kind cache.', listed.stdout, listed.stderr)
+        self.close(descriptor)
+        wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
+        self.assertEqual(self.mode(), 'frequency')
+
+    def test_pause_ends_it(self):
+        self.start()
+        self.begin()
+        pause = self.pause('a test')
+        wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
+        self.assertEqual(self.mode(), 'frequency')
+        os.close(pause)
+        wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'the limit again')
+
+    def test_parked_kind(self):
+        """The unit never has a CPU that is parked, and always one that is active."""
+        self.start()
+        path, _ = self.begin()
+        self.set_idle_mask('4-7,20-23')
+        wait_until(lambda: self.limits('game.scope')[-1] == [0, 1, 2, 3, 16, 17, 18, 19], 'fewer')
+        self.assertEqual(self.obstacle(path), '')
+        self.set_idle_mask('0-7,16-23')
+        wait_until(lambda: self.limits('game.scope')[-1] == self.OTHERS, 'other CPUs')
+        self.assertEqual(self.get('Parked'), '0-7,16-23')
+        self.assertIn('parked', self.obstacle(path))
+        self.set_idle_mask('')
+        wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'its kind')
+        self.assertEqual(self.obstacle(path), '')
+
+    def test_not_its_own(self):
+        self.start()
+        path, _ = self.hold(kind='cache', pid=self.process('/system.slice/ssh.service', os.getpid()))
+        self.assertIn('no unit of its own', self.obstacle(path))
+        self.assertEqual(self.limits('ssh.service'), [])
+        self.assertEqual(self.mode(), 'cache')
+
+    def test_cpus_of_others(self):
+        self.start()
+        self.mocked('AddUnit', 'a.service', 'system.slice')
+        self.call_systemd('SetUnitProperties', 'a.service', True,
+                          [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+        self.mocked('LoadUnit', 'b.service', dbus.Dictionary(
+            {'CPUAffinity': dbus.Array([dbus.Byte(3)], signature='y')}, signature='sv'))
+        for name, limits in (('a.service', [[0, 1]]), ('b.service', [])):
+            path, _ = self.hold(kind='cache', pid=self.process('/system.slice/' + name))
+            self.assertIn('of its own (AllowedCPUs', self.obstacle(path), name)
+            self.assertEqual(self.limits(name), limits)
+
+    def test_taken_over(self):
+        self.start()
+        path, descriptor = self.begin()
+        self.call_systemd('SetUnitProperties', 'game.scope', True,
+                          [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+        self.assertEqual(len(self.call('Verify')), 1)
+        wait_until(lambda: 'taken over' in self.obstacle(path), 'an obstacle')
+        self.close(descriptor)
+        wait_until(lambda: self.mode() == 'frequency', 'the end')
+        self.assertEqual(self.limits('game.scope'), [self.CACHE, [0, 1]])
+
+    def test_killed(self):
+        self.start()
+        self.begin()
+        self.daemon.send(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertEqual(self.mode(), 'cache')
+        self.assertEqual(self.spawn('--restore').wait_exit(), 0)
+        self.assertEqual((self.limits('game.scope')[-1], self.mode()), ([], 'frequency'))
+
+    def test_words(self):
+        self.start()
+        for kind in ('fats', '', 'cache,fast'):
+            message = self.assert_fails('org.idled1.Error.InvalidValue', 'Hold',
+                                        dbus.Dictionary({'kind': kind}, signature='sv'))
+            self.assertIn('kind: found "%s", expected' % kind, message)
+        self.write_config('apps/wrong.conf', '[Match]\nComm=game\n[Ask]\nKind=big\n')
+        with self.assertRaises(dbus.DBusException) as caught:
+            self.call('Reload')
+        self.assertIn('wrong.conf:4: Kind: found "big", expected words, each one of efficient',
+                      caught.exception.get_dbus_message())
+
+
+def on_machine(machine, expected):
+    """What each kind comes to on a machine; None: there are no such cores, which the hold says."""
+
+    class Machine(Kinds):
+        MACHINE = machine
+
+        def test_kinds(self):
+            self.start()
+            for kind in ('efficient', 'fast', 'cache', 'island'):
+                name = kind + '.scope'
+                self.mocked('AddUnit', name, 'user.slice')
+                path, _ = self.hold(kind=kind, pid=self.process('/user.slice/' + name))
+                if kind in expected:
+                    self.assertEqual((self.limits(name), self.obstacle(path)),
+                                     ([[*expected[kind]]], ''), kind)
+                else:
+                    self.assertEqual(self.limits(name), [], kind)
+                    self.assertIn('no cores of kind ' + kind, self.obstacle(path))
+
+    for name in [name for name in dir(Kinds) if name.startswith('test_')]:
+        setattr(Machine, name, None)
+    return Machine
+
+
+MeteorLake = on_machine('mtl-m-2', {'efficient': range(4, 14), 'fast': range(4),
+                                    'island': range(12, 14)})
+LunarLake = on_machine('lnl0', {'efficient': range(4, 8), 'fast': range(4)})
+RaptorLake = on_machine('synthetic-raptor', {'efficient': range(16, 32), 'fast': range(16)})
+Snapdragon = on_machine('synthetic-biglittle', {'efficient': range(4), 'fast': range(4, 8)})
+Graviton = on_machine('synthetic-graviton', {})
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Kinds of cores for units: what is asked of systemd, with and without parking, and that every
+ * limit found comes back.
+ */
+#include "fake-systemd.h"
+#include "model/kind.h"
+#include "scratch.h"
+
+#define MODE "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"
+
+static GPtrArray *requests;
+
+static void setup(void)
+{
+        scratch_open();
+        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
+        scratch_file(MODE, "frequency\n");
+        systemd_new();
+        systemd_unit("system.slice", "-.slice", "");
+        systemd_unit("background.slice", "-.slice", "");
+        systemd_unit("game.scope", "system.slice", "");
+        systemd_unit("own.service", "system.slice", "1");
+        requests = unit_kinds_new();
+}
+
+static void teardown(void)
+{
+        g_ptr_array_unref(requests);
+        systemd_done();
+        scratch_close();
+}
+
+static ActContext context(void)
+{
+        return (ActContext){ .root = scratch_fd, .units = &systemd_control };
+}
+
+static Knobs *open_knobs(void)
+{
+        const ActContext c = context();
+
+        return knobs_new(&c, scratch_fd, false);
+}
+
+static void request(const char *cgroup, unsigned kinds)
+{
+        unit_kinds_add(requests, cgroup, kinds);
+}
+
+static void request_nothing(void)
+{
+        g_ptr_array_set_size(requests, 0);
+}
+
+/* CPUs 0 and 1 are fast and have the cache, 2 and 3 are efficient. As the manager does: kinds, then
+ * parking by units, then kinds again. */
+static int apply(Knobs *knobs, const char *allowed)
+{
+        static TopologyCpu cpus[4];
+        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
+        const ParkOptions options = { .backend = PARK_SYSTEMD, .units = all, .exclude = none };
+        const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
+        const ActFacts facts = { .topology = &topology, .unit_kinds = requests };
+        const Plan plan = { .allowed = cpus_of(allowed) };
+        const ActContext c = context();
+        void *kinds, *park;
+        int first, r;
+
+        for (int i = 0; i < 4; i++)
+                cpus[i].kinds = i < 2 ? KIND_FAST | KIND_CACHE : KIND_EFFICIENT;
+        ck_assert_int_eq(actuator_kinds.open(&c, &options, &kinds), 0);
+        ck_assert_int_eq(park_systemd.open(&c, &options, &park), 0);
+        first = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+        r = park_systemd.apply(park, knobs, &plan.allowed, &topology);
+        ck_assert_int_eq(r, 0);
+        r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+        actuator_kinds.close(kinds);
+        park_systemd.close(park);
+        return first < 0 ? first : r;
+}
+
+static void expect(const char *unit, const char *allowed)
+{
+        g_autofree char *text = cpuset_format(&systemd_find(unit)->allowed);
+
+        ck_assert_msg(g_str_equal(text, allowed), "%s has \"%s\"", unit, text);
+}
+
+static void expect_mode(const char *mode)
+{
+        g_autofree char *text = scratch_text(MODE);
+
+        text[strcspn(text, "\n")] = '\0';
+        ck_assert_str_eq(text, mode);
+}
+
+static void expect_as_found(void)
+{
+        expect("system.slice", "");
+        expect("background.slice", "");
+        expect("game.scope", "");
+        expect("own.service", "1");
+        expect_mode("frequency");
+        ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
+}
+
+START_TEST(limits_and_restores)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        request("/background.slice", KIND_EFFICIENT);
+        request("/system.slice/game.scope", KIND_CACHE);
+        request("/system.slice/own.service", KIND_EFFICIENT);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect("background.slice", "2-3");
+        expect("game.scope", "0-1");
+        expect("own.service", "1");
+        expect_mode("cache");
+        request_nothing();
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* Steps of parking, and what units have then. */
+static const struct {
+        const char *allowed, *background, *game, *system;
+} steps[] = {
+        { "0-3", "2-3", "0-1", "" },    { "0-2", "2", "0-1", "0-2" },
+        { "0-1", "0-1", "0-1", "0-1" }, { "2-3", "2-3", "2-3", "2-3" },
+        { "3", "3", "3", "3" },         { "0-3", "2-3", "0-1", "0-3" },
+};
+
+START_TEST(yields_to_parking)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        request("/background.slice", KIND_EFFICIENT);
+        request("/system.slice/game.scope", KIND_CACHE);
+        for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
+                ck_assert_int_eq(apply(knobs, steps[i].allowed), 0);
+                expect("background.slice", steps[i].background);
+                expect("game.scope", steps[i].game);
+                expect("system.slice", steps[i].system);
+        }
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* A unit passes from parking to a request, and back. */
+START_TEST(passes_between_owners)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        expect("background.slice", "1-2");
+        request("/background.slice", KIND_EFFICIENT);
+        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        expect("background.slice", "2");
+        ck_assert_ptr_null(knob_find(knobs, &park_unit_kind, "background.slice"));
+        request_nothing();
+        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        expect("background.slice", "1-2");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+START_TEST(taken_over)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        request("/system.slice/game.scope", KIND_CACHE);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        systemd_foreign("game.scope", "3");
+        ck_assert_int_eq(knobs_verify(knobs), 1);
+        ck_assert_int_eq(apply(knobs, "0-3"), -ESTALE);
+        request_nothing();
+        apply(knobs, "0-3");
+        expect("game.scope", "3");
+}
+END_TEST
+
+/* The scope ends with its process, before idled hears of either. */
+START_TEST(unit_is_gone)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        request("/system.slice/game.scope", KIND_CACHE);
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        systemd_gone("game.scope");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        request_nothing();
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_ptr_null(knob_find(knobs, &park_kinds_kind, "game.scope"));
+}
+END_TEST
+
+/* Kinds, then parking, then neither; the child dies anywhere in between. */
+static void run_all(void)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        apply(knobs, "1-2");
+        request("/background.slice", KIND_EFFICIENT);
+        request("/system.slice/game.scope", KIND_CACHE);
+        apply(knobs, "0-2");
+        apply(knobs, "0-3");
+}
+
+START_TEST(killed_anywhere)
+{
+        g_autofree const KnobKind **kinds = actuators_kinds();
+        bool killed = true;
+        int n;
+
+        for (n = 0; killed; n++) {
+                g_autoptr(Knobs) knobs = NULL;
+                int skipped;
+
+                killed = killed_at(n, run_all);
+                knobs = open_knobs();
+                ck_assert_int_ge(knobs_recover(knobs, kinds, &skipped), 0);
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+                expect_as_found();
+        }
+        ck_assert_int_gt(n, 30);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("park-kinds");
+        TCase *tcase = tcase_create("park-kinds");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, limits_and_restores);
+        tcase_add_test(tcase, yields_to_parking);
+        tcase_add_test(tcase, passes_between_owners);
+        tcase_add_test(tcase, taken_over);
+        tcase_add_test(tcase, unit_is_gone);
+        tcase_add_test(tcase, killed_anywhere);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

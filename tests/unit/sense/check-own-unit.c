@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which unit a process has for itself.
+ */
+#include "machine.h"
+#include "sense/own-unit.h"
+#include "table.h"
+
+/* Processes 10, its child 11 and that one's child 12; 20 is none of these. */
+static const struct {
+        const char *name, *cgroup;
+        const char *procs, *below; /* processes in the unit, and in a group below it */
+        const char *unit;          /* NULL: none */
+} cases[] = {
+        { "a service of its own", "/system.slice/a.service", "10\n", NULL,
+          "/system.slice/a.service" },
+        { "a scope with children", "/user.slice/user-1.slice/a.scope", "10\n11\n12\n", NULL,
+          "/user.slice/user-1.slice/a.scope" },
+        { "children below", "/system.slice/a.service", "10\n", "12\n", "/system.slice/a.service" },
+        { "in a group below", "/system.slice/a.service/x", "", "10\n", "/system.slice/a.service" },
+        { "shared", "/system.slice/a.service", "10\n20\n", NULL, NULL },
+        { "shared below", "/system.slice/a.service", "10\n", "20\n", NULL },
+        { "of a process that has ended", "/system.slice/a.service", "10\n30\n", NULL, NULL },
+        { "a slice is none", "/system.slice", "10\n", NULL, NULL },
+        { "of a user's manager", "/user.slice/user-1.slice/user@1.service/app.slice/a.scope",
+          "20\n", "10\n", NULL },
+        { "no unit", "/docker/a", "10\n", NULL, NULL },
+        { "the root", "/", "10\n", NULL, NULL },
+};
+
+static void put_process(const Tree *tree, int pid, int parent, const char *cgroup)
+{
+        g_autofree char *status = g_strdup_printf("proc/%d/status", pid),
+                        *group = g_strdup_printf("proc/%d/cgroup", pid),
+                        *facts = g_strdup_printf("Name:\tx\nPPid:\t%d\nUid:\t1\t1\t1\t1\n", parent),
+                        *line = g_strdup_printf("0::%s\n", cgroup);
+
+        tree_put(tree, status, facts);
+        tree_put(tree, group, line);
+}
+
+START_TEST(own_unit)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        static const char *const ends[] = { ".service", ".scope" };
+        g_autofree char *unit = NULL, *procs = NULL, *below = NULL, *found = NULL;
+        Tree tree = tree_make();
+        const char *end = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ends) && !end; i++)
+                end = strstr(c->cgroup, ends[i]) ? strstr(c->cgroup, ends[i]) + strlen(ends[i])
+                                                 : NULL;
+        unit = end ? g_strndup(c->cgroup, (size_t)(end - c->cgroup)) : g_strdup(c->cgroup);
+        procs = g_strconcat("sys/fs/cgroup", unit, "/cgroup.procs", NULL);
+        below = g_strconcat("sys/fs/cgroup", unit, "/x/cgroup.procs", NULL);
+        tree_put(&tree, procs, c->procs);
+        if (c->below)
+                tree_put(&tree, below, c->below);
+        put_process(&tree, 10, 1, c->cgroup);
+        put_process(&tree, 11, 10, c->cgroup);
+        put_process(&tree, 12, 11, c->cgroup);
+        put_process(&tree, 20, 1, c->cgroup);
+        found = own_unit_read(tree.root, 10);
+        ck_case(c->name, g_strcmp0(found, c->unit) == 0, "%s", found ? found : "none");
+        tree_done(&tree);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("own-unit");
+        TCase *tcase = tcase_create("own-unit");
+
+        tcase_add_loop_test(tcase, own_unit, 0, G_N_ELEMENTS(cases));
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
