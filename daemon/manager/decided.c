@@ -66,7 +66,8 @@ static void pack_wish(const Decided *decided, ActivePolicy *p, const CpuSet *off
         if (!p->pack)
                 p->pack = g_new0(Pack, 1);
         cpuset_and(&choice, offered);
-        pack_update(p->pack, decided->seen->machine.topology, &choice, PACK_EFFICIENCY);
+        pack_update(p->pack, decided->seen->machine.topology, &choice, PACK_EFFICIENCY,
+                    (PackKinds){ 0 });
         pack_parked(p->pack, decided->seen->machine.topology, size, &parked);
         cpuset_subtract(&p->wish.allowed, &parked);
 }

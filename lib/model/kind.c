@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const kind_names[] = { "efficient", "fast", "cache", "island", NULL };
+const char *const kind_names[] = CORE_KIND_NAMES;
 
 static bool is_typed(const Topology *t, const CpuFacts *facts)
 {

@@ -9,8 +9,14 @@
  * which vendors rank the cores of one kind (preferred cores) make no class of their own: following
  * them would scatter the active cores over all clusters and packages. PackOrder=performance heeds
  * them within a cluster.
+ *
+ * Kinds of cores that are named come before all others, whatever the order, and keep it among
+ * themselves. With PackOrder=efficiency an island comes first: while only its cores are active, the
+ * die of all others can sleep.
  */
 #include "model/pack.h"
+
+#include <string.h>
 
 #define CLASS_STEP_NUM 9 /* more than 9/8 of the one before: another kind of core */
 #define CLASS_STEP_DEN 8
@@ -137,6 +143,37 @@ static float core_capacity(const Pack *pack, const Topology *topology, int numbe
         return (float)((threads > 1 ? 1 + SMT_GAIN : 1) * core->capacity / CAPACITY_SCALE);
 }
 
+/* Bits of the kinds of a core's CPUs. */
+static unsigned kinds_of(const Topology *topology, int core)
+{
+        return topology->cpus[topology->core_cpus[topology->cores[core].first]].kinds;
+}
+
+/* Moves the cores from position `from` on that are of the kind before the others; both keep their
+ * order. Returns where these others begin. */
+static int move_first(Pack *pack, const Topology *topology, int from, unsigned kind)
+{
+        int16_t others[CPUSET_MAX];
+        int n = from, n_others = 0;
+
+        for (int i = from; i < pack->n_cores; i++)
+                if (kinds_of(topology, pack->order[i]) & kind)
+                        pack->order[n++] = pack->order[i];
+                else
+                        others[n_others++] = pack->order[i];
+        memcpy(pack->order + n, others, sizeof(others[0]) * (size_t)n_others);
+        return n;
+}
+
+static void move_kinds(Pack *pack, const Topology *topology)
+{
+        if (pack->by == PACK_EFFICIENCY)
+                move_first(pack, topology, 0, KIND_ISLAND);
+        pack->n_first = 0;
+        for (int i = 0; i < CORE_KINDS && pack->first.kinds[i]; i++)
+                pack->n_first = move_first(pack, topology, pack->n_first, pack->first.kinds[i]);
+}
+
 static void make_order(Pack *pack, const Topology *topology)
 {
         CpuSet met = { 0 };
@@ -158,6 +195,7 @@ static void make_order(Pack *pack, const Topology *topology)
                 sort(pack->order, pack->n_cores, topology, before_by_place);
         else
                 sort_classes(pack, topology);
+        move_kinds(pack, topology);
         for (int i = 0; i < pack->n_cores; i++)
                 pack->capacity[i] = core_capacity(pack, topology, pack->order[i]);
 }
@@ -171,12 +209,14 @@ static uint32_t fingerprint(const Topology *topology)
 
                 uint32_t place = (uint32_t)(core->cluster << 16 | core->package << 8 | core->die);
 
-                print = print * 31 + core->capacity + 7919 * place + 104729 * core->first;
+                print = print * 31 + core->capacity + 7919 * place + 104729 * core->first +
+                        kinds_of(topology, i);
         }
         return print;
 }
 
-bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by)
+bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by,
+                 PackKinds first)
 {
         uint32_t print = fingerprint(topology);
         CpuSet cpus = topology_usable(topology);
@@ -184,12 +224,13 @@ bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, Pa
         if (offered && cpuset_intersects(&cpus, offered))
                 cpuset_and(&cpus, offered);
         if (pack->n_cores > 0 && pack->fingerprint == print && pack->by == by &&
-            cpuset_equal(&pack->cpus, &cpus))
+            memcmp(&pack->first, &first, sizeof(first)) == 0 && cpuset_equal(&pack->cpus, &cpus))
                 return false;
         pack->cpus = cpus;
         pack->n_cpus = cpuset_count(&cpus);
         pack->fingerprint = print;
         pack->by = by;
+        pack->first = first;
         make_order(pack, topology);
         return true;
 }
@@ -235,6 +276,16 @@ int pack_count(const Pack *pack, const Topology *topology, PackSize size)
         for (Walk at = { 0 }; walk(pack, topology, size, &at) >= 0;)
                 n++;
         return n;
+}
+
+bool pack_is_of(const Pack *pack, const Topology *topology, PackSize size, unsigned kinds)
+{
+        Walk at = { 0 };
+
+        for (int i; (i = walk(pack, topology, size, &at)) >= 0;)
+                if (!(kinds_of(topology, pack->order[i]) & kinds))
+                        return false;
+        return true;
 }
 
 PackSize pack_fit(const Pack *pack, const Topology *topology, double capacity, int fast)

@@ -37,10 +37,17 @@ typedef struct PackSize {
         int cores, fast;
 } PackSize;
 
+/* Kinds of cores that come first, in this order; 0 ends them. */
+typedef struct PackKinds {
+        uint16_t kinds[CORE_KINDS]; /* bits of CoreKind */
+} PackKinds;
+
 typedef struct Pack {
-        CpuSet cpus;                /* that may be parked */
-        uint32_t fingerprint;       /* of the topology that the order was made for */
-        PackOrder by;               /* how it was made */
+        CpuSet cpus;          /* that may be parked */
+        uint32_t fingerprint; /* of the topology that the order was made for */
+        PackOrder by;         /* how it was made */
+        PackKinds first;      /* these are the first n_first cores of it */
+        int n_first;
         int n_cpus;                 /* how many of these */
         int n_cores, n_fast;        /* their cores, and those of the fastest class */
         uint16_t slowest, fast;     /* lowest capacity of all and of the fastest class */
@@ -48,9 +55,13 @@ typedef struct Pack {
         float capacity[CPUSET_MAX]; /* of each of these, in units of the machine's fastest CPU */
 } Pack;
 
-/* Makes the order again if the topology, `offered` (NULL: all) or `by` are not those it was made
- * for; true if so. Starts from a zeroed Pack. */
-bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by);
+/* Makes the order again if the topology, `offered` (NULL: all), `by` or `first` are not those it
+ * was made for; true if so. Starts from a zeroed Pack. */
+bool pack_update(Pack *pack, const Topology *topology, const CpuSet *offered, PackOrder by,
+                 PackKinds first);
+
+/* True if all cores that `size` keeps are of these kinds. */
+bool pack_is_of(const Pack *pack, const Topology *topology, PackSize size, unsigned kinds);
 
 /* The smallest size with at least these `fast` cores whose capacity is at least `capacity`, in
  * units of the machine's fastest CPU; everything if there is none. A core of several threads,

@@ -35,6 +35,13 @@ typedef enum CoreKind {
         KIND_ISLAND = 1 << 3,    /* efficient, on a die of its own: others' die can sleep */
 } CoreKind;
 
+/* Their names, in the order of the bits; an initializer that ends with NULL. */
+#define CORE_KINDS 4
+#define CORE_KIND_NAMES                                                                            \
+        {                                                                                          \
+                "efficient", "fast", "cache", "island", NULL                                       \
+        }
+
 typedef struct TopologyCpu {
         int16_t core, cluster, die, package, node; /* group numbers, -1 if offline */
         int16_t thread;                            /* rank among the threads of its core, from 0 */

@@ -95,14 +95,42 @@ Reason explain_last_change(const Call *call, PackSize size)
                             "per minute");
 }
 
+static bool is_island(const Call *call, PackSize size)
+{
+        return pack_is_of(&call->self->pack, call->input->topology, size, KIND_ISLAND);
+}
+
+/* What keeping to Kinds costs. */
+static Reason kept_to_kinds(const Call *call, PackSize size)
+{
+        const Pack *pack = &call->self->pack;
+        const TopologyCore *first = &call->input->topology->cores[pack->order[0]];
+
+        Reason reason = reason_limit(call,
+                                     "the cores of Kinds suffice, but a task that fills one is "
+                                     "slower there than on the fastest core",
+                                     size, "Kinds", 0, NULL);
+
+        reason.inputs[REASON_INPUTS - 1].name = "speed there";
+        reason.inputs[REASON_INPUTS - 1].unit = "%";
+        reason.inputs[REASON_INPUTS - 1].value = 100.0 * first->capacity / CAPACITY_SCALE;
+        return reason;
+}
+
 Reason explain_parking(const Call *call, PackSize size)
 {
         if (size_is_capped(call, call->self->peak))
                 return reason_limit(call, "more cores were active than MaxCores permits",
                                     call->self->peak, "MaxCores", (double)call->options->max_cores,
                                     "cores");
-        return reason_compared(call, "the load has fitted into fewer cores for long enough", size,
-                               "use of active cores", use(call), "DownThreshold",
+        if (size_is_kept(call, size))
+                return kept_to_kinds(call, size);
+        return reason_compared(call,
+                               is_island(call, size)
+                                       ? "the load has fitted into the island for long enough: "
+                                         "the die of all other cores may sleep"
+                                       : "the load has fitted into fewer cores for long enough",
+                               size, "use of active cores", use(call), "DownThreshold",
                                100 * call->options->down, "%");
 }
 
@@ -234,5 +262,12 @@ Reason explain_some_active(const Call *call)
                 return not_yet(call);
         if (call->obstacle == OBSTACLE_BUDGET)
                 return no_change_left(call);
-        return reason_new(call, "the load needs these cores", self->active);
+        if (size_is_kept(call, self->active))
+                return kept_to_kinds(call, self->active);
+        return reason_new(call,
+                          is_island(call, self->active)
+                                  ? "the load needs these cores; they are an island, so the die of "
+                                    "all others may sleep"
+                                  : "the load needs these cores",
+                          self->active);
 }

@@ -3,14 +3,15 @@
  * ondemand: as many cores as the load needs, the rest parked (coreidle); see docs/ondemand.md.
  *
  *  1. Order. The cores that may be parked have a fixed order (pack.c); the active ones come first.
- *     When CPUs come or go, or PackOrder changes, all are active again.
+ *     When CPUs come or go, or PackOrder or Kinds change, all are active again.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
  *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
  *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full; full for
  *     SATURATION_USEC and MaxWait it is saturated, gets a core, and the rest of the load another.
  *  4. Fast cores. As many of the fastest as CPUs have work that a slow core has no room for: a
- *     saturated slow core, or a fast one with more than TargetUtilization of a slow one.
+ *     saturated slow core, or a fast one with more than TargetUtilization of a slow one. None while
+ *     the cores of Kinds suffice without.
  *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up; MaxWait is too long. More
  *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
  *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
@@ -359,7 +360,8 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         bool parked = self->active.cores < self->pack.n_cores, all_needed;
         CpuSet others;
 
-        if (pack_update(&self->pack, input->topology, input->offered, options->pack_order))
+        if (pack_update(&self->pack, input->topology, input->offered, options->pack_order,
+                        ondemand_kinds(options)))
                 start(&call, parked);
         call.n_active = size_count(&call, self->active);
         call.capacity = size_capacity(&call, self->active);

@@ -19,6 +19,7 @@ typedef struct OndemandOptions {
         double target, up, down;
         uint64_t min_cores, max_cores, max_transitions;
         int pack_order;
+        char **kinds; /* that come first, in this order */
         bool park;
 } OndemandOptions;
 
@@ -84,6 +85,9 @@ typedef struct Call {
 
 extern const Setting ondemand_settings[];
 
+/* The kinds that the option names, of which only the first of each counts. */
+PackKinds ondemand_kinds(const OndemandOptions *options);
+
 /* As IdledPolicy.check. */
 const char *ondemand_check(const void *options, const char **ret_key);
 
@@ -112,6 +116,9 @@ PackSize size_if_full(const Call *call, Load load, int more);
 
 /* What may be parked down to: what `load` wants, and a CPU for each of the tasks; `max` cores. */
 PackSize size_to_park(const Call *call, Load load, unsigned tasks, int max);
+
+/* True if Kinds= keeps tasks off fast cores that `size` lacks. */
+bool size_is_kept(const Call *call, PackSize size);
 
 /* True if `size` has more cores than MaxCores. */
 bool size_is_capped(const Call *call, PackSize size);

@@ -2,9 +2,13 @@
 /*
  * The options of ondemand. conf/policies/ondemand.conf documents them.
  */
+#include <string.h>
+
 #include "ondemand/ondemand.h"
 
 static const char *const pack_orders[] = { "efficiency", "performance", "package", NULL };
+
+static const char *const kinds[] = CORE_KIND_NAMES;
 
 #define ROW(key, type, field, fallback, ...)                                                       \
         {                                                                                          \
@@ -33,10 +37,27 @@ const Setting ondemand_settings[] = {
             .help = "Number of cores that are active at most; 0: all"),
         ROW("PackOrder", SETTING_CHOICE, pack_order, "efficiency", .choices = pack_orders,
             .help = "Which cores stay active: the slowest, the fastest, or package by package"),
+        ROW("Kinds", SETTING_LIST, kinds, "", .choices = kinds,
+            .help = "Kinds of cores to use first, and alone while they suffice, in this order"),
         ROW("MaxTransitions", SETTING_COUNT, max_transitions, "6", 2, CHANGES_MAX,
             .help = "Changes of the set of parked CPUs in any minute, at most"),
         { 0 },
 };
+
+PackKinds ondemand_kinds(const OndemandOptions *options)
+{
+        PackKinds first = { { 0 } };
+        unsigned seen = 0;
+        int n = 0;
+
+        for (char **word = options->kinds; *word; word++)
+                for (int i = 0; i < CORE_KINDS; i++)
+                        if (strcmp(*word, kinds[i]) == 0 && !(seen & 1u << i)) {
+                                seen |= 1u << i;
+                                first.kinds[n++] = (uint16_t)(1u << i);
+                        }
+        return first;
+}
 
 const char *ondemand_check(const void *options, const char **ret_key)
 {

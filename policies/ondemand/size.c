@@ -56,17 +56,36 @@ PackSize size_fitting(const Call *call, double work, int fast)
                         fast);
 }
 
+/* True if only cores of Kinds are in it. */
+static bool is_first(const Call *call, PackSize size)
+{
+        const Pack *pack = &call->self->pack;
+
+        return pack->n_first > 0 && pack->n_first < pack->n_cores && size.cores <= pack->n_first &&
+               size_count(call, size) == size.cores;
+}
+
+bool size_is_kept(const Call *call, PackSize size)
+{
+        return call->demand.fast > 0 && size.fast < call->demand.fast && is_first(call, size);
+}
+
 /* As size_wanted(), if so many CPUs are saturated and so many call for fast cores; `max` cores at
  * most. A task that nearly fills its CPU has no use for the other threads of the core. */
 static PackSize wanted(const Call *call, Load load, int saturated, int fast, int max)
 {
         int least = load.busiest > call->options->target ? 2 : 1, min = size_min(call), rest;
+        PackSize size;
 
         if (saturated > 0) {
                 rest = size_fitting(call, call->demand.rest, 0).cores;
                 least = saturated + (rest > 1 ? rest : 1);
         }
-        return resize(call, size_fitting(call, load.work, fast), least > min ? least : min, max);
+        least = least > min ? least : min;
+        size = resize(call, size_fitting(call, load.work, 0), least, max);
+        if (fast == 0 || is_first(call, size))
+                return size;
+        return resize(call, size_fitting(call, load.work, fast), least, max);
 }
 
 PackSize size_wanted(const Call *call, Load load)

@@ -437,6 +437,49 @@ START_TEST(says_no_lies)
 }
 END_TEST
 
+/* Eight efficient cores next to four fast ones, and two on a die of their own. */
+START_TEST(island)
+{
+        g_autofree CpuFacts *facts = g_new0(CpuFacts, 14);
+        g_autoptr(Topology) topology = NULL;
+        g_autoptr(World) world = NULL;
+        CpuSet all = set_of("0-13"), low = set_of("12-13");
+
+        for (int i = 0; i < 14; i++)
+                facts[i] = (CpuFacts){ .core_id = i,
+                                       .cluster_id = -1,
+                                       .cache_id = -1,
+                                       .capacity = i < 4    ? 1024
+                                                   : i < 12 ? 650
+                                                            : 620,
+                                       .cache_kib = i < 12 ? 24576 : 2048,
+                                       .cache_level = i < 12 ? 3 : 2,
+                                       .type = i < 4 ? CORE_TYPE_LARGE : CORE_TYPE_SMALL };
+        topology = topology_build(14, facts, &all, &all, NULL, NULL);
+        world = world_new(&idled_policy, topology);
+        world_rest(world);
+        ck_assert(cpuset_is_subset(&world->allowed, &low));
+        ck_assert_msg(
+                strstr(world->wish.allowed_reason.because, "die of all other cores may sleep"),
+                "%s", world->wish.allowed_reason.because);
+        for (int i = 0; i < 40; i++) {
+                world_put(world, "12=1");
+                world_decide(world, 250000);
+        }
+        ck_assert(cpuset_has(&world->allowed, 0));
+        world_set(world, "Kinds", "efficient");
+        world_rest(world);
+        for (int i = 0; i < 40; i++) {
+                world_put(world, "12=1");
+                world_decide(world, 250000);
+        }
+        ck_assert(cpuset_equal(&world->allowed, &low));
+        ck_assert_str_eq(world->wish.active_reason.option, "Kinds");
+        ck_assert_str_eq(world->wish.active_reason.inputs[3].name, "speed there");
+        ck_assert_double_eq_tol(world->wish.active_reason.inputs[3].value, 60.5, 0.1);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ondemand-why");
@@ -446,6 +489,7 @@ int main(void)
         tcase_add_loop_test(tcase, says_no_lies, 0, 20);
         tcase_add_loop_test(tcase, says_why_active, 0, G_N_ELEMENTS(kept));
         tcase_add_loop_test(tcase, quotes_dwell_as_configured, 0, G_N_ELEMENTS(dwells));
+        tcase_add_test(tcase, island);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
