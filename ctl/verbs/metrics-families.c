@@ -431,13 +431,13 @@ static void write_energy(json_object *rows, MetricsText *text)
                 size_t column;
         } columns[] = {
                 { "idled_energy_joules", METRIC_COUNTER, "joules",
-                  "Energy of the RAPL domain since idled started. A domain contains those that "
+                  "Energy of the domain since idled started. A domain contains those that "
                   "name it as parent.",
                   2 },
                 { "idled_power_watts", METRIC_GAUGE, "watts",
-                  "Power of the RAPL domain, a mean of at least one second.", 3 },
+                  "Power of the domain, a mean of at least one second.", 3 },
                 { "idled_energy_dropped_readings", METRIC_COUNTER, NULL,
-                  "Readings of the RAPL domain that were not possible.", 4 },
+                  "Readings of the domain that were not possible.", 4 },
         };
         json_object *row;
 
@@ -448,7 +448,8 @@ static void write_energy(json_object *rows, MetricsText *text)
 
                         if (value >= 0)
                                 sample(text, value, "zone", json_element_text(row, 0), "parent",
-                                       json_element_text(row, 1));
+                                       json_element_text(row, 1), "source",
+                                       json_element_text(row, 5));
                 }
         }
 }

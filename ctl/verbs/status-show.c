@@ -165,8 +165,11 @@ static void show_energy(const Screen *screen, json_object *energy)
         JSON_FOREACH(domain, energy) {
                 g_autofree char *text = number_text(domain, "power_watts", 1, " W");
 
-                g_string_append_printf(watts, "%s%s %s", watts->len ? ", " : "",
-                                       json_text(domain, "name"), text);
+                g_string_append_printf(watts, "%s%s %s%s", watts->len ? ", " : "",
+                                       json_text(domain, "name"),
+                                       json_true(domain, "sampled") ? "~" : "", text);
+                if (!g_str_equal(json_text(domain, "source"), "rapl"))
+                        g_string_append_printf(watts, " (%s)", json_text(domain, "source"));
         }
         if (watts->len)
                 line(screen, STYLE_PLAIN, "Energy", "%s", watts->str);

@@ -154,6 +154,8 @@ static json_object *describe_energy(json_object *facts)
                 json_put_same(object, "name", domain, "Name");
                 json_put_text_any(object, "parent", json_text(domain, "Parent"));
                 json_put_real(object, "power_watts", watts < 0 ? NAN : watts, 1);
+                json_put_text_any(object, "source", json_text(domain, "Source"));
+                json_put_bool(object, "sampled", json_true(domain, "Sampled"));
                 json_object_array_add(answer, object);
         }
         return answer;

@@ -278,7 +278,7 @@ static json_object *describe_row(const Top *top, const TopRow *row)
         json_put_text(object, "package_watts_source",
                       !watts                 ? NULL
                       : row->watts_estimated ? "estimate"
-                                             : "RAPL");
+                                             : energy_source_title(top->watch->energy_source));
         json_put_real(object, "core_watts", row->core_watts, 3);
         json_put_real(object, "dram_watts", row->dram_watts, 3);
         json_put_real(object, "package_celsius", row->celsius, 1);

@@ -239,7 +239,7 @@ static json_object *describe_command(const Top *top, int status, double seconds,
                                    : NAN,
                       3);
         json_put_text(answer, "package_joules_source",
-                      energy       ? "RAPL"
+                      energy       ? energy_source_title(watch->energy_source)
                       : top->table ? "estimate"
                                    : NULL);
         json_put_real(answer, "core_joules", energy ? watch->core_joules : NAN, 3);

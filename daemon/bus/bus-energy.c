@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /org/idled1/energy/NAME, one for every RAPL domain.
+ * /org/idled1/energy/NAME, one for every energy domain.
  *
  * Energy counters that tick a thousand times a second reveal what other processes compute. Every
  * user may read the power, a mean over at least one second (the manager ensures that) and rounded
@@ -78,7 +78,20 @@ BUS_GETTER(get_parent)
 
 BUS_GETTER(get_range)
 {
-        return sd_bus_message_append(reply, "t", path_info(userdata, path)->range_uj);
+        uint64_t range = path_info(userdata, path)->range_uj;
+
+        return sd_bus_message_append(reply, "t", range == ENERGY_RANGE_NONE ? 0 : range);
+}
+
+BUS_GETTER(get_source)
+{
+        return sd_bus_message_append(reply, "s",
+                                     energy_source_text(path_info(userdata, path)->source));
+}
+
+BUS_GETTER(get_sampled)
+{
+        return sd_bus_message_append(reply, "b", path_info(userdata, path)->sampled);
 }
 
 /* Watts as any user may know them; -1: not known. */
@@ -117,9 +130,10 @@ int bus_append_energy(sd_bus_message *message, Bus *bus)
                 EnergyTotal sum = observers_energy(manager_observers(bus->manager), i);
                 int parent = domains[i].parent;
 
-                r = sd_bus_message_append(message, "(sstdt)", domains[i].name,
+                r = sd_bus_message_append(message, "(sstdts)", domains[i].name,
                                           parent < 0 ? "" : domains[parent].name,
-                                          (uint64_t)sum.joules, watts, sum.dropped);
+                                          (uint64_t)sum.joules, watts, sum.dropped,
+                                          energy_source_text(domains[i].source));
         }
         return r;
 }
@@ -129,6 +143,8 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Name", "s", get_name, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Parent", "s", get_parent, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("RangeUJ", "t", get_range, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Source", "s", get_source, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Sampled", "b", get_sampled, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Power", "d", get_power, 0, 0),
         SD_BUS_PROPERTY("Dropped", "t", get_dropped, 0, 0),
         SD_BUS_VTABLE_END,

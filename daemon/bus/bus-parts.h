@@ -154,8 +154,8 @@ void bus_answer_kept(Bus *bus);
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);
 
-/* Appends what any user may know of every energy domain, as (sstdt): name, parent, whole joules
- * since the start, watts (-1: not known yet), and readings that were dropped. */
+/* Appends what any user may know of every energy domain, as (sstdts): name, parent, whole joules
+ * since the start, watts (-1: not known yet), readings that were dropped, and the source. */
 int bus_append_energy(sd_bus_message *message, Bus *bus);
 
 /* Shows the objects on the connection; see the list above. */

@@ -135,7 +135,7 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r >= 0)
                 r = append_key(reply, "DisabledStates", "a(us)", bus, append_disabled);
         if (r >= 0)
-                r = append_key(reply, "Energy", "a(sstdt)", bus, bus_append_energy);
+                r = append_key(reply, "Energy", "a(sstdts)", bus, bus_append_energy);
         if (r >= 0)
                 r = append_key(reply, "Transitions", "a(sst)", bus, append_transitions);
         if (r >= 0)

@@ -97,7 +97,7 @@ static EnergySource find_source(const Decided *decided, const Config *config)
 
         for (int i = 0; i < n; i++)
                 if (domains[i].package)
-                        return ENERGY_SOURCE_RAPL;
+                        return domains[i].source;
         if (config->power && sensors_have(decided->seen->sensors) & SENSE_RESIDENCY)
                 return ENERGY_SOURCE_ESTIMATE;
         /* Also while it is plugged in: the source does not change with the plug. */
@@ -236,12 +236,12 @@ static void read_states(Decided *decided)
 static unsigned senses_of(EnergySource source)
 {
         return SENSE_LOAD | SENSE_PRESSURE |
-               (source == ENERGY_SOURCE_RAPL       ? SENSE_ENERGY
+               (energy_source_counts(source)       ? SENSE_ENERGY
                 : source == ENERGY_SOURCE_ESTIMATE ? SENSE_RESIDENCY
                                                    : 0);
 }
 
-/* Joules of all packages by RAPL; NaN: one of them is not known. */
+/* Joules of all packages; NaN: one of them is not known. */
 static double packages_joules(const Snapshot *s)
 {
         double joules = 0;
@@ -273,6 +273,8 @@ static double read_joules(Decided *decided, double seconds)
 
         switch (decided->evaluation->source) {
         case ENERGY_SOURCE_RAPL:
+        case ENERGY_SOURCE_SCMI:
+        case ENERGY_SOURCE_HWMON:
                 return packages_joules(s);
         case ENERGY_SOURCE_BATTERY:
                 return read_battery(decided);

@@ -6,7 +6,7 @@
 #define IDLED_EVALUATION_H
 
 #include "manager/decided.h"
-#include "stats/energy-source.h"
+#include "model/energy-source.h"
 #include "stats/work-unit.h"
 
 /* Between listen() and done() trials are possible. */

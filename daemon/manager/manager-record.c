@@ -372,7 +372,7 @@ static void put_power(const Manager *manager, Recorder *recorder)
         int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
 
         for (int i = 0; i < n && seen->have & SENSE_ENERGY; i++)
-                if (seen->energy[i].valid)
+                if (seen->energy[i].valid && !domains[i].sampled)
                         put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
         if (recorder->source == ENERGY_SOURCE_BATTERY)
                 put_watts(recorder, "power_watts", "battery",

@@ -17,7 +17,7 @@
 #include "manager/manager.h"
 #include "manager/observers.h"
 #include "manager/refusals.h"
-#include "stats/energy-source.h"
+#include "model/energy-source.h"
 
 /* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
  */

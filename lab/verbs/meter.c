@@ -89,7 +89,7 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
         if (r < 0)
                 return r;
         meter->table = table;
-        meter->source = has_packages(meter)                        ? ENERGY_SOURCE_RAPL
+        meter->source = has_packages(meter)                        ? meter->watch->energy_source
                         : table                                    ? ENERGY_SOURCE_ESTIMATE
                         : battery_read(root, &meter->battery) == 0 ? ENERGY_SOURCE_BATTERY
                                                                    : ENERGY_SOURCE_NONE;
@@ -136,7 +136,7 @@ void meter_begin(Meter *meter)
         task_time_read(meter->tasks, meter->watch->root, meter->watch->seen);
         meter->asleep_usec = asleep();
         meter->online = meter->watch->topology->online;
-        if (meter->source == ENERGY_SOURCE_RAPL && read_energy(meter) < 0)
+        if (energy_source_counts(meter->source) && read_energy(meter) < 0)
                 meter->sum.joules = NAN;
         if (meter->source == ENERGY_SOURCE_BATTERY &&
             battery_read(meter->watch->root, &meter->battery) < 0)
@@ -196,7 +196,7 @@ void meter_read(Meter *meter)
         seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
         if (meter->source == ENERGY_SOURCE_ESTIMATE)
                 sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
-        else if (meter->source == ENERGY_SOURCE_RAPL)
+        else if (energy_source_counts(meter->source))
                 sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
         for (int i = 0; i < topology->n_cores; i++)
                 sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;

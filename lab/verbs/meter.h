@@ -11,7 +11,7 @@
 #define IDLED_METER_H
 
 #include "config/power-table.h"
-#include "stats/energy-source.h"
+#include "model/energy-source.h"
 #include "stats/work-unit.h"
 #include "cli/watch.h"
 

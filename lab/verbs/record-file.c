@@ -20,7 +20,7 @@
 #include "base/number.h"
 #include "cli/client.h"
 #include "cli/price.h"
-#include "stats/energy-source.h"
+#include "model/energy-source.h"
 #include "cli/observe.h"
 #include "record.h"
 #include "sense/power.h"
@@ -407,7 +407,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
                 recorder->cpus[cpu] = recording_cpu_unknown;
         if (recorder->watch->energy_error < 0)
                 recorder->table = estimate_table(ctl, NULL, false);
-        recorder->source = recorder->watch->energy_error == 0       ? ENERGY_SOURCE_RAPL
+        recorder->source = recorder->watch->energy_error == 0       ? recorder->watch->energy_source
                            : recorder->table                        ? ENERGY_SOURCE_ESTIMATE
                            : battery_read(ctl->root, &battery) == 0 ? ENERGY_SOURCE_BATTERY
                                                                     : ENERGY_SOURCE_NONE;

@@ -78,6 +78,20 @@ static void make_packages(Watch *watch)
         }
 }
 
+/* Finds counters of packages, which all verbs are about. */
+static void find_energy(Watch *watch)
+{
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(watch->sensors, &domains);
+
+        watch->energy_error = sensors_error(watch->sensors, SENSE_ENERGY) ?: -ENOENT;
+        for (int i = 0; i < n; i++)
+                if (domains[i].package) {
+                        watch->energy_error = 0;
+                        watch->energy_source = domains[i].source;
+                }
+}
+
 int watch_new(int root, Watch **ret_watch)
 {
         Topology *topology;
@@ -90,7 +104,7 @@ int watch_new(int root, Watch **ret_watch)
         watch->root = root;
         watch->topology = topology;
         watch->sensors = sensors_new(root, topology);
-        watch->energy_error = sensors_error(watch->sensors, SENSE_ENERGY);
+        find_energy(watch);
         watch->parts = g_new0(WatchParts, 1);
         readings_init(&watch->parts->time, topology->n_cpus);
         readings_init(&watch->parts->energy, topology->n_cpus);

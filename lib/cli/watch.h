@@ -35,8 +35,9 @@ typedef struct Watch {
         /* By package of the topology, over at least the last second; NaN: not known (yet). */
         double *package_watts, *core_watts, *dram_watts;
         double package_joules, core_joules, dram_joules; /* of all packages since watch_begin() */
-        uint64_t energy_usec; /* when they were last computed (CLOCK_MONOTONIC); 0: never */
-        int energy_error;     /* 0, or negative errno of why there are none */
+        uint64_t energy_usec;       /* when they were last computed (CLOCK_MONOTONIC); 0: never */
+        int energy_error;           /* 0, or negative errno of why there are none */
+        EnergySource energy_source; /* of these counters */
 
         struct WatchParts *parts;
 } Watch;

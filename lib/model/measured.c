@@ -18,7 +18,8 @@ const SenseSource sense_sources[] = {
         { SENSE_POWER, "battery", "power supplies (_/sys/class/power_supply_)" },
         { SENSE_RESIDENCY, "idle states",
           "on demand, statistics of idle states (_/sys/devices/system/cpu/cpuN/cpuidle_)" },
-        { SENSE_ENERGY, "energy counters", "on demand, RAPL energy (_/sys/class/powercap_)" },
+        { SENSE_ENERGY, "energy counters",
+          "on demand, energy or power (_/sys/class/powercap_, _hwmon_, _power_supply_)" },
         { 0 },
 };
 

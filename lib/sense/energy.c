@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Energy: RAPL's counters through powercap, on Intel and AMD.
+ * Energy, from the first of these sources that there is; what two sources measure is never summed:
+ *
+ *  1. RAPL's counters through powercap, on Intel and AMD
+ *  2. SCMI's counters through powercap (arm-scmi), of an Arm machine's firmware
+ *  3. counters of hwmon, energy1_input
+ *  4. power of hwmon, power1_input or power1_average
+ *  5. power of the battery that discharges
+ *
+ * Power is what a sensor shows at the time of a reading. The energy between two readings is the
+ * time by the mean of both, and so an estimate, which trials do not use. hwmon devices of graphics,
+ * drives and power supplies are left out.
  *
  * Zones are directories intel-rapl:N (a package, or psys: the whole platform) and intel-rapl:N:M
  * (part of package N: core, uncore, dram) in sys/class/powercap. intel-rapl-mmio:N are the same
@@ -17,22 +27,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "sense/scan.h"
 
 #define DIRECTORY "sys/class/powercap"
+#define HWMON     "sys/class/hwmon"
+#define SUPPLIES  "sys/class/power_supply"
+
+/* A battery's firmware asks its controller, which may wake a CPU. */
+#define BATTERY_USEC 5000000
 
 typedef struct Zone {
         char prefix[20]; /* "intel-rapl" */
         int top, part;   /* N and M; `part` is -1 for N alone */
 } Zone;
 
+/* A counter, or what replaces it for a sensor of power. */
+typedef struct Meter {
+        int fd; /* of the counter or the power; -1: of a battery, whose directory is `dir` */
+        int dir;
+        uint64_t uj;
+        uint64_t uw, read_usec; /* the power, and when it was read */
+        uint64_t added_usec;    /* up to then it is in `uj` */
+        bool valid;             /* the power was, when it was read */
+} Meter;
+
 typedef struct Energy {
         int n;
         EnergyDomain *domains;
-        int *fds; /* of energy_uj */
+        Meter *meters;
 } Energy;
 
 static void energy_close(void *state)
@@ -42,10 +69,11 @@ static void energy_close(void *state)
         for (int i = 0; i < energy->n; i++) {
                 g_free(energy->domains[i].name);
                 g_free(energy->domains[i].path);
-                fd_close(&energy->fds[i]);
+                fd_close(&energy->meters[i].fd);
+                fd_close(&energy->meters[i].dir);
         }
         g_free(energy->domains);
-        g_free(energy->fds);
+        g_free(energy->meters);
         g_free(energy);
 }
 
@@ -151,8 +179,28 @@ static char *name_make(const Energy *energy, const char *name, int parent)
         }
 }
 
+/* Makes room for one more, which belongs to no other domain. */
+static EnergyDomain *domain_new(Energy *energy, const char *name, const char *path, int parent,
+                                EnergySource source, Meter meter)
+{
+        EnergyDomain domain = {
+                .name = name_make(energy, name, parent),
+                .path = g_strdup(path),
+                .parent = parent,
+                .range_uj = ENERGY_RANGE_NONE,
+                .source = source,
+        };
+        int i = energy->n++;
+
+        energy->domains = g_renew(EnergyDomain, energy->domains, energy->n);
+        energy->meters = g_renew(Meter, energy->meters, energy->n);
+        energy->domains[i] = domain;
+        energy->meters[i] = meter;
+        return &energy->domains[i];
+}
+
 /* Adds the zone if its counter can be opened. */
-static int domain_add(Energy *energy, int root, const Zone *zone)
+static int zone_add(Energy *energy, int root, const Zone *zone, EnergySource source)
 {
         g_autofree char *path = zone_path(zone);
         g_autofree char *name_path = g_strdup_printf("%s/name", path);
@@ -173,37 +221,126 @@ static int domain_add(Energy *energy, int root, const Zone *zone)
         if (fd < 0)
                 return -errno;
         parent = parent_find(energy, zone);
-        domain = &energy->domains[energy->n];
-        *domain = (EnergyDomain){
-                .name = name_make(energy, name, parent),
-                .path = g_steal_pointer(&path),
-                .parent = parent,
-                .package = parent < 0 && g_str_has_prefix(name, "package-"),
-                .range_uj = range,
-        };
-        energy->fds[energy->n++] = fd;
+        domain = domain_new(energy, name, path, parent, source, (Meter){ .fd = fd, .dir = -1 });
+        domain->range_uj = range;
+        domain->package = parent < 0 &&
+                          (source == ENERGY_SOURCE_SCMI || g_str_has_prefix(name, "package-"));
         return 0;
 }
 
-static int energy_open(int root, const Topology *topology, void **ret_state)
+/* Adds the zones of one control type. Returns the last error; -ENOENT: there is none. */
+static int zones_add(Energy *energy, int root, const char *prefix, EnergySource source)
 {
-        g_autoptr(GArray) zones = zones_list(root, "intel-rapl");
-        Energy *energy;
+        g_autoptr(GArray) zones = zones_list(root, prefix);
         int error = -ENOENT;
 
-        if (zones->len == 0) {
-                g_array_unref(zones);
-                zones = zones_list(root, "intel-rapl-mmio");
-        }
-        energy = g_new0(Energy, 1);
-        energy->domains = g_new0(EnergyDomain, zones->len);
-        energy->fds = g_new0(int, zones->len);
         for (guint i = 0; i < zones->len; i++) {
-                int r = domain_add(energy, root, &g_array_index(zones, Zone, i));
+                int r = zone_add(energy, root, &g_array_index(zones, Zone, i), source);
 
                 if (r < 0)
                         error = r;
         }
+        return error;
+}
+
+static int number_of(const char *name)
+{
+        return atoi(name + strcspn(name, "0123456789"));
+}
+
+static int name_compare(const void *a, const void *b)
+{
+        const char *x = *(char *const *)a, *y = *(char *const *)b;
+
+        return number_of(x) != number_of(y) ? number_of(x) - number_of(y) : strcmp(x, y);
+}
+
+/* The directories of a class, in order, below the root. */
+static GPtrArray *class_list(int root, const char *directory)
+{
+        GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+        _dir_ DIR *dir = dir_open(root, directory);
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (*entry->d_name != '.')
+                        g_ptr_array_add(paths, g_build_filename(directory, entry->d_name, NULL));
+        g_ptr_array_sort(paths, name_compare);
+        return paths;
+}
+
+/* True for what is no part of what runs programs. */
+static bool is_of_device(const char *name)
+{
+        static const char *const globs[] = { "amdgpu", "radeon", "nouveau",   "nvidia*",  "i915",
+                                             "xe",     "nvme",   "drivetemp", "corsair*", "pmbus*",
+                                             "dps*",   "hidpp*", "BAT*" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(globs); i++)
+                if (fnmatch(globs[i], name, 0) == 0)
+                        return true;
+        return false;
+}
+
+/* Adds the hwmon devices that have this file. */
+static void hwmon_add(Energy *energy, int root, const char *file, bool sampled)
+{
+        g_autoptr(GPtrArray) paths = class_list(root, HWMON);
+
+        for (guint i = 0; i < paths->len; i++) {
+                const char *path = g_ptr_array_index(paths, i);
+                g_autofree char *name_path = g_build_filename(path, "name", NULL);
+                g_autofree char *value_path = g_build_filename(path, file, NULL);
+                char name[64];
+                int fd;
+
+                if (file_read_value(root, name_path, name, sizeof(name)) < 0 || is_of_device(name))
+                        continue;
+                fd = openat(root, value_path, O_RDONLY | O_CLOEXEC);
+                if (fd >= 0)
+                        domain_new(energy, name, path, -1, ENERGY_SOURCE_HWMON,
+                                   (Meter){ .fd = fd, .dir = -1 })
+                                ->sampled = sampled;
+        }
+        if (energy->n == 1 && !sampled)
+                energy->domains[0].package = true;
+}
+
+static void battery_add(Energy *energy, int root)
+{
+        g_autoptr(GPtrArray) paths = class_list(root, SUPPLIES);
+
+        for (guint i = 0; i < paths->len && energy->n == 0; i++) {
+                const char *path = g_ptr_array_index(paths, i);
+                int dir = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (dir >= 0 && file_has_word(dir, "type", "Battery") > 0 &&
+                    file_has_word(dir, "scope", "Device") <= 0)
+                        domain_new(energy, "battery", path, -1, ENERGY_SOURCE_BATTERY,
+                                   (Meter){ .fd = -1, .dir = dir })
+                                ->sampled = true;
+                else if (dir >= 0)
+                        close(dir);
+        }
+}
+
+static int energy_open(int root, const Topology *topology, void **ret_state)
+{
+        Energy *energy = g_new0(Energy, 1);
+        int error = zones_add(energy, root, "intel-rapl", ENERGY_SOURCE_RAPL), r = error;
+
+        if (r == -ENOENT && energy->n == 0)
+                error = zones_add(energy, root, "intel-rapl-mmio", ENERGY_SOURCE_RAPL);
+        if (energy->n == 0)
+                zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
+        if (energy->n == 0)
+                hwmon_add(energy, root, "energy1_input", false);
+        if (energy->n == 0)
+                hwmon_add(energy, root, "power1_input", true);
+        if (energy->n == 0)
+                hwmon_add(energy, root, "power1_average", true);
+        if (energy->n == 0)
+                battery_add(energy, root);
         if (energy->n == 0) {
                 energy_close(energy);
                 return error;
@@ -212,16 +349,59 @@ static int energy_open(int root, const Topology *topology, void **ret_state)
         return 0;
 }
 
-static EnergyCounter counter_read(int fd, const EnergyDomain *domain)
+static bool read_number(int fd, uint64_t *ret_number)
 {
         char buffer[32];
         const char *text = buffer;
+
+        return fd_read_at_start(fd, buffer, sizeof(buffer)) > 0 && *text != ' ' &&
+               scan_u64(&text, ret_number) && *text == '\n';
+}
+
+/* Microwatts that the battery gives; false: it does not discharge, or does not say. */
+static bool read_battery(int dir, uint64_t *ret_uw)
+{
+        uint64_t ua, uv;
+
+        if (file_has_word(dir, "status", "Discharging") <= 0)
+                return false;
+        if (file_read_u64(dir, "power_now", ret_uw) >= 0)
+                return true;
+        if (file_read_u64(dir, "current_now", &ua) < 0 ||
+            file_read_u64(dir, "voltage_now", &uv) < 0)
+                return false;
+        *ret_uw = (uint64_t)((double)ua * (double)uv / 1e6);
+        return true;
+}
+
+/* Adds the energy since the last reading, by the mean power of that and this one. */
+static bool sample(Meter *meter, uint64_t now_usec)
+{
+        bool fresh = meter->dir >= 0 && meter->valid && now_usec - meter->read_usec < BATTERY_USEC;
+        double elapsed = (double)(now_usec - meter->added_usec) / 1e6;
+        uint64_t before = meter->uw;
+        bool known = meter->valid;
+
+        if (!fresh) {
+                meter->valid = meter->dir >= 0 ? read_battery(meter->dir, &meter->uw)
+                                               : read_number(meter->fd, &meter->uw);
+                meter->read_usec = now_usec;
+        }
+        if (known && meter->valid)
+                meter->uj += (uint64_t)(elapsed * ((double)before + (double)meter->uw) / 2);
+        meter->added_usec = now_usec;
+        return meter->valid;
+}
+
+static EnergyCounter counter_read(Meter *meter, const EnergyDomain *domain, uint64_t now_usec)
+{
         EnergyCounter counter = { .range_uj = domain->range_uj, .package = domain->package };
 
-        counter.valid = fd_read_at_start(fd, buffer, sizeof(buffer)) > 0 && *text != ' ' &&
-                        scan_u64(&text, &counter.uj) && *text == '\n';
-        if (!counter.valid)
-                counter.uj = 0;
+        if (domain->sampled)
+                counter.valid = sample(meter, now_usec);
+        else
+                counter.valid = read_number(meter->fd, &meter->uj);
+        counter.uj = counter.valid ? meter->uj : 0;
         return counter;
 }
 
@@ -234,7 +414,8 @@ static int energy_read(void *state, Counters *counters)
                 counters->n_energy = energy->n;
         }
         for (int i = 0; i < energy->n; i++)
-                counters->energy[i] = counter_read(energy->fds[i], &energy->domains[i]);
+                counters->energy[i] = counter_read(&energy->meters[i], &energy->domains[i],
+                                                   counters->time_usec);
         counters->have |= SENSE_ENERGY;
         return 0;
 }

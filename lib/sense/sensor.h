@@ -11,6 +11,7 @@
 #define IDLED_SENSOR_H
 
 #include "model/counters.h"
+#include "model/energy-source.h"
 #include "model/topology.h"
 
 typedef struct Sensor {
@@ -97,12 +98,16 @@ int pressure_trigger_open(int root, PressureTrigger trigger);
 
 /* The energy domains in the order of Counters.energy. */
 typedef struct EnergyDomain {
-        char *name;   /* unique: "package-0", "package-0-core", "psys" */
-        char *path;   /* of its powercap directory below root */
-        int parent;   /* index of the domain that contains it, -1 top level */
-        bool package; /* the kernel calls it package-N, or package-N-die-M */
-        uint64_t range_uj;
+        char *name;          /* unique: "package-0", "package-0-core", "psys" */
+        char *path;          /* of its directory below root */
+        int parent;          /* index of the domain that contains it, -1 top level */
+        bool package;        /* what trials measure by: one of the whole, which overlaps no other */
+        uint64_t range_uj;   /* ENERGY_RANGE_NONE: it does not wrap */
+        EnergySource source; /* of all domains the same */
+        bool sampled; /* power at the times of readings, and the mean of two for the time between */
 } EnergyDomain;
+
+#define ENERGY_RANGE_NONE INT64_MAX
 
 int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains);
 

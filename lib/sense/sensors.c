@@ -151,7 +151,7 @@ uint64_t sensors_energy_deadline(const Sensors *sensors)
 
         /* 1 uJ / 1 W = 1 us */
         for (int i = 0; i < n; i++)
-                if (domains[i].range_uj > 0)
+                if (domains[i].range_uj > 0 && domains[i].range_uj < ENERGY_RANGE_NONE)
                         deadline = MIN(deadline, (uint64_t)((double)domains[i].range_uj /
                                                             ENERGY_WATTS_SUSTAINED / 2));
         return deadline;

@@ -24,7 +24,7 @@
 #define IDLED_EVALUATOR_H
 
 #include "base/setting.h"
-#include "stats/energy-source.h"
+#include "model/energy-source.h"
 #include "stats/estimate.h"
 #include "stats/schedule.h"
 #include "stats/work-unit.h"

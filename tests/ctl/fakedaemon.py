@@ -35,7 +35,7 @@ SIGNATURES = {
     },
     "sample": {
         "Cpus": "a(uttiii)", "IdleStates": "a(usttttt)", "Limits": "a(uiuuiiss)",
-        "DisabledStates": "a(us)", "Energy": "a(sstdt)", "Transitions": "a(sst)",
+        "DisabledStates": "a(us)", "Energy": "a(sstdts)", "Transitions": "a(sst)",
         "PressureUSec": "t", "RefusedAffinities": "t",
     },
     "org.idled1.Hold": {
@@ -57,7 +57,7 @@ SIGNATURES = {
         "EnergySource": "s", "WorkUnit": "s", "SavedShare": "(ddd)", "WaitingChange": "(ddd)",
     },
     "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
-                          "Dropped": "t"},
+                          "Dropped": "t", "Source": "s", "Sampled": "b"},
     "dict": {
         "cause": "s",
         "cpu": "u", "parked": "b", "parked_usec": "t", "number": "t", "since_usec": "t", "time_usec": "t", "policy": "s",

@@ -76,9 +76,11 @@ def normal():
         ],
         "energy": [
             {"Name": "package-0", "Parent": "", "RangeUJ": 262143328850, "Power": 12.3,
-             "Dropped": 0},
+             "Dropped": 0, "Source": "rapl", "Sampled": False},
             {"Name": "package-0-core", "Parent": "package-0", "RangeUJ": 262143328850,
-             "Power": -1.0, "Dropped": 0},
+             "Power": -1.0, "Dropped": 0, "Source": "rapl", "Sampled": False},
+            {"Name": "ina226", "Parent": "", "RangeUJ": 0, "Power": 4.0, "Dropped": 0,
+             "Source": "hwmon", "Sampled": True},
         ],
         "explain": [dict(NOBODY, cpu=0, parked=False, since_usec=0, text="CPU 0 is active."),
                     dict(NOBODY, cpu=1, parked=False, since_usec=0, text="CPU 1 is active."),
@@ -332,7 +334,7 @@ def fleet():
         "Limits": [(0, 50, 800000, 2400000, 6, 1, "powersave", "balance_power"),
                    (1, -1, 0, 0, -1, -1, "performance", "")],
         "DisabledStates": [(0, "C6")],
-        "Energy": [("package-0", "", 5000, 12.3, 0), ("core", "package-0", 3000, -1.0, 2)],
+        "Energy": [("package-0", "", 5000, 12.3, 0, "rapl"), ("core", "package-0", 3000, -1.0, 2, "rapl")],
         "Transitions": [("policy", "ondemand", 6), ("", "", 1)],
         "PressureUSec": 2500000,
         "RefusedAffinities": 7,
@@ -388,7 +390,7 @@ def hostile():
     says["sample"].update(
         IdleStates=[(0, "C1", 1, 1, 1, 1, 1), (0, "C1", 2, 2, 2, 2, 2), (0, evil, 3, 3, 3, 3, 3)],
         Limits=[(0, 50, 0, 0, -1, -1, evil, evil)], DisabledStates=[(0, evil), (0, evil)],
-        Energy=[(evil, evil, 1, 1.0, 0)], Transitions=[("policy", evil, 2**63), ("", "", 1)])
+        Energy=[(evil, evil, 1, 1.0, 0, evil)], Transitions=[("policy", evil, 2**63), ("", "", 1)])
     return says
 
 

@@ -198,6 +198,104 @@ START_TEST(counters_of_zones)
 }
 END_TEST
 
+/* One source, the first that there is. */
+static const struct {
+        const char *name;
+        const char *files[12]; /* path and text */
+        const char *domains;   /* as describe() */
+        EnergySource source;
+        bool sampled;
+} sources[] = {
+        { "SCMI",
+          { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/max_energy_range_uj", RANGE "\n",
+            ZONES "arm-scmi:0/energy_uj", "5\n", "sys/class/hwmon/hwmon0/name", "ina226\n",
+            "sys/class/hwmon/hwmon0/energy1_input", "7\n" },
+          "soc!",
+          ENERGY_SOURCE_SCMI,
+          false },
+        { "a counter before power",
+          { "sys/class/hwmon/hwmon0/name", "ina226\n", "sys/class/hwmon/hwmon0/power1_input", "5\n",
+            "sys/class/hwmon/hwmon10/name", "xgene\n", "sys/class/hwmon/hwmon10/energy1_input",
+            "5\n" },
+          "xgene!",
+          ENERGY_SOURCE_HWMON,
+          false },
+        { "power of several, in order",
+          { "sys/class/hwmon/hwmon10/name", "ina226\n", "sys/class/hwmon/hwmon10/power1_input",
+            "5\n", "sys/class/hwmon/hwmon2/name", "ina226\n", "sys/class/hwmon/hwmon2/power1_input",
+            "5\n" },
+          "ina226 ina226-1",
+          ENERGY_SOURCE_HWMON,
+          true },
+        { "an average",
+          { "sys/class/hwmon/hwmon0/name", "power_meter\n", "sys/class/hwmon/hwmon0/power1_average",
+            "5\n" },
+          "power_meter",
+          ENERGY_SOURCE_HWMON,
+          true },
+        { "no graphics; a battery",
+          { "sys/class/hwmon/hwmon0/name", "amdgpu\n", "sys/class/hwmon/hwmon0/power1_input", "5\n",
+            "sys/class/power_supply/BAT0/type", "Battery\n", "sys/class/power_supply/BAT0/status",
+            "Full\n" },
+          "battery",
+          ENERGY_SOURCE_BATTERY,
+          true },
+};
+
+START_TEST(other_sources)
+{
+        typeof(sources[0]) *c = &sources[_i];
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *domains;
+        g_autofree char *text = NULL;
+        int n;
+
+        for (int i = 0; i < 12 && c->files[i]; i += 2)
+                tree_put(&tree, c->files[i], c->files[i + 1]);
+        sensors = sensors_new(tree.root, &topology);
+        n = sensors_energy_domains(sensors, &domains);
+        text = describe(domains, n);
+        ck_case(c->name, strcmp(text, c->domains) == 0, "%s, expected %s", text, c->domains);
+        ck_case(c->name, domains[0].source == c->source && domains[0].sampled == c->sampled, "%s",
+                energy_source_text(domains[0].source));
+        if (c->sampled)
+                ck_assert_uint_eq(sensors_energy_deadline(sensors), UINT64_MAX);
+}
+END_TEST
+
+#define SUPPLY "sys/class/power_supply/BAT0/"
+
+/* 10 W, then 20 W; a battery is asked every five seconds, and only while it discharges. */
+START_TEST(power_over_time)
+{
+        void *state;
+        Counters counters = { 0 };
+
+        tree_put(&tree, SUPPLY "type", "Battery\n");
+        tree_put(&tree, SUPPLY "status", "Discharging\n");
+        tree_put(&tree, SUPPLY "current_now", "1000000\n");
+        tree_put(&tree, SUPPLY "voltage_now", "10000000\n");
+        ck_assert_int_eq(sensor_energy.open(tree.root, NULL, &state), 0);
+        counters.time_usec = 1000000;
+        sensor_energy.read(state, &counters);
+        ck_assert(counters.energy[0].valid && counters.energy[0].uj == 0);
+        tree_put(&tree, SUPPLY "power_now", "20000000\n");
+        counters.time_usec += 1000000;
+        sensor_energy.read(state, &counters);
+        ck_assert_uint_eq(counters.energy[0].uj, 10000000);
+        counters.time_usec += 4000000;
+        sensor_energy.read(state, &counters);
+        ck_assert_uint_eq(counters.energy[0].uj, 70000000); /* 4 s of 15 W */
+        tree_set(&tree, SUPPLY "status", "Charging\n");
+        counters.time_usec += 5000000;
+        sensor_energy.read(state, &counters);
+        ck_assert(!counters.energy[0].valid);
+        sensor_energy.close(state);
+        g_free(counters.energy);
+}
+END_TEST
+
 START_TEST(list_survives_rescan)
 {
         Topology topology = plain_topology(1);
@@ -242,6 +340,8 @@ int main(void)
         tcase_add_test(tcase, root_only);
         tcase_add_test(tcase, deadline);
         tcase_add_loop_test(tcase, counters_of_zones, 0, G_N_ELEMENTS(values));
+        tcase_add_loop_test(tcase, other_sources, 0, G_N_ELEMENTS(sources));
+        tcase_add_test(tcase, power_over_time);
         tcase_add_test(tcase, list_survives_rescan);
         tcase_add_test(tcase, described_laptop);
         suite_add_tcase(suite, tcase);
