@@ -7,28 +7,22 @@
 #define IDLED_CTL_BILL_WAITS_H
 
 #include <glib.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct UnitWaits {
-        char *unit, *cgroup;
-        char *process; /* the executable's name; NULL: all of the unit */
+        const char *unit, *cgroup; /* interned */
         uint64_t wait_ns, slices;
 } UnitWaits;
 
-typedef struct WaitsReader WaitsReader;
+/* The tasks of the machine below `root` now, by their numbers. */
+GHashTable *waits_read(int root);
 
-/* Reads the tasks of the machine below `root`. */
-WaitsReader *waits_begin(int root);
+/* Units that tasks belong to, as names and cgroups: interned strings, with repetitions, NULL at the
+ * end. */
+const char **waits_units(GHashTable *tasks);
 
-/* The units that had tasks then, as names and cgroups; the reader has the strings. NULL ends it. */
-const char **waits_units(const WaitsReader *reader);
-
-/* Reads them again: what their tasks waited meanwhile, as an array of UnitWaits without those that
- * did not run; `by_process`: for each executable. */
-GPtrArray *waits_end(WaitsReader *reader, bool by_process);
-
-void waits_free(WaitsReader *reader);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(WaitsReader, waits_free)
+/* What the tasks of each unit waited from one reading to the next, as an array of UnitWaits without
+ * those that did not run. */
+GArray *waits_between(GHashTable *before, GHashTable *after);
 
 #endif

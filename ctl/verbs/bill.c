@@ -327,19 +327,24 @@ static void describe_bill(const Ctl *ctl, const Machine *machine, json_object *b
 }
 
 /* Without idled's programs: means of the kernel's counters, the rest is null. */
-static void describe_waits(const Ctl *ctl, WaitsReader *reader, double seconds, json_object *answer)
+static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, json_object *answer)
 {
-        static const char *const unknown[] = {
-                "wakeups", "p50_us", "p99_us", "longest_us", "limited_p99_us_estimate", "split"
-        };
-        g_autoptr(GPtrArray) waits = waits_end(reader, asked.by_process);
+        static const char *const unknown[] = { "process",
+                                               "wakeups",
+                                               "p50_us",
+                                               "p99_us",
+                                               "longest_us",
+                                               "split",
+                                               "limited_p99_us_estimate" };
+        g_autoptr(GHashTable) after = waits_read(ctl->root);
+        g_autoptr(GArray) waits = waits_between(before, after);
         json_object *units = json_object_new_array();
 
         json_put_real(answer, "seconds", seconds, 1);
         for (int i = 0; i < 3; i++)
                 json_put(answer, ((const char *[]){ "sampled", "lost", "unstored" })[i], NULL);
         for (unsigned i = 0; i < waits->len; i++) {
-                const UnitWaits *wait = waits->pdata[i];
+                const UnitWaits *wait = &g_array_index(waits, UnitWaits, i);
                 json_object *object;
 
                 if (!is_asked(ctl, wait->unit, wait->cgroup))
@@ -347,7 +352,6 @@ static void describe_waits(const Ctl *ctl, WaitsReader *reader, double seconds, 
                 object = json_object_new_object();
                 json_put_text(object, "unit", wait->unit);
                 json_put_text(object, "cgroup", wait->cgroup);
-                json_put_text(object, "process", wait->process);
                 json_put_real(object, "mean_us", (double)wait->wait_ns / 1e3 / (double)wait->slices,
                               1);
                 json_put_real(object, "per_second", (double)wait->slices / seconds, 1);
@@ -371,8 +375,8 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
                                 .by_process = asked.by_process,
                                 .all = asked.all || geteuid() == 0,
                                 .waits = show_progress };
-        g_autoptr(WaitsReader) reader = waits_begin(ctl->root);
-        g_autofree const char **units = waits_units(reader);
+        g_autoptr(GHashTable) tasks = waits_read(ctl->root);
+        g_autofree const char **units = waits_units(tasks);
         g_auto(Machine) machine = { 0 };
         g_autoptr(json_object) bill = NULL;
         g_autofree char *error = NULL;
@@ -399,7 +403,7 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
         json_put_text(answer, "source_error", error);
         put_limit(&machine, answer);
         if (r < 0)
-                describe_waits(ctl, reader, request.seconds, answer);
+                describe_waits(ctl, tasks, request.seconds, answer);
         else
                 describe_bill(ctl, &machine, bill, answer);
         return answer;
@@ -467,7 +471,7 @@ static void add_columns(Table *table, const char *const *states, bool counted, b
         }
         for (size_t i = 0; counted && i < G_N_ELEMENTS(shares); i++)
                 table_column(table, shares[i].title, true);
-        if (asked.by_process)
+        if (counted && asked.by_process)
                 table_column(table, "Process", false);
         table_column(table, "Unit", false);
 }
@@ -494,7 +498,7 @@ static void show_units(const Screen *screen, json_object *units, bool counted, b
                 for (size_t i = 0; counted && i < G_N_ELEMENTS(shares); i++)
                         table_number(table,
                                      find_share(unit, "kind", shares[i].kind, shares[i].more), 1);
-                if (asked.by_process)
+                if (counted && asked.by_process)
                         table_cell(table, STYLE_PLAIN, json_text(unit, "process"));
                 table_cell(table, STYLE_PLAIN, json_text(unit, "unit"));
         }

@@ -165,12 +165,12 @@ class Daemon(dbus.service.Object):
 
     @dbus.service.method(MANAGER, "a{sv}", "a{sv}")
     def WakeupBill(self, options):
+        for path, text in json.loads(os.environ.get("BILL_WRITES", "{}")).items():
+            Path(path).write_text(text, encoding="ascii")
         bill = self.says["bill"]
         if isinstance(bill, str):
             raise refuse("org.idled1.Error." + bill, "No bill of wake-ups: this kernel has no BTF")
         asked = self.says["asked"] = sorted((str(k), bool(v)) for k, v in options.items())
-        for path, text in json.loads(os.environ.get("BILL_WRITES", "{}")).items():
-            Path(path).write_text(text, encoding="ascii")
         numbers = {key: dbus.UInt64(value) for key, value in bill.items() if key != "units"}
         units = [(unit, cgroup, process if ("Processes", True) in asked else "", kinds)
                  for unit, cgroup, process, kinds in bill["units"]]
