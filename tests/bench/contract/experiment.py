@@ -30,16 +30,16 @@ MACHINES = {"2x2": ("2x2", 2, 2), "4x2": ("4x2", 4, 2)}
 
 # Shape, arrivals a second, and how long each computes, in us (load.c).
 LOADS = {
-    "poisson": "poisson 200 1000",
-    "bursts": "bursts 100 2000",
-    "heavy": "heavy 200 1000",
-    "day": "day 200 1000",
-    "step": "step 60 2000",
-    "many": "poisson 900 1000",
+    "poisson": "poisson 25 20000",
+    "bursts": "bursts 25 20000",
+    "heavy": "heavy 25 20000",
+    "day": "day 25 20000",
+    "step": "step 8 20000",
+    "many": "poisson 1500 400",
 }
 
 # Settling and measuring, in seconds. A contract is judged after its first minute; a step comes after one.
-STATIC, IDLED, STEP = (10, 60), (60, 120), (0, 180)
+STATIC, IDLED, STEP = (10, 40), (60, 60), (0, 180)
 
 
 def prepare(lab, machine, table):
