@@ -75,7 +75,8 @@ def any_about_idled(suite):
 
 def parse():
     parser = argparse.ArgumentParser(prog="tools/vm", description="A virtual machine to test in.")
-    parser.add_argument("--suite", default="trixie", choices=("trixie", "bookworm"), help="of Debian")
+    parser.add_argument("--suite", default="trixie", choices=("trixie", "bookworm", "backports"),
+                        help="of Debian; backports: trixie with the newest kernel of its backports")
     parser.add_argument("--smp", default="2x2", metavar="SHAPE", type=shape,
                         help="CORESxTHREADS or PACKAGESxCORESxTHREADS")
     parser.add_argument("--module", default="", metavar="OPTIONS",

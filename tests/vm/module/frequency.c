@@ -87,7 +87,11 @@ static int policy_verify(struct cpufreq_policy_data *data)
 {
         if (fail_verify)
                 return -fail_verify;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+        return cpufreq_frequency_table_verify(data);
+#else
         return cpufreq_frequency_table_verify(data, data->freq_table);
+#endif
 }
 
 static int policy_target(struct cpufreq_policy *policy, unsigned int index)
@@ -114,11 +118,16 @@ static unsigned int policy_get(unsigned int cpu)
         return cpu < LAB_CPUS_MAX && lab_cpus[cpu].core ? lab_cpus[cpu].core->khz : 0;
 }
 
+/* From 6.15 on the kernel does so by itself, and boost is the driver's own function. */
+#define SHOWS_FREQUENCIES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0))
+
+#if !SHOWS_FREQUENCIES
 static struct freq_attr *attributes[] = {
         &cpufreq_freq_attr_scaling_available_freqs,
         NULL, /* boost frequencies */
         NULL,
 };
+#endif
 
 static struct cpufreq_driver driver = {
         .name = "acpi-cpufreq",
@@ -129,7 +138,9 @@ static struct cpufreq_driver driver = {
         .target_index = policy_target,
         .fast_switch = policy_switch,
         .get = policy_get,
+#if !SHOWS_FREQUENCIES
         .attr = attributes,
+#endif
 };
 
 bool lab_frequency_check(void)
@@ -150,19 +161,17 @@ bool lab_frequency_check(void)
         return true;
 }
 
-int lab_frequency_register(void)
+static int register_driver(void)
 {
+#if SHOWS_FREQUENCIES
+        if (boost)
+                driver.set_boost = cpufreq_boost_set_sw;
+        return cpufreq_register_driver(&driver);
+#else
         int r;
 
-        for (int i = 0; i < lab_n_freqs; i++) {
-                table[i].driver_data = i;
-                table[i].frequency = lab_freqs_khz[i];
-        }
-        table[lab_n_freqs].frequency = CPUFREQ_TABLE_END;
-        if (boost) {
-                table[0].flags |= CPUFREQ_BOOST_FREQ;
+        if (boost)
                 attributes[1] = &cpufreq_freq_attr_scaling_boost_freqs;
-        }
         r = cpufreq_register_driver(&driver);
         if (r < 0 || !boost)
                 return r;
@@ -170,6 +179,19 @@ int lab_frequency_register(void)
         if (r < 0)
                 cpufreq_unregister_driver(&driver);
         return r;
+#endif
+}
+
+int lab_frequency_register(void)
+{
+        for (int i = 0; i < lab_n_freqs; i++) {
+                table[i].driver_data = i;
+                table[i].frequency = lab_freqs_khz[i];
+        }
+        table[lab_n_freqs].frequency = CPUFREQ_TABLE_END;
+        if (boost)
+                table[0].flags |= CPUFREQ_BOOST_FREQ;
+        return register_driver();
 }
 
 void lab_frequency_unregister(void)

@@ -63,6 +63,7 @@ static const struct {
         { "idle states", lab_idle_register, lab_idle_unregister },
         { "frequencies", lab_frequency_register, lab_frequency_unregister },
         { "energy", lab_energy_register, lab_energy_unregister },
+        { "a platform profile", lab_platform_register, lab_platform_unregister },
         { "wake-ups", lab_wake_register, lab_wake_unregister },
         { "capacities", capacities_add, capacities_remove },
 };

@@ -7,6 +7,7 @@
  *   interrupt.c  when one finds a CPU idle
  *   idle.c       a cpuidle driver
  *   energy.c     the zones of RAPL
+ *   platform.c   a platform profile
  *   wake.c       wakes a CPU at a known pace
  *   main.c       puts them up and takes them down
  */
@@ -96,6 +97,8 @@ int lab_idle_register(void);
 void lab_idle_unregister(void);
 int lab_energy_register(void);
 void lab_energy_unregister(void);
+int lab_platform_register(void);
+void lab_platform_unregister(void);
 int lab_wake_register(void);
 void lab_wake_unregister(void);
 

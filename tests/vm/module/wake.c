@@ -122,5 +122,5 @@ void lab_wake_unregister(void)
 {
         atomic_set(&left, 0);
         hrtimer_cancel(&pace);
-        del_timer_sync(&wheel);
+        timer_delete_sync(&wheel);
 }

@@ -7,6 +7,7 @@ from kernel import CPU, STATES, KernelTest
 
 HIGHEST, LOWEST = 3600000, 800000
 C1E, C3, C6, C7 = (STATES.index(name) for name in ("C1E", "C3", "C6", "C7"))
+PLATFORM = "cat /sys/firmware/acpi/platform_profile"
 GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
 
 
@@ -52,19 +53,21 @@ class Frequencies(Tuned):
         self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo ondemand >$p/scaling_governor; done")
         self.before = self.dump()
         self.start()
-        for name, governor, boost in (("performance", "performance", "1"),
-                                      ("power-saver", "schedutil", "0"),
-                                      ("performance", "performance", "1")):
+        for name, governor, boost, platform in (("performance", "performance", "1", "performance"),
+                                                ("power-saver", "schedutil", "0", "low-power"),
+                                                ("performance", "performance", "1", "performance")):
             with self.subTest(name):
                 self.guest.run(f"idlectl profile set {name}")
                 self.assertEqual(self.lines(GOVERNORS), [governor] * 2)
                 self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/boost"), boost)
+                self.assertEqual(self.guest.read(PLATFORM), platform)
                 self.assertEqual(self.property("Degraded"), "a(sss) 0")
         self.assertEqual([self.khz(0), self.khz(2)], [HIGHEST] * 2)
         self.guest.run("systemctl restart idled")
         self.wait_for("the chosen one", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
         self.guest.run("idlectl profile set auto")
         self.assertEqual(self.lines(GOVERNORS), ["ondemand"] * 2)
+        self.assertEqual(self.guest.read(PLATFORM), "balanced")
 
     def test_a_slower_profile_is_slower(self):
         """What a busy CPU gets from power-saver, and what from performance."""
