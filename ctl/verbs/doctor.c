@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "act/park/park.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -661,17 +662,21 @@ static void check_processes(Doctor *doctor)
 
 static void check_sched_ext(Doctor *doctor)
 {
-        char state[32], name[64];
+        g_autofree char *name = park_scheduler(doctor->root);
+        json_object *manager = client_manager(doctor->ctl->client);
+        const char *way = manager ? json_text(manager, "ParkBackend") : "";
 
-        value(doctor, "sys/kernel/sched_ext/state", state, sizeof(state));
-        if (!*state || g_str_equal(state, "disabled"))
-                return;
-        value(doctor, "sys/kernel/sched_ext/root/ops", name, sizeof(name));
-        add(doctor, true, "sched_ext",
-            g_strdup_printf("the scheduler %s is loaded (sched_ext)",
-                            *name ? name : "of sched_ext"),
-            "it chooses CPUs by itself, against what idled parks",
-            "sudo systemctl stop scx scx_loader");
+        if (name)
+                add(doctor, true, "sched_ext",
+                    g_strdup_printf("the scheduler %s is loaded (sched_ext)", name),
+                    "it chooses CPUs by itself, so with Backend=auto idled parks none",
+                    "sudo systemctl stop scx scx_loader");
+        else if (strstr(way, "partition") && park_knows_schedulers(doctor->root))
+                add(doctor, false, "sched_ext",
+                    g_strdup("idled parks CPUs by an isolated partition"),
+                    "from Linux 7.0 on no scheduler of sched_ext can be loaded while CPUs are "
+                    "parked",
+                    "for such a scheduler, set Backend=systemd in section [Park]");
 }
 
 static void check_pressure(Doctor *doctor)

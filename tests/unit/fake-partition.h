@@ -9,7 +9,10 @@
  * - an empty list in a valid partition loses its CPUs: it must never be written;
  * - 6.1 has no scheduling domain for CPUs that a new list adds until the type is written;
  * - 6.12 keeps unbound workqueues off the partition, under its lock of cpusets. It must find
- * nothing to change, because it can hang if another program moves tasks between cgroups meanwhile.
+ * nothing to change, because it can hang if another program moves tasks between cgroups meanwhile;
+ * - from 6.8 on cpuset.cpus.exclusive, if it is not empty, counts instead of cpuset.cpus;
+ * - from 7.0 on lists of neighbours do not matter, and CPUs of another partition are taken from
+ * this.
  *
  * Every write is kept in the log, as "FILE=VALUE ", that to the mask of workqueues as "unbound=".
  */
@@ -31,8 +34,11 @@
 
 typedef struct FakeWorld {
         bool controller, group;
-        bool slice; /* the group is that of a slice, and its directory not ours to make */
-        char cpus[64], type[16];
+        bool slice;         /* the group is that of a slice, and its directory not ours to make */
+        bool has_exclusive; /* as Linux 6.8 */
+        bool lists_overlap; /* without making a partition invalid, as Linux 7.0 */
+        char cpus[64], exclusive[64], type[16];
+        CpuSet stripped;           /* CPUs that another partition has */
         char neighbour[64];        /* CPUs that a neighbour insists on */
         bool old_kernel;           /* does not rebuild domains when the list changes */
         CpuSet domains;            /* CPUs that have one */
@@ -86,16 +92,21 @@ static void fake_put_in_group(const char *file, const char *text)
         fake_put(path, text);
 }
 
+/* The CPUs that the partition would take. */
+static CpuSet fake_listed(void)
+{
+        return fake_set(*fake->exclusive ? fake->exclusive : fake->cpus);
+}
+
 static const char *fake_why_invalid(void)
 {
-        CpuSet cpus = fake_set(fake->cpus), all = fake_set("0-3"),
-               other = fake_set(fake->neighbour);
+        CpuSet cpus = fake_listed(), all = fake_set("0-3"), other = fake_set(fake->neighbour);
 
         if (cpuset_is_empty(&cpus))
                 return "cpuset.cpus is empty";
         if (cpuset_is_subset(&all, &cpus))
                 return "Parent unable to distribute cpu downstream";
-        if (cpuset_intersects(&cpus, &other))
+        if (cpuset_intersects(&cpus, &other) && !fake->lists_overlap)
                 return "Cpu list in cpuset.cpus not exclusive";
         return NULL;
 }
@@ -104,8 +115,10 @@ static const char *fake_why_invalid(void)
 static CpuSet fake_parked(void)
 {
         bool works = fake->controller && fake->group && *fake->type != 'm' && !fake_why_invalid();
+        CpuSet cpus = works ? fake_listed() : (CpuSet){ 0 };
 
-        return works ? fake_set(fake->cpus) : (CpuSet){ 0 };
+        cpuset_subtract(&cpus, &fake->stripped);
+        return cpus;
 }
 
 static void fake_put_schedstat(void)
@@ -183,19 +196,26 @@ static void fake_show(bool rebuilt)
         fake_put_in_group("/cpuset.cpus.partition", type);
         fake_put_in_group("/cpuset.cpus", *fake->cpus ? fake->cpus : "\n");
         fake_put_in_group("/cgroup.procs", "");
+        if (fake->has_exclusive) {
+                g_autofree char *taken = cpuset_format(&parked);
+
+                fake_put_in_group("/cpuset.cpus.exclusive", fake->exclusive);
+                fake_put_in_group("/cpuset.cpus.exclusive.effective", taken);
+        }
 }
 
 static void fake_empty_group(void)
 {
         static const char *const files[] = { "/cpuset.cpus.partition", "/cpuset.cpus",
-                                             "/cgroup.procs" };
+                                             "/cgroup.procs", "/cpuset.cpus.exclusive",
+                                             "/cpuset.cpus.exclusive.effective" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
                 g_autofree char *path = fake_path(files[i]);
 
                 syscall(SYS_unlinkat, scratch_fd, path, 0);
         }
-        fake->cpus[0] = '\0';
+        fake->cpus[0] = fake->exclusive[0] = '\0';
         strcpy(fake->type, "member");
 }
 
@@ -241,6 +261,9 @@ static void fake_take(const char *name, const char *value)
                 ck_assert_msg(*value || *fake->type == 'm', "a valid partition was emptied");
                 g_strlcpy(fake->cpus, value, sizeof(fake->cpus));
                 rebuilt = false;
+        } else if (g_str_has_suffix(name, "/cpuset.cpus.exclusive") && fake->has_exclusive) {
+                ck_assert_msg(*value || *fake->type == 'm', "a valid partition was emptied");
+                g_strlcpy(fake->exclusive, value, sizeof(fake->exclusive));
         } else if (g_str_equal(name, fake->slice ? "idledpark.slice/cpuset.cpus.partition"
                                                  : "idled.parked/cpuset.cpus.partition")) {
                 g_strlcpy(fake->type, value, sizeof(fake->type));
@@ -340,6 +363,14 @@ static void fake_kernel_6_1(void)
         syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_requested", 0);
         syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_isolated", 0);
         fake_show(true);
+}
+
+/* One that has cpuset.cpus.exclusive; with `lists_overlap` it is 7.0. */
+static inline void fake_kernel_6_8(bool lists_overlap)
+{
+        fake->has_exclusive = true;
+        fake->lists_overlap = lists_overlap;
+        fake_put(FAKE_ROOT "cpuset.cpus.isolated", "\n");
 }
 
 /* What was done to it since it was last asked. */

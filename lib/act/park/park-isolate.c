@@ -8,6 +8,14 @@
  * list, until the partition is dissolved). So lists of neighbours are read before, and the type is
  * read back after every change.
  *
+ * From Linux 7.0 on such lists do not matter: the neighbour has what is left of its own. But no
+ * write is refused and no type is invalid then: CPUs of two partitions are silently taken from one
+ * of them, and only cpuset.cpus.exclusive.effective shows that. Since the version says little about
+ * kernels of distributions, idled tries once whether lists matter.
+ *
+ * From Linux 6.8 on cpuset.cpus.exclusive names the CPUs of a partition whatever cpuset.cpus says.
+ * On 6.12 it does not help against lists of neighbours: the next write to one makes it invalid.
+ *
  * Linux 6.1 does not rebuild its scheduling domains when the list changes: unparked CPUs belong to
  * none and get no work until the partition's type is written again. `root` then `isolated` does it
  * without a gap, at up to 20 ms, and is done only if an unparked CPU has no domain.
@@ -19,6 +27,7 @@
  *
  *      partition  idled.parked                              absent -> present (mkdir, rmdir)
  *      partition  idled.parked/cpuset.cpus                  "" -> the parked CPUs
+ *      partition  GROUP/cpuset.cpus.exclusive               "" -> the parked CPUs
  *      partition  GROUP/cpuset.cpus.partition               member -> isolated
  */
 #include "act/park/park-isolate.h"
@@ -33,7 +42,8 @@
 #include "base/file.h"
 
 static const char *const groups[] = { PARK_GROUP };
-static const char *const lists[] = { PARK_CPUS_OF(PARK_GROUP) };
+static const char *const lists[] = { PARK_CPUS_OF(PARK_GROUP), PARK_EXCLUSIVE_OF(PARK_GROUP),
+                                     PARK_EXCLUSIVE_OF(PARK_SLICE) };
 static const char *const types[] = { PARK_TYPE_OF(PARK_GROUP), PARK_TYPE_OF(PARK_SLICE) };
 
 static bool is_among(const char *name, const char *const *names, size_t n)
@@ -129,12 +139,9 @@ static bool partition_passes(const ActContext *context, const char *to, const ch
 /* The type alone decides whether the CPUs of the list are taken from others. */
 static CpuSet partition_kept_free(const ActContext *context, const Knob *knob)
 {
-        g_autofree char *group = g_path_get_dirname(knob->name), *type = NULL;
+        g_autofree char *group = g_path_get_dirname(knob->name);
 
-        if (!IS_AMONG(knob->name, types) || read_type(context->root, group, &type) < 0 ||
-            !g_str_equal(type, "isolated"))
-                return (CpuSet){ 0 };
-        return isolate_cpus(context->root, group);
+        return IS_AMONG(knob->name, types) ? isolate_cpus(context->root, group) : (CpuSet){ 0 };
 }
 
 const KnobKind park_partition_kind = {
@@ -151,9 +158,15 @@ bool isolate_is_known(int root)
         return park_kernel_is(root, 6, 1);
 }
 
-CpuSet isolate_cpus(int root, const char *group)
+bool isolate_has_exclusive(int root)
 {
-        g_autofree char *path = path_of(group, "cpuset.cpus"), *text = NULL;
+        return faccessat(root, PARK_UNIFIED "/cpuset.cpus.isolated", F_OK, 0) == 0;
+}
+
+/* The CPUs of a list of the group; empty if it has none or is not there. */
+static CpuSet list_of(int root, const char *group, const char *file)
+{
+        g_autofree char *path = path_of(group, file), *text = NULL;
         CpuSet cpus = { 0 };
 
         if (file_read(root, path, &text) == 0)
@@ -161,7 +174,36 @@ CpuSet isolate_cpus(int root, const char *group)
         return cpus;
 }
 
-char *isolate_rival(int root, const char *group, const CpuSet *cpus)
+static bool is_member(int root, const char *group)
+{
+        g_autofree char *type = NULL;
+
+        return read_type(root, group, &type) < 0 || g_str_equal(type, "member");
+}
+
+CpuSet isolate_cpus(int root, const char *group)
+{
+        g_autofree char *type = NULL;
+
+        if (read_type(root, group, &type) < 0 || !g_str_equal(type, "isolated"))
+                return (CpuSet){ 0 };
+        return list_of(root, group,
+                       isolate_has_exclusive(root) ? "cpuset.cpus.exclusive.effective"
+                                                   : "cpuset.cpus");
+}
+
+/* The CPUs that the sibling does not share with a partition of `cpus`. */
+static CpuSet claimed_by(int root, const char *sibling, const CpuSet *cpus, bool lists_matter)
+{
+        CpuSet own = list_of(root, sibling, "cpuset.cpus.exclusive");
+        CpuSet listed = list_of(root, sibling, "cpuset.cpus");
+
+        if (lists_matter || !is_member(root, sibling) || cpuset_is_subset(&listed, cpus))
+                cpuset_or(&own, &listed);
+        return own;
+}
+
+char *isolate_rival(int root, const char *group, const CpuSet *cpus, bool lists_matter)
 {
         _dir_ DIR *dir = dir_open(root, PARK_UNIFIED);
         struct dirent *entry;
@@ -172,7 +214,7 @@ char *isolate_rival(int root, const char *group, const CpuSet *cpus)
 
                 if (entry->d_type == DT_DIR && *entry->d_name != '.' &&
                     !g_str_equal(entry->d_name, group))
-                        own = isolate_cpus(root, entry->d_name);
+                        own = claimed_by(root, entry->d_name, cpus, lists_matter);
                 if (cpuset_intersects(&own, cpus)) {
                         g_autofree char *list = cpuset_format(&own);
 
@@ -218,15 +260,22 @@ int isolate_rebuild(int root, const char *group, const CpuSet *before, const Cpu
         return r < 0 ? r : file_write(root, path, "isolated");
 }
 
-int isolate_check(int root, const char *group, char **ret_why)
+int isolate_check(int root, const char *group, const CpuSet *parked, char **ret_why)
 {
-        g_autofree char *type = NULL;
+        g_autofree char *type = NULL, *wanted = NULL, *list = NULL;
+        CpuSet taken;
         int r = read_type(root, group, &type);
 
         if (r < 0)
                 return r;
-        if (g_str_equal(type, "isolated"))
+        taken = isolate_cpus(root, group);
+        if (g_str_equal(type, "isolated") && cpuset_is_subset(parked, &taken))
                 return 0;
-        *ret_why = g_strdup_printf("%s is \"%s\"", group, type);
+        list = cpuset_format(&taken);
+        wanted = cpuset_format(parked);
+        *ret_why = g_str_equal(type, "isolated")
+                           ? g_strdup_printf("another partition has CPUs of %s: %s got only \"%s\"",
+                                             wanted, group, list)
+                           : g_strdup_printf("%s is \"%s\"", group, type);
         return -EBUSY;
 }

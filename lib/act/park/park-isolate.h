@@ -12,28 +12,35 @@
 #define PARK_GROUP "idled.parked"
 #define PARK_SLICE "idledpark.slice"
 
-/* Names of knobs of park_partition_kind: the list of CPUs and the type of a partition. */
-#define PARK_CPUS_OF(group) group "/cpuset.cpus"
-#define PARK_TYPE_OF(group) group "/cpuset.cpus.partition"
+/* Names of knobs of park_partition_kind: the lists of CPUs and the type of a partition. */
+#define PARK_CPUS_OF(group)      group "/cpuset.cpus"
+#define PARK_EXCLUSIVE_OF(group) group "/cpuset.cpus.exclusive"
+#define PARK_TYPE_OF(group)      group "/cpuset.cpus.partition"
 
 /* True if the kernel has isolated partitions; kernels before Linux 6.1, and unknown ones, do
  * not. */
 bool isolate_is_known(int root);
 
-/* The CPUs of the group's list; empty if it has none or is not there. */
+/* True if a partition takes the CPUs of cpuset.cpus.exclusive, whatever its siblings list
+ * (Linux 6.8 and later). */
+bool isolate_has_exclusive(int root);
+
+/* The CPUs that the group takes from its siblings; empty if it is no partition or is not there. */
 CpuSet isolate_cpus(int root, const char *group);
 
 /* A sibling cgroup of `group` that has CPUs of its own, some of them in `cpus`: while it has, no
- * partition can have these. As "user.slice has CPUs 0-1 of its own", a new string; NULL: none. */
-char *isolate_rival(int root, const char *group, const CpuSet *cpus);
+ * partition can have these. As "user.slice has CPUs 0-1 of its own", a new string; NULL: none.
+ * Without `lists` that is another partition, or a sibling that would lose the last CPU of its list;
+ * with it also one whose list has some of them, which matters before Linux 7.0. */
+char *isolate_rival(int root, const char *group, const CpuSet *cpus, bool lists_matter);
 
 /* After CPUs that were in `before` and are not in `parked` were unparked: makes the kernel rebuild
  * the scheduling domains of those in `allowed`, unless it did so itself. */
 int isolate_rebuild(int root, const char *group, const CpuSet *before, const CpuSet *parked,
                     const CpuSet *allowed);
 
-/* 0 if the partition is active. -EBUSY: the kernel says that it is not; `*ret_why` is the kernel's
- * reason, as a new string. */
-int isolate_check(int root, const char *group, char **ret_why);
+/* 0 if the partition is active and has all of `parked`. -EBUSY: the kernel says that it is not, or
+ * took CPUs from it for another partition; `*ret_why` says so, as a new string. */
+int isolate_check(int root, const char *group, const CpuSet *parked, char **ret_why);
 
 #endif

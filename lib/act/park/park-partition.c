@@ -10,8 +10,10 @@
  *      partition  idled.parked                           absent -> present (mkdir, rmdir)
  *      partition  idled.parked/cpuset.cpus               "" -> the parked CPUs
  *
- * In both the last knob is the type, so that an instance that finds the record restores them in the
- * right order: the CPUs come back with the first one.
+ * or its cpuset.cpus.exclusive, where the kernel has that; a slice then has all CPUs in
+ * cpuset.cpus, so that another mask needs no call of systemd. In both the last knob is the type, so
+ * that an instance that finds the record restores them in the right order: the CPUs come back with
+ * the first one.
  *
  *      partition  GROUP/cpuset.cpus.partition            member -> isolated
  *
@@ -30,16 +32,18 @@ typedef struct Holder {
         const char *group, *type; /* its name, and that of the knob of its type */
         const KnobKind *kind;     /* of the knob of its own name */
         const char *about;
-        int (*hold)(Knobs *knobs, const char *mask); /* has it there, with these CPUs */
+        int (*hold)(Knobs *knobs, int root, const char *mask); /* has it there, with these CPUs */
 } Holder;
 
 typedef struct State {
         ActContext context;
         const Holder *holder;
-        char *about; /* how, and what stood in the way last */
+        bool lists_matter; /* those of sibling groups; false: not tried yet, or they do not */
+        char *way;         /* how */
+        char *about;       /* that, and what stood in the way last */
 } State;
 
-static int hold_group(Knobs *knobs, const char *mask)
+static int hold_group(Knobs *knobs, int root, const char *mask)
 {
         const struct {
                 const KnobKind *kind;
@@ -47,7 +51,10 @@ static int hold_group(Knobs *knobs, const char *mask)
         } parts[] = {
                 { &park_controller_kind, PARK_CONTROLLER, "on" },
                 { &park_partition_kind, PARK_GROUP, "present" },
-                { &park_partition_kind, PARK_CPUS_OF(PARK_GROUP), mask },
+                { &park_partition_kind,
+                  isolate_has_exclusive(root) ? PARK_EXCLUSIVE_OF(PARK_GROUP)
+                                              : PARK_CPUS_OF(PARK_GROUP),
+                  mask },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
@@ -59,9 +66,23 @@ static int hold_group(Knobs *knobs, const char *mask)
         return 0;
 }
 
-static int hold_slice(Knobs *knobs, const char *mask)
+/* Where exclusive CPUs make the partition, the slice has all CPUs and systemd is not asked again.
+ */
+static int hold_slice(Knobs *knobs, int root, const char *mask)
 {
-        return knob_set(knobs, &park_slice_kind, PARK_SLICE, mask);
+        g_autofree char *all = NULL;
+        CpuSet possible;
+        int r;
+
+        if (!isolate_has_exclusive(root))
+                return knob_set(knobs, &park_slice_kind, PARK_SLICE, mask);
+        r = park_possible(root, &possible);
+        if (r < 0)
+                return r;
+        all = cpuset_format(&possible);
+        r = knob_set(knobs, &park_slice_kind, PARK_SLICE, all);
+        return r < 0 ? r
+                     : knob_set(knobs, &park_partition_kind, PARK_EXCLUSIVE_OF(PARK_SLICE), mask);
 }
 
 static const Holder group_holder = {
@@ -113,7 +134,14 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
         state = g_new0(State, 1);
         state->context = *context;
         state->holder = holder;
-        state->about = g_strdup(holder->about);
+        state->lists_matter = !isolate_has_exclusive(context->root);
+        state->way = g_strconcat(holder->about,
+                                 park_knows_schedulers(context->root)
+                                         ? " (while CPUs are parked, the kernel may refuse to load "
+                                           "schedulers of sched_ext)"
+                                         : "",
+                                 NULL);
+        state->about = g_strdup(state->way);
         *ret_state = state;
         return 0;
 }
@@ -131,10 +159,9 @@ static char *partition_lacks(const ActContext *context, const ParkOptions *optio
 
 static void note_obstacle(State *state, const char *obstacle)
 {
-        const char *about = state->holder->about;
-
         g_free(state->about);
-        state->about = obstacle ? g_strdup_printf("%s: %s", about, obstacle) : g_strdup(about);
+        state->about = obstacle ? g_strdup_printf("%s: %s", state->way, obstacle)
+                                : g_strdup(state->way);
 }
 
 static int release(Knobs *knobs, const KnobKind *kind)
@@ -173,7 +200,7 @@ static int make(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
         CpuSet before = isolate_cpus(root, holder->group);
         unsigned writes = knobs_writes(knobs);
 
-        r = holder->hold(knobs, mask);
+        r = holder->hold(knobs, root, mask);
         if (r >= 0)
                 r = knob_set(knobs, &park_partition_kind, holder->type, "isolated");
         if (r == -ENOENT && !knob_find(knobs, holder->kind, holder->group))
@@ -202,6 +229,24 @@ static int make_way(State *state, Knobs *knobs, const CpuSet *parked, const CpuS
         return workqueue_leave(knobs, root, &before, parked, &online, ret_why);
 }
 
+/* As isolate_check(). If the kernel minds a list of a sibling, it is not tried again. */
+static int check(State *state, const CpuSet *parked, char **ret_why)
+{
+        const char *group = state->holder->group;
+        int root = state->context.root, r = isolate_check(root, group, parked, ret_why);
+        char *rival;
+
+        if (r != -EBUSY || state->lists_matter)
+                return r;
+        rival = isolate_rival(root, group, parked, true);
+        if (!rival)
+                return r;
+        state->lists_matter = true;
+        g_free(*ret_why);
+        *ret_why = rival;
+        return r;
+}
+
 /* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. */
 static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
                 char **ret_why)
@@ -209,7 +254,7 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
         const Holder *holder = state->holder;
         int root = state->context.root, r;
 
-        *ret_why = isolate_rival(root, holder->group, parked);
+        *ret_why = isolate_rival(root, holder->group, parked, state->lists_matter);
         if (*ret_why)
                 return -EBUSY;
         r = make_way(state, knobs, parked, allowed, ret_why);
@@ -220,7 +265,7 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
                 workqueue_return(knobs, root, parked, allowed);
         if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
                 return r;
-        return isolate_check(root, holder->group, ret_why) ?: r;
+        return check(state, parked, ret_why) ?: r;
 }
 
 static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,
@@ -253,6 +298,7 @@ static void close_partition(void *data)
 {
         State *state = data;
 
+        g_free(state->way);
         g_free(state->about);
         g_free(state);
 }

@@ -25,6 +25,9 @@
  * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
  * (Units=, Exclude=).
  *
+ * A scheduler of sched_ext chooses CPUs by itself, and from Linux 7.0 on cannot be loaded while an
+ * isolated partition exists. While one is loaded `auto` parks nothing.
+ *
  * Each way changes cpusets. Where the kernel then resets affinities (park-affinities.c), `auto`
  * takes none: a program that pins itself must not pay for it. The administrator may name one.
  */
@@ -35,6 +38,7 @@
 #include <unistd.h>
 
 #include "act/park/park-common.h"
+#include "base/file.h"
 #include "base/setting-value.h"
 
 bool park_restricts_units(const ParkOptions *options)
@@ -89,7 +93,8 @@ typedef struct State {
         size_t way;           /* index of `ops` in ways[] */
         const ParkBackendOps *ops;
         void *state;
-        char *about; /* NULL: what the back end says */
+        char *about;  /* NULL: what the back end says */
+        char *yields; /* why nothing is parked although the way works; NULL: it may be */
 } State;
 
 static void close_way(State *state)
@@ -97,6 +102,25 @@ static void close_way(State *state)
         if (state->state)
                 state->ops->close(state->state);
         state->state = NULL;
+}
+
+#define SCHED_EXT "sys/kernel/sched_ext/"
+
+bool park_knows_schedulers(int root)
+{
+        return exists(root, SCHED_EXT "state");
+}
+
+char *park_scheduler(int root)
+{
+        char state[32], name[64];
+
+        if (file_read_value(root, SCHED_EXT "state", state, sizeof(state)) < 0 ||
+            g_str_has_prefix(state, "disabled"))
+                return NULL;
+        if (file_read_value(root, SCHED_EXT "root/ops", name, sizeof(name)) < 0)
+                return g_strdup("of sched_ext");
+        return g_strdup(g_strchomp(name));
 }
 
 bool park_would_harm(const ActContext *context, const ParkOptions *options)
@@ -166,6 +190,7 @@ static void close_park(void *data)
         close_way(state);
         settings_free(park_settings, state->options);
         g_free(state->about);
+        g_free(state->yields);
         g_free(state);
 }
 
@@ -224,13 +249,35 @@ static bool take_next_way(State *state, const Knobs *knobs, int error)
         return true;
 }
 
+/* Whether `auto` leaves all CPUs to a scheduler that is loaded; `yields` says so then. */
+static bool yields_now(State *state, const Plan *plan, const Topology *topology)
+{
+        g_autofree char *name = NULL;
+
+        g_clear_pointer(&state->yields, g_free);
+        if (state->options->backend != PARK_AUTO ||
+            cpuset_is_subset(&topology->online, &plan->allowed))
+                return false;
+        name = park_scheduler(state->context.root);
+        if (name)
+                state->yields = g_strdup_printf("nothing while the scheduler %s is loaded "
+                                                "(sched_ext), which chooses CPUs by itself",
+                                                name);
+        return name;
+}
+
 static int apply_park(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         State *state = data;
+        const Topology *topology = facts->topology;
         int r;
 
+        if (yields_now(state, plan, topology)) {
+                r = state->ops->apply(state->state, knobs, &topology->online, topology);
+                return r < 0 ? r : -EBUSY;
+        }
         do
-                r = state->ops->apply(state->state, knobs, &plan->allowed, facts->topology);
+                r = state->ops->apply(state->state, knobs, &plan->allowed, topology);
         while (r < 0 && take_next_way(state, knobs, r));
         return r;
 }
@@ -244,7 +291,7 @@ static const char *describe_park(void *data)
 {
         State *state = data;
 
-        return state->about ?: state->ops->describe(state->state);
+        return state->yields ?: state->about ?: state->ops->describe(state->state);
 }
 
 static bool follows_units(void *data)

@@ -40,7 +40,7 @@ class Service(lab.IdledTest):
             self.assertRegex(members, line)
         self.assertEqual(self.property("Online"), 's "0-3"')
         self.assertEqual(self.property("Cores"), "u 2")
-        self.assertEqual(self.string("ParkBackend"), "isolated partition idledpark.slice")
+        self.assertRegex(self.string("ParkBackend"), "^isolated partition idledpark.slice")
         self.assertNotIn("energy", self.property("Missing"))
 
     def test_journal(self):

@@ -217,6 +217,110 @@ START_TEST(auto_takes_units_then)
 }
 END_TEST
 
+/* Another mask costs no call of systemd where the kernel has a list of exclusive CPUs. */
+START_TEST(exclusive)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        fake_kernel_6_8(false);
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_log("unbound=3 start=0-3 exclusive=2-3 partition=isolated ");
+        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        expect_log("exclusive=3 unbound=7 ");
+        expect_kept(knobs, "0-3", "3");
+        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        expect_log("partition=member exclusive= unbound=f ");
+        ck_assert_int_eq(apply(knobs, "0"), 0);
+        expect_log("unbound=1 exclusive=1-3 partition=isolated ");
+        expect_parked("1-3");
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* Such a kernel may mind a neighbour's list, which is tried once. */
+START_TEST(lists_matter)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state;
+
+        fake_kernel_6_8(false);
+        state = open_park_as(PARK_PARTITION);
+        neighbour("1-2");
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+                ck_assert(g_str_has_suffix(actuator_park.describe(state),
+                                           "user.slice has CPUs 1-2 of its own"));
+                ck_assert_int_eq(*fake->log != '\0', i == 0);
+                expect_as_found();
+                fake->log[0] = '\0';
+        }
+        actuator_park.close(state);
+}
+END_TEST
+
+/* From 7.0 on a neighbour shares, but does not lose its last CPU, and a partition takes silently.
+ */
+START_TEST(lists_overlap)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state;
+
+        fake_kernel_6_8(true);
+        state = open_park_as(PARK_PARTITION);
+        neighbour("1-2");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        expect_parked("2-3");
+        neighbour("2");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert(g_str_has_suffix(actuator_park.describe(state),
+                                   "user.slice has CPUs 2 of its own"));
+        expect_as_found();
+        neighbour("0");
+        fake->stripped = fake_set("2");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert(strstr(actuator_park.describe(state), "idledpark.slice got only \"3\""));
+        expect_as_found();
+        actuator_park.close(state);
+}
+END_TEST
+
+/* A scheduler of sched_ext has all CPUs as long as it is loaded, unless a way is named. */
+START_TEST(auto_leaves_cpus_to_a_scheduler)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state;
+
+        scratch_file("sys/kernel/sched_ext/state", "disabled\n");
+        scratch_file("sys/kernel/sched_ext/root/ops", "lavd\n");
+        state = open_park_as(PARK_AUTO);
+        ck_assert(strstr(actuator_park.describe(state), "refuse to load schedulers"));
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        expect_parked("2-3");
+        scratch_file("sys/kernel/sched_ext/state", "enabled\n");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert(strstr(actuator_park.describe(state), "scheduler lavd is loaded"));
+        expect_parked("");
+        scratch_file("sys/kernel/sched_ext/state", "disabled\n");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        expect_parked("2-3");
+        knobs_restore(knobs, NULL, NULL);
+        expect_as_found();
+        actuator_park.close(state);
+}
+END_TEST
+
+START_TEST(a_named_way_parks_in_spite_of_a_scheduler)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        scratch_file("sys/kernel/sched_ext/state", "enabled\n");
+        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        expect_parked("2-3");
+        knobs_restore(knobs, NULL, NULL);
+}
+END_TEST
+
 /* A systemd that does not answer would not do anything else either. */
 START_TEST(auto_stays_while_systemd_is_silent)
 {
@@ -301,6 +405,13 @@ START_TEST(killed_anywhere_on_6_1)
 }
 END_TEST
 
+START_TEST(killed_anywhere_on_6_8)
+{
+        fake_kernel_6_8(false);
+        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("park-slice");
@@ -315,11 +426,17 @@ int main(void)
         tcase_add_test(tcase, rival_comes);
         tcase_add_test(tcase, invalid);
         tcase_add_test(tcase, auto_takes_units_then);
+        tcase_add_test(tcase, exclusive);
+        tcase_add_test(tcase, lists_matter);
+        tcase_add_test(tcase, lists_overlap);
+        tcase_add_test(tcase, auto_leaves_cpus_to_a_scheduler);
+        tcase_add_test(tcase, a_named_way_parks_in_spite_of_a_scheduler);
         tcase_add_test(tcase, auto_stays_while_systemd_is_silent);
         tcase_add_test(tcase, auto_stays_while_nothing_can_be_recorded);
         tcase_add_test(tcase, dry_run);
         tcase_add_test(tcase, killed_anywhere);
         tcase_add_test(tcase, killed_anywhere_on_6_1);
+        tcase_add_test(tcase, killed_anywhere_on_6_8);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
