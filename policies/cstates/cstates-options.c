@@ -6,9 +6,8 @@
 
 #include "cstates/cstates.h"
 
-const char *const cstates_governors[] = {
-        "keep", "auto", "menu", "teo", "ladder", "haltpoll", NULL
-};
+const char *const cstates_governors[] = { "keep",     "auto",    "menu",           "teo", "ladder",
+                                          "haltpoll", "shallow", "shallow_nopoll", NULL };
 
 #define ROW(key, type, field, fallback, ...)                                                       \
         {                                                                                          \

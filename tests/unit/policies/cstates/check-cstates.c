@@ -257,6 +257,7 @@ static const struct {
         { "DeepestState=1o0us", "DeepestState" },
         { "DeepestState=50", "DeepestState" },
         { "IdleGovernorAdvised=haltpoll:", NULL },
+        { "IdleGovernorAdvised=shallow_nopoll:it", NULL },
         { "IdleGovernorAdvised=menu", NULL },
         { "IdleGovernorAdvised=auto:it", "IdleGovernorAdvised" },
         { "IdleGovernorAdvised=men:it", "IdleGovernorAdvised" },
