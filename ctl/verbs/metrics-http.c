@@ -129,7 +129,7 @@ void http_request_parse(const char *text, gsize length, HttpRequest *ret_request
         g_autoptr(GString) accept = g_string_new(NULL);
 
         *ret_request = request;
-        if (strlen(copy) != length) /* a NUL is nowhere allowed */
+        if (length == 0 || strlen(copy) != length) /* a NUL is nowhere allowed */
                 return;
         lines = g_strsplit(copy, "\n", -1);
         for (char **line = lines; *line; line++)

@@ -19,7 +19,7 @@ static int read_at(int fd, void *data, size_t size, uint64_t offset)
 {
         ssize_t n;
 
-        if (offset > INT64_MAX)
+        if (offset > INT64_MAX - size)
                 return -ENODATA;
         do
                 n = pread(fd, data, size, (off_t)offset);
@@ -27,6 +27,12 @@ static int read_at(int fd, void *data, size_t size, uint64_t offset)
         if (n < 0)
                 return -errno;
         return n == (ssize_t)size ? 0 : -ENODATA;
+}
+
+/* Where `size` bytes end that begin at `offset`; UINT64_MAX if no file is that long. */
+static uint64_t end_of(uint64_t offset, uint64_t size)
+{
+        return size > UINT64_MAX - offset ? UINT64_MAX : offset + size;
 }
 
 int plugin_elf_check(int fd, uint64_t *ret_expected)
@@ -44,17 +50,17 @@ int plugin_elf_check(int fd, uint64_t *ret_expected)
         if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(segment))
                 return 0;
         for (unsigned i = 0; i < header.e_phnum; i++) {
-                uint64_t end, at = header.e_phoff + (uint64_t)i * sizeof(segment);
+                uint64_t at = end_of(header.e_phoff, (uint64_t)i * sizeof(segment));
+                uint64_t end = end_of(at, sizeof(segment));
 
-                r = at < header.e_phoff ? -ENODATA : read_at(fd, &segment, sizeof(segment), at);
-                if (r < 0) {
-                        *ret_expected = at + sizeof(segment);
-                        return r;
+                r = read_at(fd, &segment, sizeof(segment), at);
+                if (r >= 0) {
+                        end = end_of(segment.p_offset, segment.p_filesz);
+                        r = end > (uint64_t)st.st_size ? -ENODATA : 0;
                 }
-                end = segment.p_offset + segment.p_filesz;
-                if (end < segment.p_offset || end > (uint64_t)st.st_size) {
-                        *ret_expected = end < segment.p_offset ? UINT64_MAX : end;
-                        return -ENODATA;
+                if (r < 0) {
+                        *ret_expected = end;
+                        return r;
                 }
         }
         return 0;

@@ -8,40 +8,22 @@
 
 #include "base/setting-value.h"
 #include "config/profile.h"
-#include "fuzz.h"
+#include "fuzz-config.h"
 
-/* Stands in for the table of act/park.c. */
-const Setting park_settings[] = {
-        { "Park", "Units", SETTING_LIST, offsetof(ParkOptions, units), "*", .help = "For tests" },
-        { "Park", "Exclude", SETTING_LIST, offsetof(ParkOptions, exclude), "",
-          .help = "For tests" },
-        { .key = NULL },
-};
-
-const char *park_check(const void *options, const char **ret_key)
+static void put_files(const uint8_t *data, size_t size)
 {
-        return NULL;
-}
-
-static void put_files(const char *data, size_t size)
-{
-        static const char use[] = "[Daemon]\nPolicies=alpha\n", mark[] = "%%\n";
+        static const char use[] = "[Daemon]\nPolicies=alpha\n";
         static const char *const names[] = { "etc/idled/idled.conf",
                                              "etc/idled/policies/alpha.conf",
                                              "etc/idled/profiles/one.conf",
                                              "etc/idled/profiles/two.conf" };
+        GString *parts[G_N_ELEMENTS(names)];
 
+        fuzz_split(data, size, parts, (int)G_N_ELEMENTS(names));
         fuzz_put("etc/idled/idled.conf.d/use.conf", use, strlen(use));
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-                const char *end = i + 1 < G_N_ELEMENTS(names)
-                                          ? memmem(data, size, mark, strlen(mark))
-                                          : NULL;
-                size_t length = end ? (size_t)(end - data) : size;
-                size_t next = end ? length + strlen(mark) : size;
-
-                fuzz_put(names[i], data, length);
-                data += next;
-                size -= next;
+                fuzz_put(names[i], parts[i]->str, parts[i]->len);
+                g_string_free(parts[i], TRUE);
         }
 }
 
@@ -58,15 +40,6 @@ static void check_section(const Section *section)
                 g_assert(source.file ? source.line > 0 : g_str_equal(from, "default"));
                 settings_free(section->rows, copy);
         }
-}
-
-static void check_error(const ConfigError *error)
-{
-        g_autofree char *text = config_error_format(error);
-
-        g_assert(g_str_has_prefix(text, "/etc/idled/"));
-        g_assert(error->line > 0);
-        g_assert(g_utf8_validate(text, -1, NULL) && !strchr(text, '\n'));
 }
 
 static void check_sections(const Config *config)
@@ -91,18 +64,17 @@ static void check_profiles(Config *config)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", g_getenv("MODULES") };
+        ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", fuzz_modules() };
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
         g_autoptr(Config) config = NULL;
         int r;
 
-        put_files((const char *)data, size);
+        put_files(data, size);
         r = config_load(&paths, errors, &config);
         g_assert(r == (errors->len > 0 ? -EINVAL : 0));
         g_assert((r == 0) == (config != NULL));
-        for (guint i = 0; i < errors->len; i++)
-                check_error(g_ptr_array_index(errors, i));
+        fuzz_check_errors(errors);
         if (config) {
                 check_sections(config);
                 check_profiles(config);

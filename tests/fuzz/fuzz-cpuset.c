@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        g_autofree char *text = g_strndup((const char *)data, size), *short_form = NULL;
+        g_autofree char *text = strndup((const char *)data, size), *short_form = NULL;
         g_autofree char *again = NULL;
         CpuSet set, same;
         int r;
@@ -20,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 g_assert(cpuset_equal(&set, &same));
                 return 0;
         }
+        if (FUZZ_MEMORY) /* GLib formats, and is not instrumented */
+                return 0;
         short_form = cpuset_format(&set);
         g_assert(cpuset_parse(short_form, &same) == 0);
         g_assert(cpuset_equal(&set, &same));

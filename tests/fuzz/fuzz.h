@@ -18,6 +18,12 @@
 #include "base/file.h"
 #include "temporary.h"
 
+#if defined(__has_feature)
+#define FUZZ_MEMORY __has_feature(memory_sanitizer)
+#else
+#define FUZZ_MEMORY 0
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *fuzz_temp;

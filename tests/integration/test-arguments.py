@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every method and property of every object gets arguments at random, of its types and of others: idled
+answers or refuses each call, and has no more descriptors and memory afterwards than before."""
+import datetime
+import os
+import random
+import time
+from xml.etree import ElementTree
+
+import dbus
+import dbus.lowlevel
+
+from idledtest import MANAGER, NAME, PATH, PROPERTIES, TIMEOUT, TestCase, main, wait_until
+
+SECONDS = 8
+OUTSTANDING = 32  # calls that wait for an answer
+INTROSPECTABLE = 'org.freedesktop.DBus.Introspectable'
+NUMBERS = {'y': (dbus.Byte, 0, 2**8), 'u': (dbus.UInt32, 0, 2**32), 't': (dbus.UInt64, 0, 2**64),
+           'i': (dbus.Int32, -2**31, 2**31), 'x': (dbus.Int64, -2**63, 2**63), 'b': (dbus.Boolean, 0, 2)}
+WORDS = ['', 'x', '0', '-1', '0-3', '7,99999999999', '%s%n%p', 'a\nb', '\x1b[2J', '\u00e9\U0001f600', 'A' * 70000,
+         'userspace', 'IdleMask', 'ondemand', 'Period', '250ms', 'performance', 'Version', MANAGER, PATH, 'sources',
+         'latency_us', 'global', 'profile', 'min_cores', 'cpus', 'pid', 'pidfd', 'reason', 'debug', '../../etc']
+TYPES = ['s', 'u', 'i', 't', 'x', 'd', 'b', 'y', 'o', 'g', 'v', 'h', 'as', 'a{sv}', 'a(sss)', '(su)', 'aas', 'a{us}']
+LASTING = {'WakeupBill'}  # answered after as long as its caller says
+
+
+class Arguments(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand cpufreq cstates latency quiet\n'
+
+    def setUp(self):
+        super().setUp()
+        self.seed = int(os.environ.get('SEED', datetime.date.today().toordinal()))
+        self.random = random.Random(self.seed)
+        self.null = os.open('/dev/null', os.O_RDONLY)
+        self.addCleanup(os.close, self.null)
+
+    def value(self, signature, depth=0):
+        """A value of one complete type."""
+        choose, kind = self.random.choice, signature[0]
+        if kind in NUMBERS:
+            make, least, most = NUMBERS[kind]
+            return make(choose([least, most - 1, 1, 1000 % most, self.random.randrange(least, most)]))
+        if kind == 'd':
+            return choose([0.0, -1.0, 0.5, 1e308, float('inf'), float('nan')])
+        if kind == 's':
+            return choose(WORDS)
+        if kind == 'o':
+            return dbus.ObjectPath(choose(['/', PATH, PATH + '/hold/1', '/x']))
+        if kind == 'g':
+            return dbus.Signature(choose(['', 's', 'a{sv}']))
+        if kind == 'h':
+            return dbus.types.UnixFd(self.null)
+        if kind == 'v':
+            return self.value(choose(TYPES[:10] if depth > 1 else TYPES), depth + 1)
+        if signature.startswith('a{'):
+            key, of = signature[2], signature[3:-1]
+            return dbus.Dictionary({self.value(key): self.value(of, depth + 1) for _ in range(choose([0, 1, 3]))},
+                                   signature=key + of)
+        if kind == 'a':
+            return dbus.Array([self.value(signature[1:], depth + 1) for _ in range(choose([0, 1, 3]))],
+                              signature=signature[1:])
+        return dbus.Struct([self.value(str(part), depth + 1) for part in dbus.Signature(signature[1:-1])],
+                           signature=signature[1:-1])
+
+    def members(self, path=''):
+        """(path, interface, method, signature of its arguments) of everything that introspection shows; one CPU
+        stands for all."""
+        xml = ElementTree.fromstring(self.object(path or '/').Introspect(dbus_interface=INTROSPECTABLE))
+        for interface in xml.iter('interface'):
+            for method in interface.iter('method'):
+                yield path or '/', interface.get('name'), method.get('name'), ''.join(
+                    argument.get('type') for argument in method.iter('arg') if argument.get('direction') == 'in')
+        for node in xml.findall('node'):
+            if not path.endswith('/cpu') or node.get('name') == '1':
+                yield from self.members('%s/%s' % (path, node.get('name')))
+
+    def send(self, connection, path, interface, method, signature):
+        types = [str(part) for part in dbus.Signature(signature)]
+        if self.random.random() < 0.3:  # others than it has
+            types = [self.random.choice(TYPES) for _ in range(self.random.randint(0, 3))]
+        message = dbus.lowlevel.MethodCallMessage(NAME, path, interface, method)
+        message.append(*[self.value(kind) for kind in types], signature=''.join(types))
+        what = '%s %s %s' % (path, method, ''.join(types))
+        self.waiting.add(what)
+        self.sent[method] = self.sent.get(method, 0) + 1
+        connection.send_message_with_reply(message, lambda _: self.waiting.discard(what), TIMEOUT)
+
+    def state(self):
+        """Descriptors, and kilobytes of memory."""
+        process = '/proc/%d' % self.daemon.process.pid
+        with open(process + '/statm', encoding='ascii') as file:
+            return len(os.listdir(process + '/fd')), int(file.read().split()[1]) * 4
+
+    def round(self, members, seconds):
+        """Calls all members, and then any, on a connection that is closed in the end."""
+        connection, queue = self.bus.connect(), list(members)
+        end = time.monotonic() + seconds
+        self.waiting = set()
+        while queue or time.monotonic() < end:
+            self.send(connection, *(queue.pop() if queue else self.random.choice(members)))
+            wait_until(lambda: len(self.waiting) < OUTSTANDING, lambda: 'answers to %s' % self.waiting)
+        wait_until(lambda: not {what for what in self.waiting if what.split()[1] not in LASTING},
+                   lambda: 'answers to %s' % self.waiting)
+        connection.close()
+        wait_until(lambda: len(self.get('Holds')) == 0, 'the end of holds')
+
+    def test_arguments(self):
+        print('seed %d' % self.seed)
+        self.sent = {}
+        self.start()
+        members = list(self.members())
+        self.assertTrue({'Hold', 'SetOptions', 'Set', 'WakeupBill'} <= {member[2] for member in members})
+        self.round(members, SECONDS / 4)
+        descriptors, before = self.state()
+        self.round(members, SECONDS)
+        wait_until(lambda: self.state()[0] <= descriptors, 'descriptors: %d, then %d' % (descriptors, self.state()[0]))
+        after = self.state()[1]
+        print('%d calls of %d members; %d kB, then %d' % (sum(self.sent.values()), len(members), before, after))
+        with open('/proc/%d/maps' % self.daemon.process.pid, encoding='utf-8') as maps:
+            if 'libasan' not in maps.read():  # a sanitizer keeps freed memory, and finds leaks at the end
+                self.assertLess(after, before * 1.3 + 4096)
+        self.assertEqual(self.get('Version', PATH), self.get('Version'))
+        self.daemon.send(15)
+        self.assertEqual(self.daemon.wait_exit(), 0, '\n'.join(self.daemon.log[-20:]))
+
+
+if __name__ == '__main__':
+    main()
