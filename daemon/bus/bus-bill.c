@@ -243,7 +243,7 @@ static int do_bill(sd_bus_message *message, void *userdata, sd_bus_error *error)
         Bus *bus = userdata;
         Options options;
         Call *call;
-        Sender sender;
+        Sender sender = { 0 };
         int r = read_options(message, &options, error);
 
         if (r >= 0)

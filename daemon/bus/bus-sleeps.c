@@ -171,7 +171,7 @@ static int do_start(sd_bus_message *message, void *userdata, sd_bus_error *error
         Bus *bus = userdata;
         LedgerConfig config = { 0 };
         Session *session;
-        Sender sender;
+        Sender sender = { 0 };
         int fd = -1, r;
 
         r = sd_bus_message_rewind(message, true);
@@ -206,7 +206,7 @@ static int method_start(sd_bus_message *message, void *userdata, sd_bus_error *e
 {
         Bus *bus = userdata;
         LedgerConfig config = { 0 };
-        Sender sender;
+        Sender sender = { 0 };
         int r = read_options(message, &config, error);
 
         if (r >= 0)
@@ -224,7 +224,7 @@ static int find_session(sd_bus_message *message, Bus *bus, Session **ret_session
 {
         const char *name = sd_bus_message_get_sender(message);
         uint32_t number;
-        Sender sender;
+        Sender sender = { 0 };
         int r = sd_bus_message_read(message, "u", &number);
 
         if (r >= 0)

@@ -41,11 +41,12 @@ void kept_read(Config *config, const char *dir)
 void kept_write(const Config *config, const char *dir, const char *section, const char *key,
                 const char *value)
 {
-        g_autofree char *path = g_strdup_printf("%s/%s-%s", dir, section, key);
+        g_autofree char *path = NULL;
         int r;
 
         if (!dir || !section_state_row(config_section(config, section), key))
                 return;
+        path = g_strdup_printf("%s/%s-%s", dir, section, key);
         if (*value)
                 r = file_replace(dir, path, value);
         else

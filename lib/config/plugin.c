@@ -242,7 +242,7 @@ static int check_policy(const IdledPolicy *policy, const char *name, char **ret_
         int r;
 
         if (policy->abi != IDLED_POLICY_ABI) {
-                *ret_error = g_strdup_printf("found policy ABI %u, expected %u: build it against "
+                *ret_error = g_strdup_printf("found policy ABI %u, expected %d: build it against "
                                              "the installed idled-policy.h",
                                              policy->abi, IDLED_POLICY_ABI);
                 return -EPROTO;

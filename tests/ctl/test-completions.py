@@ -166,7 +166,7 @@ class Completions(TestCase):
 
     def test_zsh(self):
         """The specifications that zsh is given: each option, and what its argument is."""
-        for program, verb in [(program, verb) for program in PROGRAMS for verb in self.verbs(program)]:
+        for program, verb in [(name, verb) for name in PROGRAMS for verb in self.verbs(name)]:
             lines = self.run_shell("zsh", f"source <(sed '$d' {COMPLETIONS}/_idlectl); program={program}; "
                                           f"_idlectl_options {verb}; print -l -- $specs")
             self.assertEqual({line.split("[")[0] for line in lines}, self.options(verb, program=program), verb)

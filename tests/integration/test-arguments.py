@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import dbus
 import dbus.lowlevel
 
-from idledtest import MANAGER, NAME, PATH, PROPERTIES, TIMEOUT, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, PATH, TIMEOUT, TestCase, main, wait_until
 
 SECONDS = 8
 OUTSTANDING = 32  # calls that wait for an answer

@@ -5,7 +5,6 @@ daemon, what it changes there, and what it says if it may not. Skipped without C
 import json
 import os
 
-import dbus
 from cockpittest import Case, Moving, WithLogin, skip_without
 from holdstest import HOLD, wishes
 from idledtest import NOBODY, main, needs_root, options, wait_until

@@ -128,7 +128,7 @@ class Machines(TestCase):
         self.ondemand()
         n = len(self.usable)
         one_core = [core for core in self.cores if core & self.usable]
-        before = 0
+        before, allowed = 0, set()
         for busy in sorted({0, 1, n // 2, n}):
             with self.subTest(busy=busy):
                 allowed = self.settle() if busy == 0 else allowed

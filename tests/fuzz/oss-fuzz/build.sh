@@ -5,6 +5,7 @@
 set -euo pipefail
 
 meson setup build -Dbpf=disabled -Db_lundef=false -Dfuzz_engine="$LIB_FUZZING_ENGINE"
+# shellcheck disable=SC2046 # words
 ninja -C build tests/modules/alpha.so $(for path in tests/corpus/*; do echo "tests/fuzz/fuzz-${path##*/}"; done)
 mkdir -p "$OUT/lib" "$OUT/modules"
 cp build/tests/modules/alpha.so "$OUT/modules"
@@ -14,5 +15,6 @@ for path in tests/corpus/*; do
         zip -qj "$OUT/${target}_seed_corpus.zip" "$path"/*
         ldd "$OUT/$target" | awk '$3 ~ /^\/usr\/lib\/.*(glib|gmodule|systemd|lzma|zstd|cgroup|cpupower|pcre|cap|gcrypt|gpg|lz4)/ { print $3 }' |
                 xargs -r cp -nLt "$OUT/lib"
+        # shellcheck disable=SC2016 # the loader's
         patchelf --set-rpath '$ORIGIN/lib' "$OUT/$target"
 done

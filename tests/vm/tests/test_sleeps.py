@@ -101,7 +101,7 @@ class Causes(SleepsTest):
         affinity = f"/proc/irq/{number}/smp_affinity_list"
         self.addCleanup(self.guest.run, f"echo {self.guest.read(f'cat {affinity}')} >{affinity}")
         count = f"grep \"^ *{number}:\" /proc/interrupts >>/run/interrupts"
-        self.write("/root/look", f"exec 3<> <(:)\nfor i in {{1..300}}; do read -rt 0.0213 -u 3; [ -e /share/no$i ]; done")
+        self.write("/root/look", "exec 3<> <(:)\nfor i in {1..300}; do read -rt 0.0213 -u 3; [ -e /share/no$i ]; done")
         self.guest.run(f"echo {TARGET} >{affinity}; [ -e /share/no ]; rm -f /run/interrupts")
         answer = self.measure(f"{count}; taskset -c 0 bash /root/look; {count}")
         self.assert_sums(answer)

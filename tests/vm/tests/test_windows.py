@@ -4,7 +4,7 @@ parked by the load; and idled finds a task at once that is bound to parked CPUs 
 
 import re
 
-from parking import MANAGER, WHERE, OndemandTest, emulated
+from parking import WHERE, OndemandTest, emulated
 
 UNIT = "t-window"
 
