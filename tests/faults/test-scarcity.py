@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What idled needs runs out, or the machine changes a thousand times: it serves on or ends with a true status,
+every knob is restored at the latest by `idled --restore`, and it has as many descriptors as before."""
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+import dbus
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
+from holdstest import CPUS, FREE, Case  # noqa: E402
+from idledtest import main, needs_root, wait_until  # noqa: E402
+from systemdtest import WithLogind, WithSystemd  # noqa: E402
+
+ENDS = 0, 1, 127, -signal.SIGABRT, -signal.SIGTRAP  # 127: the loader; a signal: GLib without memory
+TIMES = 1000
+
+
+def is_sanitized():
+    return b'__asan_init' in subprocess.run(['nm', '-D', os.environ['IDLED']], stdout=subprocess.PIPE, check=True).stdout
+
+
+class Scarcity(WithLogind, WithSystemd, Case):
+    CONFIG = '[Daemon]\nPolicies=userspace ondemand cstates latency\n[Park]\nBackend=systemd\n'
+
+    def setUp(self):
+        super().setUp()
+        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
+        self.write_config('policies/cstates.conf', '[Policy]\nDeepestState=C1E\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=8\n')
+        self.write_limits('0')
+        self.start_logind()
+        self.start_systemd()
+        self.found = self.cpu_values()
+
+    def end(self):
+        """Starts the daemon, and stops it if it has begun: its status."""
+        self.daemon = self.spawn()
+        wait_until(lambda: self.daemon.process.poll() is not None or self.daemon.count_log('^idled 0'), 'a start')
+        self.daemon.send(signal.SIGTERM)
+        return self.daemon.wait_exit()
+
+    def assert_restored(self):
+        if self.cpu_values() != self.found or os.path.exists(os.path.join(self.directory, 'run/undo')):
+            self.PREFIX = ()
+            self.assertEqual(self.spawn('--restore', bus=False).wait_exit(), 0)
+        self.assertEqual(self.cpu_values(), self.found)
+
+    def assert_serves(self):
+        wait_until(lambda: self.cpu_values() != self.found, 'idle states that are switched off')
+        self.wait_parked('7')
+
+    def try_limits(self, option, limits):
+        """Each is a try; the least is too little, the most is enough."""
+        seen = []
+        for limit in limits:
+            self.PREFIX = ['prlimit', '--core=0', '--%s=%d' % (option, limit)]
+            seen.append(self.end())
+            self.assertIn(seen[-1], ENDS, '%s=%d: %s' % (option, limit, self.daemon.log))
+            self.assert_restored()
+        print(option, dict(zip(limits, seen)))
+        self.assertNotEqual(seen[0], 0)
+        self.assertEqual(seen[-1], 0)
+
+    @unittest.skipIf(is_sanitized(), 'a sanitizer needs descriptors of its own')
+    def test_descriptors(self):
+        self.try_limits('nofile', range(4, 64, 4))
+
+    @unittest.skipIf(is_sanitized(), 'a sanitizer reserves terabytes')
+    def test_memory(self):
+        self.start()
+        with open('/proc/%d/status' % self.daemon.process.pid, encoding='ascii') as file:
+            needed = int(re.search(r'VmPeak:\s+(\d+)', file.read())[1]) * 1024
+        self.daemon.stop()
+        self.try_limits('as', [needed * part // 100 for part in (30, *range(82, 101, 2), 150)])
+
+    def test_descriptors_while_it_serves(self):
+        """It takes no hold, and serves on when there are descriptors again."""
+        self.start()
+        self.assert_serves()
+        process = '%d' % self.daemon.process.pid
+        n = len(os.listdir('/proc/%s/fd' % process))
+        subprocess.run(['prlimit', '--pid=' + process, '--nofile=%d:1024' % n], check=True)
+        with self.assertRaises(dbus.DBusException):
+            self.hold(latency_us=50)
+        self.get('Version')
+        subprocess.run(['prlimit', '--pid=' + process, '--nofile=1024:1024'], check=True)
+        self.hold(latency_us=50)
+        self.wait_limits(['50'] * CPUS)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assert_restored()
+
+    @needs_root
+    def test_full_directories(self):
+        """Without room for the record nothing is written; with room again everything is."""
+        run = os.path.join(self.directory, 'run')
+        os.mkdir(run)
+        if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', run], check=False).returncode != 0:
+            self.skipTest('cannot mount')
+        self.addCleanup(subprocess.run, ['umount', run], check=True)
+        self.fill(run)
+        self.daemon = self.spawn('--state', run + '/state')
+        self.daemon.wait_ready()
+        self.get('Version')
+        self.assertEqual(self.cpu_values(), self.found)
+        os.unlink(run + '/ballast')
+        self.call('Reload')
+        self.assert_serves()
+        self.fill(run)
+        self.hold(latency_us=50)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0, self.daemon.log)
+        self.assert_restored()
+
+    def fill(self, directory):
+        with open(os.path.join(directory, 'ballast'), 'wb', buffering=0) as file:
+            try:
+                while file.write(b'x' * 4096):
+                    pass
+            except OSError:
+                pass
+
+    def state(self):
+        return len(os.listdir('/proc/%d/fd' % self.daemon.process.pid))
+
+    def decide(self, mask):
+        self.set_idle_mask(mask)
+        return self.get('Online')
+
+    def test_hotplug(self):
+        """CPU 6 comes and goes."""
+        stat = os.path.join(self.root, 'proc/stat')
+        with open(stat, encoding='ascii') as file:
+            lines = file.readlines()
+        self.start()
+        self.assert_serves()
+        descriptors, masks = self.state(), itertools.cycle(['7', '5,7'])
+        for number in range(TIMES):
+            online = number % 2 == 1
+            for path, text in (('sys/devices/system/cpu/online', '0-7\n' if online else '0-5,7\n'), ('proc/stat', ''.join(
+                    line for line in lines if online or not line.startswith('cpu6 ')))):
+                path = os.path.join(self.root, path)
+                with open(path, 'w', encoding='ascii') as file:  # which idled keeps open
+                    file.write(text)
+            self.decide(next(masks))
+            if number % 250 in (0, 249):  # else it may be faster than what notices
+                wait_until(lambda: self.decide(next(masks)) == ('0-7' if online else '0-5,7'), 'CPUs')
+        self.set_idle_mask('7')
+        self.assert_serves()
+        self.assertLessEqual(self.state(), descriptors)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assert_restored()
+
+    def test_sleep(self):
+        """The machine sleeps, and firmware changes every limit meanwhile."""
+        self.start()
+        self.assert_serves()
+        _, hold = self.hold(latency_us=50)
+        self.wait_limits(['50'] * CPUS)
+        descriptors = self.state()
+        for _ in range(TIMES // 10):
+            self.prepare_for_sleep(True)
+            self.write_limits('7')
+            self.prepare_for_sleep(False)
+            self.wait_limits(['50'] * CPUS)
+        self.assertLessEqual(self.state(), descriptors)
+        self.close(hold)
+        self.wait_limits(FREE)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assert_restored()
+
+
+if __name__ == '__main__':
+    main()
