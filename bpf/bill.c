@@ -92,8 +92,8 @@ static void wait_for_programs(void)
 }
 
 /* Keys of the half that rests, collected before any is taken, because the kernel begins again
- * behind one that is gone. */
-static GArray *read_keys(int fd, size_t size, size_t epoch_at, uint32_t epoch)
+ * behind one that is gone. `*error` stays if the table can be read. */
+static GArray *read_keys(int fd, size_t size, size_t epoch_at, uint32_t epoch, int *error)
 {
         GArray *keys = g_array_new(FALSE, FALSE, (guint)size);
         g_autofree char *key = g_malloc0(size), *previous = NULL;
@@ -107,16 +107,18 @@ static GArray *read_keys(int fd, size_t size, size_t epoch_at, uint32_t epoch)
                         previous = g_malloc(size);
                 memcpy(previous, key, size);
         }
+        if (errno != ENOENT)
+                *error = -errno;
         return keys;
 }
 
 /* Paths of units by the IDs of their cgroups. */
-static GHashTable *take_paths(const Bill *bill, uint32_t epoch)
+static GHashTable *take_paths(const Bill *bill, uint32_t epoch, int *error)
 {
         GHashTable *paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         int fd = bill->programs->maps.cgroups.map_fd;
         g_autoptr(GArray) keys = read_keys(fd, sizeof(struct bill_cgroup_key),
-                                           offsetof(struct bill_cgroup_key, epoch), epoch);
+                                           offsetof(struct bill_cgroup_key, epoch), epoch, error);
         struct bill_cgroup cgroup;
 
         for (unsigned i = 0; i < keys->len; i++) {
@@ -166,7 +168,7 @@ static void take_counters(Bill *bill, BillReading *reading)
         bill->counted = counted;
 }
 
-void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = now_ns();
@@ -176,12 +178,13 @@ void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading
         g_autoptr(GArray) keys = NULL;
         BillReading reading = { .duration_ns = now - bill->read_ns };
         WakeupDelays delays;
+        int r = 0;
 
         bill->read_ns = now;
         __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
         wait_for_programs();
-        paths = take_paths(bill, epoch);
-        keys = read_keys(fd, sizeof(struct bill_key), offsetof(struct bill_key, epoch), epoch);
+        paths = take_paths(bill, epoch, &r);
+        keys = read_keys(fd, sizeof(struct bill_key), offsetof(struct bill_key, epoch), epoch, &r);
         reading.units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         for (unsigned i = 0; i < keys->len; i++) {
                 const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
@@ -194,6 +197,7 @@ void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading
         }
         take_counters(bill, &reading);
         *ret_reading = reading;
+        return r;
 }
 
 #else
@@ -207,8 +211,9 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
 {
 }
 
-void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
+        return -EOPNOTSUPP;
 }
 
 void bill_close(Bill *bill)

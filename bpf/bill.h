@@ -11,7 +11,13 @@
 #define IDLED_BILL_H
 
 #include "cgroup-path.h"
+#ifdef __bpf__
 #include "model/wakeups.h"
+#else
+#include <stdbool.h>
+
+#include "model/unit-wakeups.h"
+#endif
 
 #define BILL_PROCESS 32
 
@@ -79,8 +85,9 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active);
 
 /* Takes what was counted; the next reading begins with nothing. Rows that are not wanted (NULL: all
  * are) are dropped. It waits until no program works on the half of the tables that it reads, some
- * 10 ms, without waking a CPU. A cgroup may be gone when its row is read. */
-void bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading);
+ * 10 ms, without waking a CPU. A cgroup may be gone when its row is read. Negative errno: the
+ * kernel refuses to read the tables. */
+int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading);
 
 void bill_reading_done(BillReading *reading);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(BillReading, bill_reading_done)

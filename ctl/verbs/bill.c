@@ -24,7 +24,7 @@
 #include "cli/price.h"
 #include "cli/sleeps-read.h"
 #include "model/hold.h"
-#include "model/wakeups.h"
+#include "model/unit-wakeups.h"
 #include "sense/sensor.h"
 #include "sleeps.h"
 #include "verbs.h"

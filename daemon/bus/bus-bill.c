@@ -191,10 +191,10 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Call *call = userdata;
         g_auto(BillReading) reading = { 0 };
-        int r;
+        int r = bill_read(call->bill, may_see, call, &reading);
 
-        bill_read(call->bill, may_see, call, &reading);
-        r = answer(call, &reading);
+        if (r >= 0)
+                r = answer(call, &reading);
         if (r < 0)
                 sd_bus_reply_method_errno(call->message, r, NULL);
         g_ptr_array_remove(call->bus->bills, call);

@@ -6,6 +6,16 @@
 
 #include <math.h>
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
 uint64_t wakeups_bin_begin(unsigned i)
 {
         unsigned octave = i ? (i - 1) >> WAKEUPS_SUB : 0;
@@ -22,7 +32,7 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns)
 
         delays->count++;
         delays->sum_ns += ns;
-        delays->max_ns = MAX(delays->max_ns, ns);
+        delays->max_ns = most(delays->max_ns, ns);
         *bin += *bin < UINT32_MAX;
 }
 
@@ -30,24 +40,24 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
 {
         into->count += from->count;
         into->sum_ns += from->sum_ns;
-        into->max_ns = MAX(into->max_ns, from->max_ns);
+        into->max_ns = most(into->max_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++)
-                into->bins[i] += MIN(from->bins[i], UINT32_MAX - into->bins[i]);
+                into->bins[i] += (uint32_t)least(from->bins[i], UINT32_MAX - into->bins[i]);
 }
 
 void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
 {
         WakeupDelays shorter = { .count = from->count };
 
-        shorter.sum_ns = from->sum_ns - MIN(less_ns * from->count, from->sum_ns);
-        shorter.max_ns = from->max_ns - MIN(less_ns, from->max_ns);
+        shorter.sum_ns = from->sum_ns - least(less_ns * from->count, from->sum_ns);
+        shorter.max_ns = from->max_ns - least(less_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
                 uint64_t begin = wakeups_bin_begin(i);
                 uint64_t end = i < WAKEUPS_BINS - 1 ? wakeups_bin_begin(i + 1) : from->max_ns;
-                uint64_t ns = (begin + MAX(begin, end)) / 2;
-                uint32_t *bin = &shorter.bins[wakeups_bin(ns - MIN(less_ns, ns))];
+                uint64_t ns = (begin + most(begin, end)) / 2;
+                uint32_t *bin = &shorter.bins[wakeups_bin(ns - least(less_ns, ns))];
 
-                *bin += MIN(from->bins[i], UINT32_MAX - *bin);
+                *bin += least(from->bins[i], UINT32_MAX - *bin);
         }
         wakeups_merge(into, &shorter);
 }
@@ -67,9 +77,9 @@ static void bin_limits(const WakeupDelays *delays, unsigned i, double *ret_low, 
         uint64_t low = wakeups_bin_begin(i), high = wakeups_bin_begin(i + 1);
 
         if (i == WAKEUPS_BINS - 1)
-                high = MAX(delays->max_ns, low);
+                high = most(delays->max_ns, low);
         else if (delays->max_ns >= low)
-                high = MIN(high, delays->max_ns);
+                high = least(high, delays->max_ns);
         *ret_low = (double)low;
         *ret_high = (double)high;
 }
@@ -84,7 +94,7 @@ double wakeups_quantile_us(const WakeupDelays *delays, double q)
                 if (!here)
                         continue;
                 bin_limits(delays, i, &low, &high);
-                ns = low + (high - low) * CLAMP((rank - before) / here, 0, 1);
+                ns = low + (high - low) * fmin(fmax((rank - before) / here, 0), 1);
                 before += here;
                 if (before >= rank)
                         break;
@@ -104,33 +114,4 @@ double wakeups_share_above(const WakeupDelays *delays, double limit_us)
                         above += delays->bins[i] * (high - limit) / (high - low);
         }
         return above / (double)wakeups_binned(delays);
-}
-
-void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays)
-{
-        if (!unit->kinds[kind])
-                unit->kinds[kind] = g_new0(WakeupDelays, 1);
-        wakeups_merge(unit->kinds[kind], delays);
-}
-
-void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last, WakeupDelays *ret_sum)
-{
-        WakeupDelays sum = { 0 };
-
-        for (unsigned kind = first; kind <= last; kind++)
-                if (unit->kinds[kind])
-                        wakeups_merge(&sum, unit->kinds[kind]);
-        *ret_sum = sum;
-}
-
-void unit_wakeups_free(UnitWakeups *unit)
-{
-        if (!unit)
-                return;
-        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++)
-                g_free(unit->kinds[kind]);
-        g_free(unit->unit);
-        g_free(unit->cgroup);
-        g_free(unit->process);
-        g_free(unit);
 }

@@ -2,6 +2,8 @@
 /*
  * Delays of wake-ups: from when a task is woken until it runs, as counts in bins, and what they
  * were spent on. The BPF programs that count them use the first part, too.
+ *
+ * Part of what idled installs for plugins.
  */
 #ifndef IDLED_WAKEUPS_H
 #define IDLED_WAKEUPS_H
@@ -11,8 +13,6 @@
 typedef __u32 uint32_t;
 typedef __u64 uint64_t;
 #else
-#include <glib.h>
-#include <stdbool.h>
 #include <stdint.h>
 #endif
 
@@ -73,14 +73,6 @@ static inline uint32_t wakeups_bin(uint64_t ns)
 
 #ifndef __bpf__
 
-/* The wake-ups of one unit's tasks, by what the delays were spent on. */
-typedef struct UnitWakeups {
-        char *unit;                         /* of systemd: its name; else the cgroup's path */
-        char *cgroup;                       /* the path, from the root */
-        char *process;                      /* the executable that the row is of; NULL: all */
-        WakeupDelays *kinds[WAKEUPS_KINDS]; /* NULL: none */
-} UnitWakeups;
-
 /* Counts one delay. */
 void wakeups_add(WakeupDelays *delays, uint64_t ns);
 
@@ -104,17 +96,6 @@ double wakeups_share_above(const WakeupDelays *delays, double limit_us);
 
 /* Where bin `i` begins, in ns; `i` up to WAKEUPS_BINS. */
 uint64_t wakeups_bin_begin(unsigned i);
-
-/* Adds delays of one kind. */
-void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays);
-
-/* The delays of the kinds from `first` to `last`, of all with 0 and WAKEUPS_KINDS - 1: these are
- * what a contract counts. */
-void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last,
-                      WakeupDelays *ret_sum);
-
-void unit_wakeups_free(UnitWakeups *unit);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitWakeups, unit_wakeups_free)
 
 #endif
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Delays of wake-ups: bins, quantiles against sorted delays, sums. */
-#include "model/wakeups.h"
+#include "model/unit-wakeups.h"
 
 #include <inttypes.h>
 #include <math.h>
