@@ -61,14 +61,6 @@ static int find_state(const StateTable *table, uint64_t timer_ns, uint64_t limit
         return state < 0 ? 0 : state;
 }
 
-static bool has_choice(const StateTable *table, uint64_t timer_ns, int64_t limit_ns)
-{
-        if (table->n < 2 || limit_ns == 0)
-                return false;
-        return table->states[0].off || (timer_ns >= (uint64_t)table->states[1].residency_ns &&
-                                        limit_ns >= table->states[1].latency_ns);
-}
-
 static int menu_select(void *state, const StateTable *table, const Period *period)
 {
         Menu *menu = state;
@@ -81,7 +73,7 @@ static int menu_select(void *state, const StateTable *table, const Period *perio
         menu->timer_ns = is_late ? 0 : (uint64_t)period->sleep_ns;
         menu->bucket = (uint8_t)(menu_bucket(menu->timer_ns) +
                                  (period->iowait > 0 ? MENU_BUCKETS : 0));
-        if (!has_choice(table, menu->timer_ns, period->limit_ns))
+        if (!menu_has_choice(table, menu->timer_ns, period->limit_ns))
                 return 0;
         predicted_us = menu_corrected(menu);
         typical_us = menu_typical(menu, predicted_us, false);

@@ -62,14 +62,6 @@ static int find_state(const StateTable *table, uint64_t timer_ns, int64_t limit_
         return state < 0 ? 0 : state;
 }
 
-static bool has_choice(const StateTable *table, uint64_t timer_ns, int64_t limit_ns)
-{
-        if (table->n < 2 || limit_ns == 0)
-                return false;
-        return table->states[0].off || (timer_ns >= (uint64_t)table->states[1].residency_ns &&
-                                        limit_ns >= table->states[1].latency_ns);
-}
-
 static int menu_select(void *state, const StateTable *table, const Period *period)
 {
         Menu *menu = state;
@@ -91,7 +83,7 @@ static int menu_select(void *state, const StateTable *table, const Period *perio
                 if (corrected_ns < predicted_ns)
                         predicted_ns = corrected_ns;
         }
-        if (!has_choice(table, menu->timer_ns, period->limit_ns))
+        if (!menu_has_choice(table, menu->timer_ns, period->limit_ns))
                 return 0;
         chosen = find_state(table, menu->timer_ns, period->limit_ns, &predicted_ns);
         return menu_fit_tick(table, chosen, predicted_ns, tick_ns);

@@ -139,6 +139,14 @@ uint32_t menu_corrected(const Menu *menu)
         return (uint32_t)((menu->timer_ns * menu->factors[menu->bucket] + unit / 2) / unit);
 }
 
+bool menu_has_choice(const StateTable *table, uint64_t timer_ns, int64_t limit_ns)
+{
+        if (table->n < 2 || limit_ns == 0)
+                return false;
+        return table->states[0].off || (timer_ns >= (uint64_t)table->states[1].residency_ns &&
+                                        limit_ns >= table->states[1].latency_ns);
+}
+
 int menu_fit_tick(const StateTable *table, int state, uint64_t length_ns, int64_t tick_ns)
 {
         const ReplayState *at = &table->states[state];

@@ -44,6 +44,10 @@ uint32_t menu_typical(const Menu *menu, uint32_t below_us, bool not_zeroes);
 /* The time to the timer times the bucket's factor, in us, rounded. */
 uint32_t menu_corrected(const Menu *menu);
 
+/* False if state 0 is the only choice: a limit of 0, one state, or a state 1 that pays only after
+ * the timer or is too slow while state 0 is enabled. */
+bool menu_has_choice(const StateTable *table, uint64_t timer_ns, int64_t limit_ns);
+
 /* The last step: if the CPU polls or is not expected to sleep for a tick period, the tick keeps
  * running, and the state must pay before it. */
 int menu_fit_tick(const StateTable *table, int state, uint64_t length_ns, int64_t tick_ns);

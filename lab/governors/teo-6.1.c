@@ -37,14 +37,10 @@
 #define NONE              -1
 
 typedef struct Teo {
-        uint64_t entered_ns;
-        int64_t span_ns, sleep_ns; /* of the last period: its length, and the timer before it */
-        int64_t residency_ns;
-        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX], total;
+        TeoBins bins;
         uint8_t recent[IDLE_STATES_MAX];
         int8_t recent_bins[RECENT]; /* NONE: not an intercept */
         uint8_t next_recent;
-        int8_t last; /* state */
 } Teo;
 
 static void teo_init(void *state, const StateTable *table, const void *options, int cpu)
@@ -55,44 +51,22 @@ static void teo_init(void *state, const StateTable *table, const void *options, 
                 teo->recent_bins[i] = NONE;
 }
 
-/* Steps 1 and 2; returns the bin of the length, and of the timer in `ret_timer`. */
-static int decay_and_find(Teo *teo, const StateTable *table, int *ret_timer)
-{
-        uint64_t length = UINT64_MAX;
-        int timer = 0, woken = 0;
-
-        if (teo->span_ns < teo->sleep_ns)
-                length = teo_adjust(teo->residency_ns, table->states[teo->last].latency_ns);
-        teo->total = TEO_PULSE;
-        for (int i = 0; i < table->n; i++) {
-                int64_t residency_ns = table->states[i].residency_ns;
-
-                teo_decay(&teo->hits[i]);
-                teo_decay(&teo->intercepts[i]);
-                teo->total += teo->hits[i] + teo->intercepts[i];
-                if (residency_ns > teo->sleep_ns)
-                        continue;
-                timer = i;
-                if ((uint64_t)residency_ns <= length)
-                        woken = i;
-        }
-        *ret_timer = timer;
-        return woken;
-}
-
 static void learn(Teo *teo, const StateTable *table)
 {
-        int timer, woken = decay_and_find(teo, table, &timer);
+        TeoBins *bins = &teo->bins;
         int8_t *recent = &teo->recent_bins[teo->next_recent];
+        int timer, woken;
 
+        bins->total = TEO_PULSE +
+                      teo_find_bins(bins, table, teo_length_or_timer(bins, table), &timer, &woken);
         teo->next_recent = (uint8_t)((teo->next_recent + 1) % RECENT);
         if (*recent != NONE)
                 teo->recent[*recent]--;
         if (timer == woken) {
-                teo->hits[timer] += TEO_PULSE;
+                bins->hits[timer] += TEO_PULSE;
                 *recent = NONE;
         } else {
-                teo->intercepts[woken] += TEO_PULSE;
+                bins->intercepts[woken] += TEO_PULSE;
                 teo->recent[woken]++;
                 *recent = (int8_t)woken;
         }
@@ -112,8 +86,8 @@ static Candidate find_candidate(const Teo *teo, const StateTable *table, const P
         for (int i = 1; i < table->n; i++) {
                 const ReplayState *at = &table->states[i];
 
-                intercepts += teo->intercepts[i - 1];
-                hits += teo->hits[i - 1];
+                intercepts += teo->bins.intercepts[i - 1];
+                hits += teo->bins.hits[i - 1];
                 recent += teo->recent[i - 1];
                 if (at->off)
                         continue;
@@ -135,7 +109,7 @@ static Candidate find_candidate(const Teo *teo, const StateTable *table, const P
 static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from,
                         int64_t *length_ns)
 {
-        bool by_sum = 2 * from->intercepts > teo->total - from->hits;
+        bool by_sum = 2 * from->intercepts > teo->bins.total - from->hits;
         bool by_recent = from->recent > RECENT / 2;
         uint32_t intercepts = 0, recent = 0;
         int state = from->state;
@@ -147,7 +121,7 @@ static int expect_early(const Teo *teo, const StateTable *table, const Candidate
                 const ReplayState *at = &table->states[i];
                 int64_t middle_ns = (at->residency_ns + at[1].residency_ns) / 2;
 
-                intercepts += teo->intercepts[i];
+                intercepts += teo->bins.intercepts[i];
                 recent += teo->recent[i];
                 if ((!by_recent || 2 * recent > from->recent) &&
                     (!by_sum || 2 * intercepts > from->intercepts)) {
@@ -201,8 +175,8 @@ static int choose(Teo *teo, const StateTable *table, const Period *period, bool 
 static int select_state(Teo *teo, const StateTable *table, const Period *period, bool is_used)
 {
         learn(teo, table);
-        teo->entered_ns = period->time_ns;
-        teo->sleep_ns = period->sleep_ns;
+        teo->bins.entered_ns = period->time_ns;
+        teo->bins.sleep_ns = period->sleep_ns;
         return choose(teo, table, period, is_used);
 }
 
@@ -214,18 +188,6 @@ static int teo_select(void *state, const StateTable *table, const Period *period
 static int teo_util_select(void *state, const StateTable *table, const Period *period)
 {
         return select_state(state, table, period, period->util > CPU_CAPACITY >> UTILISATION_SHIFT);
-}
-
-static void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)
-{
-        Teo *teo = state;
-
-        teo->last = (int8_t)outcome->state;
-        teo->residency_ns = outcome->residency_ns;
-        if (outcome->got_tick && teo->sleep_ns > TICK_NS)
-                teo->span_ns = teo->sleep_ns;
-        else
-                teo->span_ns = (int64_t)(outcome->time_ns - teo->entered_ns);
 }
 
 const Governor governor_teo_6_1 = {

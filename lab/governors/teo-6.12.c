@@ -31,22 +31,18 @@
 #include "governors/teo.h"
 
 #define SOON_NS 15000 /* states that pay within this are not worth asking for the timer */
-#define NONE    -1
 
 typedef struct Teo {
-        uint64_t entered_ns;
-        int64_t span_ns, sleep_ns; /* of the last period: its length, and the timer before it */
-        int64_t residency_ns;
-        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX], total, tick_hits;
-        int8_t last; /* state */
+        TeoBins bins;
+        uint32_t tick_hits;
 } Teo;
 
 /* Steps 1 to 3 for the bin of a tick and more. True: the period was in it. */
 static bool learn_tick(Teo *teo, uint64_t length, int *timer, int beyond)
 {
         teo_decay(&teo->tick_hits);
-        teo->total += teo->tick_hits;
-        if (teo->sleep_ns < TICK_NS)
+        teo->bins.total += teo->tick_hits;
+        if (teo->bins.sleep_ns < TICK_NS)
                 return false;
         *timer = beyond;
         if (length < (uint64_t)TICK_NS)
@@ -57,93 +53,31 @@ static bool learn_tick(Teo *teo, uint64_t length, int *timer, int beyond)
 
 static void learn(Teo *teo, const StateTable *table)
 {
-        uint64_t length = UINT64_MAX;
-        int timer = 0, woken = 0;
+        TeoBins *bins = &teo->bins;
+        uint64_t length = teo_length_or_timer(bins, table);
+        int timer, woken;
 
-        if (teo->span_ns < teo->sleep_ns)
-                length = teo_adjust(teo->residency_ns, table->states[teo->last].latency_ns);
-        teo->total = TEO_PULSE;
-        for (int i = 0; i < table->n; i++) {
-                int64_t residency_ns = table->states[i].residency_ns;
-
-                teo_decay(&teo->hits[i]);
-                teo_decay(&teo->intercepts[i]);
-                teo->total += teo->hits[i] + teo->intercepts[i];
-                if (residency_ns > teo->sleep_ns)
-                        continue;
-                timer = i;
-                if ((uint64_t)residency_ns <= length)
-                        woken = i;
-        }
+        bins->total = TEO_PULSE + teo_find_bins(bins, table, length, &timer, &woken);
         if (table->states[table->n - 1].residency_ns < TICK_NS &&
             learn_tick(teo, length, &timer, table->n))
                 return;
         if (timer == woken)
-                teo->hits[timer] += TEO_PULSE;
+                bins->hits[timer] += TEO_PULSE;
         else
-                teo->intercepts[woken] += TEO_PULSE;
-}
-
-/* What step 4 finds. The sums are over all bins above the candidate's. */
-typedef struct Candidate {
-        int state, first, allowed;
-        uint32_t intercepts, hits;
-        uint32_t all_intercepts; /* over all bins */
-} Candidate;
-
-static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t limit_ns)
-{
-        Candidate found = { .state = table->states[0].off ? NONE : 0 };
-        uint32_t intercepts = 0, hits = 0;
-
-        for (int i = 1; i < table->n; i++) {
-                intercepts += teo->intercepts[i - 1];
-                hits += teo->hits[i - 1];
-                if (table->states[i].off)
-                        continue;
-                if (found.state == NONE)
-                        found.first = i;
-                found.state = i;
-                if (table->states[i].latency_ns <= limit_ns)
-                        found.allowed = i;
-                found.intercepts = intercepts;
-                found.hits = hits;
-        }
-        found.all_intercepts = intercepts + teo->intercepts[table->n - 1];
-        return found;
-}
-
-/* Step 5 without its end. */
-static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
-{
-        uint32_t intercepts = 0;
-        int state = from->state;
-
-        if (2 * from->intercepts <= teo->total - from->hits)
-                return from->state;
-        for (int i = from->state - 1; i >= 0; i--) {
-                bool is_off = table->states[i].off;
-
-                intercepts += teo->intercepts[i];
-                if (2 * intercepts > from->intercepts)
-                        return is_off ? state : i;
-                if (!is_off)
-                        state = i;
-        }
-        return from->state;
+                bins->intercepts[woken] += TEO_PULSE;
 }
 
 /* Steps 8 and 9. */
-static int ask_timer(Teo *teo, const StateTable *table, const Candidate *candidate, int state,
+static int ask_timer(Teo *teo, const StateTable *table, const TeoCandidate *candidate, int state,
                      const Period *period)
 {
         int64_t length_ns = period->sleep_ns;
 
-        teo->sleep_ns = length_ns;
+        teo->bins.sleep_ns = length_ns;
         if (table->states[state].residency_ns > length_ns)
                 state = teo_shallower(table, state, length_ns, false);
         if (table->states[state].residency_ns < TICK_NS &&
-            candidate->all_intercepts > teo->total / 2 + teo->total / 8)
+            candidate->all_intercepts > teo->bins.total / 2 + teo->bins.total / 8)
                 length_ns = TICK_NS / 2;
         return teo_fit_tick(table, state, candidate->first, length_ns, period->tick_ns);
 }
@@ -151,22 +85,22 @@ static int ask_timer(Teo *teo, const StateTable *table, const Candidate *candida
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
-        Candidate candidate;
+        TeoCandidate candidate;
         int state;
 
         learn(teo, table);
-        teo->entered_ns = period->time_ns;
-        teo->sleep_ns = INT64_MAX;
+        teo->bins.entered_ns = period->time_ns;
+        teo->bins.sleep_ns = INT64_MAX;
         if (table->n < 2)
                 return 0;
-        candidate = find_candidate(teo, table, period->limit_ns);
-        if (candidate.state == NONE)
+        candidate = teo_find_candidate(&teo->bins, table, period->limit_ns);
+        if (candidate.state < 0)
                 return 0;
         if (candidate.state == candidate.first)
                 return candidate.state;
-        state = expect_early(teo, table, &candidate);
+        state = teo_expect_early(&teo->bins, table, &candidate);
         if (state == 0) {
-                teo->sleep_ns = period->sleep_ns;
+                teo->bins.sleep_ns = period->sleep_ns;
                 return 0;
         }
         if (state > candidate.allowed)
@@ -174,18 +108,6 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (state == 0 || (table->states[0].polling && table->states[state].residency_ns < SOON_NS))
                 return state;
         return ask_timer(teo, table, &candidate, state, period);
-}
-
-static void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)
-{
-        Teo *teo = state;
-
-        teo->last = (int8_t)outcome->state;
-        teo->residency_ns = outcome->residency_ns;
-        if (outcome->got_tick && teo->sleep_ns > TICK_NS)
-                teo->span_ns = teo->sleep_ns;
-        else
-                teo->span_ns = (int64_t)(outcome->time_ns - teo->entered_ns);
 }
 
 const Governor governor_teo_6_12 = {

@@ -32,105 +32,44 @@
 
 #define SOON_NS      15000         /* periods below this are short */
 #define LOW_LIMIT_NS (SOON_NS / 2) /* latency limits that allow shallow states only */
-#define NONE         -1
 
 typedef struct Teo {
-        int64_t sleep_ns; /* to the timer, before the last period */
-        int64_t residency_ns;
-        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX];
-        uint32_t total, tick_intercepts, shorts;
-        int8_t last;  /* state */
-        bool by_tick; /* the last period was ended by a tick before a distant timer */
+        TeoBins bins;
+        uint32_t tick_intercepts, shorts;
 } Teo;
 
 /* Step 2, with the count of short periods. */
 static uint64_t length_of_last(Teo *teo, const StateTable *table)
 {
-        int64_t latency_ns = table->states[teo->last].latency_ns;
+        const TeoBins *bins = &teo->bins;
         uint64_t length;
 
         teo_decay(&teo->shorts);
-        if (teo->by_tick)
+        if (bins->by_tick)
                 return UINT64_MAX;
-        length = teo_adjust(teo->residency_ns, latency_ns);
-        if (teo->residency_ns < latency_ns || length < SOON_NS)
+        length = teo_length(bins, table);
+        if (bins->residency_ns < table->states[bins->last].latency_ns || length < SOON_NS)
                 teo->shorts += TEO_PULSE;
         return length;
 }
 
 static void learn(Teo *teo, const StateTable *table)
 {
+        TeoBins *bins = &teo->bins;
         uint64_t length = length_of_last(teo, table);
-        int timer = 0, woken = 0;
+        int timer, woken;
 
-        for (int i = 0; i < table->n; i++) {
-                int64_t residency_ns = table->states[i].residency_ns;
-
-                teo_decay(&teo->hits[i]);
-                teo_decay(&teo->intercepts[i]);
-                if (residency_ns > teo->sleep_ns)
-                        continue;
-                timer = i;
-                if ((uint64_t)residency_ns <= length)
-                        woken = i;
-        }
+        teo_find_bins(bins, table, length, &timer, &woken);
         teo_decay(&teo->tick_intercepts);
         if (timer == woken) {
-                teo->hits[timer] += TEO_PULSE;
+                bins->hits[timer] += TEO_PULSE;
         } else {
-                teo->intercepts[woken] += TEO_PULSE;
+                bins->intercepts[woken] += TEO_PULSE;
                 if (length >= (uint64_t)TICK_NS)
                         teo->tick_intercepts += TEO_PULSE;
         }
-        teo_decay(&teo->total);
-        teo->total += TEO_PULSE;
-}
-
-/* What step 4 finds. The sums are over all bins above the candidate's. */
-typedef struct Candidate {
-        int state, first, allowed;
-        uint32_t intercepts, hits;
-} Candidate;
-
-static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t limit_ns)
-{
-        Candidate found = { .state = table->states[0].off ? NONE : 0 };
-        uint32_t intercepts = 0, hits = 0;
-
-        for (int i = 1; i < table->n; i++) {
-                intercepts += teo->intercepts[i - 1];
-                hits += teo->hits[i - 1];
-                if (table->states[i].off)
-                        continue;
-                if (found.state == NONE)
-                        found.first = i;
-                found.state = i;
-                if (table->states[i].latency_ns <= limit_ns)
-                        found.allowed = i;
-                found.intercepts = intercepts;
-                found.hits = hits;
-        }
-        return found;
-}
-
-/* Step 5. */
-static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
-{
-        uint32_t intercepts = 0;
-        int state = from->state;
-
-        if (2 * from->intercepts <= teo->total - from->hits)
-                return from->state;
-        for (int i = from->state - 1; i >= 0; i--) {
-                bool is_off = table->states[i].off;
-
-                intercepts += teo->intercepts[i];
-                if (2 * intercepts > from->intercepts)
-                        return is_off ? state : i;
-                if (!is_off)
-                        state = i;
-        }
-        return from->state;
+        teo_decay(&bins->total);
+        bins->total += TEO_PULSE;
 }
 
 /* Steps 7 and 8. */
@@ -138,13 +77,13 @@ static int ask_timer(Teo *teo, const StateTable *table, int first, int state, co
 {
         int64_t length_ns = period->sleep_ns;
 
-        teo->sleep_ns = length_ns;
+        teo->bins.sleep_ns = length_ns;
         if (state == 0)
                 return 0;
         if (table->states[state].residency_ns > length_ns)
                 state = teo_shallower(table, state, length_ns, false);
         if (table->states[state].residency_ns < TICK_NS &&
-            teo->tick_intercepts > teo->total / 2 + teo->total / 8)
+            teo->tick_intercepts > teo->bins.total / 2 + teo->bins.total / 8)
                 length_ns = TICK_NS / 2;
         return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
 }
@@ -152,34 +91,25 @@ static int ask_timer(Teo *teo, const StateTable *table, int first, int state, co
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
-        Candidate candidate;
+        TeoCandidate candidate;
         int state;
 
         learn(teo, table);
-        teo->sleep_ns = INT64_MAX;
+        teo->bins.sleep_ns = INT64_MAX;
         if (table->n < 2)
                 return 0;
-        candidate = find_candidate(teo, table, period->limit_ns);
-        if (candidate.state == NONE)
+        candidate = teo_find_candidate(&teo->bins, table, period->limit_ns);
+        if (candidate.state < 0)
                 return 0;
         if (candidate.state == candidate.first)
                 return candidate.state;
-        state = expect_early(teo, table, &candidate);
+        state = teo_expect_early(&teo->bins, table, &candidate);
         if (state > candidate.allowed)
                 state = candidate.allowed;
         if ((state == 0 || table->states[state].residency_ns < SOON_NS) &&
-            (2 * teo->shorts >= teo->total || period->limit_ns < LOW_LIMIT_NS))
+            (2 * teo->shorts >= teo->bins.total || period->limit_ns < LOW_LIMIT_NS))
                 return state;
         return ask_timer(teo, table, candidate.first, state, period);
-}
-
-static void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)
-{
-        Teo *teo = state;
-
-        teo->last = (int8_t)outcome->state;
-        teo->residency_ns = outcome->residency_ns;
-        teo->by_tick = outcome->got_tick && teo->sleep_ns > TICK_NS;
 }
 
 const Governor governor_teo_6_18 = {

@@ -15,43 +15,51 @@ static inline void teo_decay(uint32_t *metric)
         *metric -= *metric >> TEO_SHIFT;
 }
 
-/* A measured length without half of the exit latency that it contains; half of the length if it is
- * shorter than the latency. */
-static inline uint64_t teo_adjust(int64_t residency_ns, int64_t latency_ns)
-{
-        return (uint64_t)(residency_ns >= latency_ns ? residency_ns - latency_ns / 2
-                                                     : residency_ns / 2);
-}
+/* What all versions remember. A bin is that of the state with its number. */
+typedef struct TeoBins {
+        uint64_t entered_ns;
+        int64_t span_ns, sleep_ns; /* of the last period: its length, and the timer before it */
+        int64_t residency_ns;
+        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX], total;
+        int8_t last;  /* state */
+        bool by_tick; /* the last period was ended by a tick before a distant timer */
+} TeoBins;
+
+/* The length of the last period without half of the exit latency that it contains; half of the
+ * length if it is shorter than the latency. */
+uint64_t teo_length(const TeoBins *bins, const StateTable *table);
+
+/* The same, or UINT64_MAX if the CPU slept until the timer, or to a tick before a distant one. */
+uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table);
+
+/* Takes an eighth from all hits and intercepts, and finds the bins of the timer and of a period of
+ * this length that the timer did not end later. Returns the sum of what is left. */
+uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, int *ret_timer,
+                       int *ret_woken);
+
+/* The deepest enabled state, and the deepest that is fast enough for a latency limit; -1: there is
+ * none. The sums are over all bins above the candidate's. */
+typedef struct TeoCandidate {
+        int state, first, allowed;
+        uint32_t intercepts, hits;
+        uint32_t all_intercepts; /* over all bins */
+} TeoCandidate;
+
+TeoCandidate teo_find_candidate(const TeoBins *bins, const StateTable *table, int64_t limit_ns);
+
+/* The candidate, or where early wake-ups are likely a state that is shallower, at or below which
+ * over half of the intercepts lie. */
+int teo_expect_early(const TeoBins *bins, const StateTable *table, const TeoCandidate *from);
 
 /* The next enabled state above `state` that fits `length_ns`, or the shallowest enabled one if
  * none does, polling ones left out if asked; `state` itself if there is none. */
-static inline int teo_shallower(const StateTable *table, int state, int64_t length_ns,
-                                bool no_polling)
-{
-        for (int i = state - 1; i >= 0; i--) {
-                const ReplayState *at = &table->states[i];
-
-                if (at->off || (no_polling && at->polling))
-                        continue;
-                state = i;
-                if (at->residency_ns <= length_ns)
-                        break;
-        }
-        return state;
-}
+int teo_shallower(const StateTable *table, int state, int64_t length_ns, bool no_polling);
 
 /* The tick keeps running if the CPU polls or is not expected to sleep for a tick period: then the
  * state must fit the time to the tick as well. */
-static inline int teo_fit_tick(const StateTable *table, int state, int first, int64_t length_ns,
-                               int64_t tick_ns)
-{
-        const ReplayState *at = &table->states[state];
+int teo_fit_tick(const StateTable *table, int state, int first, int64_t length_ns, int64_t tick_ns);
 
-        if (!at->polling && length_ns >= TICK_NS)
-                return state;
-        if (state > first && at->residency_ns > tick_ns)
-                return teo_shallower(table, state, tick_ns, false);
-        return state;
-}
+/* Governor.reflect() of all versions, whose state begins with TeoBins. */
+void teo_reflect(void *state, const StateTable *table, const Outcome *outcome);
 
 #endif
