@@ -22,23 +22,10 @@
 static uint64_t pause_usec;
 static const char *pause_reason = REASON_DEFAULT;
 
-static int take_for(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &pause_usec) < 0 || pause_usec == 0)
-                return complain_usage(
-                        NULL, "--for: found \"%s\", expected a duration such as 10min", text);
-        return EXIT_FINE;
-}
-
-static int take_reason(Ctl *ctl, const char *text)
-{
-        pause_reason = text;
-        return EXIT_FINE;
-}
-
 static const VerbOption pause_options[] = {
-        { "for", "TIME", "resume after this time, such as 10min", take_for },
-        { "reason", "TEXT", "the reason, for other users", take_reason },
+        { "for", "TIME", "resume after this time, such as 10min", .number = &pause_usec, .least = 1,
+          .expected = "a duration such as 10min" },
+        { "reason", "TEXT", "the reason, for other users", .text = &pause_reason },
         { 0 },
 };
 
@@ -47,14 +34,13 @@ json_object *pauses_describe(json_object *manager)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(manager, "Pauses")) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
                 int64_t until = json_int(row, "until_usec", 0);
 
                 json_put_text(object, "owner", json_text(row, "owner"));
                 json_put_text(object, "reason", json_text(row, "reason"));
                 json_put_bool(object, "lasting", json_true(row, "lasting"));
                 json_put(object, "until_usec", until > 0 ? json_object_new_int64(until) : NULL);
-                json_object_array_add(answer, object);
         }
         return answer;
 }
@@ -177,7 +163,7 @@ json_object *refused_describe(json_object *manager)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(manager, "RefusedAffinities")) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
                 int64_t pid = json_int(row, "pid", 0);
 
                 json_put_text(object, "unit",
@@ -188,7 +174,6 @@ json_object *refused_describe(json_object *manager)
                 json_put(object, "pid", pid > 0 ? json_object_new_int64(pid) : NULL);
                 json_put_same(object, "cpus", row, "cpus");
                 json_put_same(object, "count", row, "count");
-                json_object_array_add(answer, object);
         }
         return answer;
 }

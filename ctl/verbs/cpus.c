@@ -53,12 +53,9 @@ typedef struct Shown {
 
 static void add_columns(Table *table, const Screen *screen, json_object *names, const Shown *shown)
 {
-        static const char *const first[] = { "CPU", "Core", "Clus", "Die", "Pkg", "Node", "Cap" };
         json_object *name;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
-                table_column(table, first[i], true);
-        table_column(table, "State", false);
+        table_columns(table, ">CPU|>Core|>Clus|>Die|>Pkg|>Node|>Cap|State");
         if (shown->times)
                 table_column(table, "Parked", true);
         table_column(table, "Busy%", true);

@@ -851,8 +851,7 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         if (r < 0) {
-                *ret_status = complain("%s: failed to read the CPUs: %s",
-                                       ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
+                *ret_status = complain_cpus(ctl, r);
                 json_object_put(doctor.findings);
                 return NULL;
         }

@@ -16,21 +16,9 @@
 
 static bool all, knobs;
 
-static int take_dump(Ctl *ctl, const char *text)
-{
-        all = true;
-        return EXIT_FINE;
-}
-
-static int take_knobs(Ctl *ctl, const char *text)
-{
-        knobs = true;
-        return EXIT_FINE;
-}
-
 const VerbOption dump_options[] = {
-        { "dump", NULL, "print all values, for a report", take_dump },
-        { "knobs", NULL, "print PATH<TAB>VALUE of all that idled could change", take_knobs },
+        { "dump", NULL, "print all values, for a report", .flag = &all },
+        { "knobs", NULL, "print PATH<TAB>VALUE of all that idled could change", .flag = &knobs },
         { 0 },
 };
 

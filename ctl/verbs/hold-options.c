@@ -12,23 +12,10 @@
 #include "model/hold.h"
 #include "cli/client.h"
 
-static int take_latency(Ctl *ctl, const char *text)
-{
-        HoldArguments *request = &ctl->hold;
-        uint64_t usec;
-
-        if (duration_parse(text, &usec) < 0 || usec > HOLD_LATENCY_MAX_US)
-                return complain_usage(NULL,
-                                      "--latency: found \"%s\", expected 0 (no sleep at all) or a "
-                                      "duration from 1us to 1s, such as 50us",
-                                      text);
-        request->latency_us = (uint32_t)usec;
-        request->latency_given = true;
-        return EXIT_FINE;
-}
+HoldArguments hold_arguments;
 
 /* "2.4GHz" as kHz. */
-static int frequency_parse(const char *text, uint32_t *ret_khz)
+static int frequency_parse(const char *text, uint64_t *ret_khz)
 {
         static const struct {
                 const char *unit;
@@ -47,7 +34,7 @@ static int frequency_parse(const char *text, uint32_t *ret_khz)
                 value *= units[i].khz;
                 if (value < 1 || value > 1e8)
                         return -ERANGE;
-                *ret_khz = (uint32_t)(value + 0.5);
+                *ret_khz = (uint64_t)(value + 0.5);
                 return 0;
         }
         return -EINVAL;
@@ -55,7 +42,7 @@ static int frequency_parse(const char *text, uint32_t *ret_khz)
 
 static int take_frequency(Ctl *ctl, const char *text)
 {
-        if (frequency_parse(text, &ctl->hold.min_khz) < 0)
+        if (frequency_parse(text, &hold_arguments.min_khz) < 0)
                 return complain_usage(NULL,
                                       "--min-frequency: found \"%s\", expected a frequency such as "
                                       "800MHz or 2.4GHz",
@@ -63,85 +50,35 @@ static int take_frequency(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_count(const char *option, const char *text, const char *what, uint32_t *ret_count)
-{
-        uint64_t number;
-
-        if (u64_parse(text, &number) < 0 || number == 0 || number > INT32_MAX)
-                return complain_usage(NULL, "%s: found \"%s\", expected %s", option, text, what);
-        *ret_count = (uint32_t)number;
-        return EXIT_FINE;
-}
-
-static int take_time(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &ctl->hold.for_usec) < 0 || ctl->hold.for_usec == 0)
-                return complain_usage(NULL, "--for: found \"%s\", expected a duration such as 10s",
-                                      text);
-        return EXIT_FINE;
-}
-
-static int take_cores(Ctl *ctl, const char *text)
-{
-        return take_count("--cores", text, "a number of cores", &ctl->hold.min_cores);
-}
-
-static int take_pid(Ctl *ctl, const char *text)
-{
-        return take_count("--pid", text, "the number of a process", &ctl->hold.pid);
-}
-
-static int take_cpus(Ctl *ctl, const char *text)
-{
-        ctl->hold.cpus = text;
-        return EXIT_FINE;
-}
-
-static int take_kind(Ctl *ctl, const char *text)
-{
-        ctl->hold.kind = text;
-        return EXIT_FINE;
-}
-
-static int take_profile(Ctl *ctl, const char *text)
-{
-        ctl->hold.profile = text;
-        return EXIT_FINE;
-}
-
-static int take_reason(Ctl *ctl, const char *text)
-{
-        ctl->hold.reason = text;
-        return EXIT_FINE;
-}
-
-static int take_global(Ctl *ctl, const char *text)
-{
-        ctl->hold.global = true;
-        return EXIT_FINE;
-}
-
 const VerbOption hold_options[] = {
-        { "latency", "TIME", "limit the wake-up latency, such as 50us", take_latency },
-        { "cores", "N", "keep this many cores active", take_cores },
-        { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", take_frequency },
-        { "cpus", "LIST", "apply to these CPUs, and keep them active", take_cpus },
-        { "kind", "WORDS", "kinds of cores: efficient, fast, cache", take_kind },
-        { "profile", "NAME", "activate this profile", take_profile },
-        { "global", NULL, "apply the latency to all CPUs of the machine", take_global },
-        { "reason", "TEXT", "the reason, for other users", take_reason },
+        { "latency", "TIME", "limit the wake-up latency, such as 50us",
+          .flag = &hold_arguments.latency_given, .number = &hold_arguments.latency_us,
+          .most = HOLD_LATENCY_MAX_US,
+          .expected = "0 (no sleep at all) or a duration from 1us to 1s, such as 50us" },
+        { "cores", "N", "keep this many cores active", .number = &hold_arguments.min_cores,
+          .least = 1, .most = INT32_MAX, .expected = "a number of cores" },
+        { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", .take = take_frequency },
+        { "cpus", "LIST", "apply to these CPUs, and keep them active",
+          .text = &hold_arguments.cpus },
+        { "kind", "WORDS", "kinds of cores: efficient, fast, cache", .text = &hold_arguments.kind },
+        { "profile", "NAME", "activate this profile", .text = &hold_arguments.profile },
+        { "global", NULL, "apply the latency to all CPUs of the machine",
+          .flag = &hold_arguments.global },
+        { "reason", "TEXT", "the reason, for other users", .text = &hold_arguments.reason },
         { 0 },
 };
 
 const VerbOption hold_end_options[] = {
-        { "pid", "PID", "hold for this process, until it ends", take_pid },
-        { "for", "TIME", "end the hold after this time, such as 10s", take_time },
+        { "pid", "PID", "hold for this process, until it ends", .number = &hold_arguments.pid,
+          .least = 1, .most = INT32_MAX, .expected = "the number of a process" },
+        { "for", "TIME", "end the hold after this time, such as 10s",
+          .number = &hold_arguments.for_usec, .least = 1, .expected = "a duration such as 10s" },
         { 0 },
 };
 
 int hold_options_check(const Ctl *ctl, const Verb *verb)
 {
-        const HoldArguments *hold = &ctl->hold;
+        const HoldArguments *hold = &hold_arguments;
 
         if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
             !hold->profile && !hold->kind)
@@ -156,7 +93,7 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
 
 char *hold_where(const Ctl *ctl, const char *path)
 {
-        const HoldArguments *request = &ctl->hold;
+        const HoldArguments *request = &hold_arguments;
         g_autoptr(json_object) active = NULL;
         g_autofree char *cpus = NULL;
         const char *online, *all = "";

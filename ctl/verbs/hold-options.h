@@ -5,9 +5,12 @@
 #ifndef IDLED_HOLD_OPTIONS_H
 #define IDLED_HOLD_OPTIONS_H
 
-#include "cli/verb.h"
+#include "cli/client.h"
 
-/* What a hold can request, of ctl->hold; and, for holds that no command ends, when it ends. */
+/* What was requested. */
+extern HoldArguments hold_arguments;
+
+/* What a hold can request; and, for holds that no command ends, when it ends. */
 extern const VerbOption hold_options[], hold_end_options[];
 
 /* Checks that something is requested. Returns EXIT_FINE, or EXIT_USAGE after a message. */

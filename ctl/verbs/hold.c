@@ -52,7 +52,7 @@ static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
  * kernel has no such descriptors. */
 static int watch_process(const Ctl *ctl)
 {
-        return ctl->hold.pid ? (int)syscall(SYS_pidfd_open, (pid_t)ctl->hold.pid, 0) : -1;
+        return hold_arguments.pid ? (int)syscall(SYS_pidfd_open, (pid_t)hold_arguments.pid, 0) : -1;
 }
 
 /* The hold hung up before its time. */
@@ -70,7 +70,7 @@ static int keep(Ctl *ctl, int hold, int signals, int process)
         struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
                                 { .fd = process, .events = POLLIN },
                                 { .fd = hold } };
-        uint64_t for_usec = ctl->hold.for_usec;
+        uint64_t for_usec = hold_arguments.for_usec;
         uint64_t end = for_usec ? (uint64_t)g_get_monotonic_time() + for_usec : 0;
         struct timespec left;
         int r;
@@ -105,7 +105,7 @@ static void report(const Ctl *ctl, const char *path)
                        obstacle ? obstacle
                        : on     ? on
                                 : "",
-                       ctl->hold.for_usec ? "." : "; interrupt to end it.");
+                       hold_arguments.for_usec ? "." : "; interrupt to end it.");
         }
         fflush(stdout);
 }
@@ -115,7 +115,7 @@ static json_object *hold_ask(Ctl *ctl, int *ret_status)
         g_autofree char *path = NULL, *error = NULL;
         _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
 
-        if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
+        if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0) {
                 *ret_status = hold_complain(error, "");
                 return NULL;
         }

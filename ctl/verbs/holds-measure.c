@@ -22,23 +22,19 @@
 #include "cli/sleeps-read.h"
 #include "cli/watch.h"
 
-static int take_measure(Ctl *ctl, const char *text)
-{
-        ctl->sleeps.measure = true;
-        return EXIT_FINE;
-}
+bool holds_measured;
 
 const VerbOption holds_options[] = {
         { "measure", NULL, "measure the latency that holds deliver, and what they cost",
-          take_measure },
+          .flag = &holds_measured },
         { 0 },
 };
 
 int holds_check(const Ctl *ctl, const Verb *verb)
 {
-        if ((ctl->sleeps.usec || ctl->power_table) && !ctl->sleeps.measure)
+        if ((sleeps_asked_usec || ctl->power_table) && !holds_measured)
                 return complain_usage(verb, "holds: --%s is for --measure",
-                                      ctl->sleeps.usec ? "seconds" : "power");
+                                      sleeps_asked_usec ? "seconds" : "power");
         return EXIT_FINE;
 }
 
@@ -213,7 +209,7 @@ static double wait_and_meter(const Ctl *ctl, int *ret_status)
         uint64_t period = measured ? MIN(sensors_energy_deadline(watch->sensors), ENERGY_USEC) : 0;
         int64_t began = g_get_monotonic_time();
 
-        observe(NULL, sleeps_usec(ctl), NULL, period, read_energy, watch, ret_status);
+        observe(NULL, sleeps_usec(), NULL, period, read_energy, watch, ret_status);
         if (!measured)
                 return NAN;
         watch_energy(watch);
@@ -273,8 +269,7 @@ void holds_measured_columns(Table *table)
         table_column(table, "Wakes", true);
         for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
                 table_column(table, columns[i].title, true);
-        table_column(table, "Late", true);
-        table_column(table, "Costs", true);
+        table_columns(table, ">Late|>Costs");
 }
 
 void holds_measured_cells(Table *table, json_object *hold)

@@ -9,6 +9,7 @@
 
 /* --measure. */
 extern const VerbOption holds_options[];
+extern bool holds_measured;
 int holds_check(const Ctl *ctl, const Verb *verb);
 
 /* Measures for --seconds and adds a member "measured" to each of `holds` (as holds_ask() describes

@@ -87,7 +87,7 @@ static json_object *holds_ask(Ctl *ctl, int *ret_status)
         }
         json_object_array_sort(holds, compare);
         answer = answer_new(ctl);
-        if (ctl->sleeps.measure)
+        if (holds_measured)
                 *ret_status = holds_measure(ctl, holds, answer);
         json_put(answer, "holds", holds);
         return answer;
@@ -146,14 +146,6 @@ static void add_row(Table *table, json_object *hold, bool measured)
 
 static void holds_show(const Ctl *ctl, json_object *answer)
 {
-        static const struct {
-                const char *title;
-                bool right;
-        } columns[] = {
-                { "Hold", true },     { "User", true },  { "PID", true },   { "Process", false },
-                { "Latency", true },  { "CPUs", false }, { "Cores", true }, { "MHz", true },
-                { "Profile", false }, { "Age", true },
-        };
         json_object *holds = json_get(answer, "holds"), *hold;
         g_autoptr(Table) table = table_new();
 
@@ -162,14 +154,13 @@ static void holds_show(const Ctl *ctl, json_object *answer)
                 screen_line(&ctl->screen, STYLE_PLAIN, "There are no holds.");
                 return;
         }
-        for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
-                table_column(table, columns[i].title, columns[i].right);
-        if (ctl->sleeps.measure)
+        table_columns(table, ">Hold|>User|>PID|Process|>Latency|CPUs|>Cores|>MHz|Profile|>Age");
+        if (holds_measured)
                 holds_measured_columns(table);
         JSON_FOREACH(hold, holds)
-                add_row(table, hold, ctl->sleeps.measure);
+                add_row(table, hold, holds_measured);
         table_print(table, &ctl->screen);
-        if (ctl->sleeps.measure)
+        if (holds_measured)
                 holds_measured_power(ctl, answer);
 }
 

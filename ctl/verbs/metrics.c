@@ -22,22 +22,11 @@
 static bool over_http;
 static const char *textfile;
 
-static int take_http(Ctl *ctl, const char *text)
-{
-        over_http = true;
-        return EXIT_FINE;
-}
-
-static int take_textfile(Ctl *ctl, const char *text)
-{
-        textfile = text;
-        return EXIT_FINE;
-}
-
 static const VerbOption metrics_options[] = {
-        { "http", NULL, "answer one HTTP request on standard input and output", take_http },
+        { "http", NULL, "answer one HTTP request on standard input and output",
+          .flag = &over_http },
         { "textfile", "FILE", "replace FILE, for node_exporter's textfile collector",
-          take_textfile },
+          .text = &textfile },
         { 0 },
 };
 

@@ -104,10 +104,7 @@ static void policies_show(const Ctl *ctl, json_object *answer)
                             json_text(answer, "policy_dir"));
                 return;
         }
-        table_column(table, "Rank", true);
-        table_column(table, "Policy", false);
-        table_column(table, "Requests", false);
-        table_column(table, "Period", true);
+        table_columns(table, ">Rank|Policy|Requests|>Period");
         JSON_FOREACH(policy, policies)
                 add_row(table, policy);
         table_print(table, &ctl->screen);

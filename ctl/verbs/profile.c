@@ -53,7 +53,7 @@ static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
 
         for (char **name = names; *name; name++)
                 if (!is_loaded(profiles, *name))
-                        json_object_array_add(array, json_object_new_string(*name));
+                        json_add_text(array, *name);
         return array;
 }
 
@@ -177,9 +177,7 @@ static void show_list(const Ctl *ctl, json_object *answer)
         json_object *profiles = json_get(answer, "profiles"), *profile;
         g_autoptr(Table) table = table_new();
 
-        table_column(table, "", false);
-        table_column(table, "Profile", false);
-        table_column(table, "Summary", false);
+        table_columns(table, "|Profile|Summary");
         JSON_FOREACH(profile, profiles) {
                 bool active = json_true(profile, "active");
                 const char *summary = json_text(profile, "summary");

@@ -45,14 +45,9 @@ typedef struct Command {
 
 static bool also_without;
 
-static int take_try(Ctl *ctl, const char *text)
-{
-        also_without = true;
-        return EXIT_FINE;
-}
-
 static const VerbOption run_options[] = {
-        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND anyway", take_try },
+        { "try", NULL, "without idled, or if it refuses the hold, run COMMAND anyway",
+          .flag = &also_without },
         { 0 },
 };
 
@@ -230,10 +225,10 @@ static int run(Ctl *ctl, Command *command)
         _fd_ int hold = -1;
         int status, r;
 
-        ctl->hold.pid = (uint32_t)command->pid;
-        if (ctl->hold.kind)
+        hold_arguments.pid = (uint64_t)command->pid;
+        if (hold_arguments.kind)
                 make_scope(ctl, command);
-        if (client_hold(ctl->client, &ctl->hold, &path, &hold, &error) < 0) {
+        if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0) {
                 hold_complain(error, also_without ? "; the command runs without a hold" : "");
                 if (!also_without)
                         return give_up(command);
@@ -258,8 +253,8 @@ static json_object *run_ask(Ctl *ctl, int *ret_status)
         Command command = { .go = -1, .error = -1, .signals = -1 };
         int r = prepare(&command, ctl->args);
 
-        if (!ctl->hold.reason)
-                ctl->hold.reason = ctl->args[0];
+        if (!hold_arguments.reason)
+                hold_arguments.reason = ctl->args[0];
         if (r < 0) {
                 complain("%s cannot be started: %s", ctl->args[0], g_strerror(-r));
                 *ret_status = EXIT_OURSELVES;

@@ -14,14 +14,8 @@
 
 static bool save;
 
-static int take_save(Ctl *ctl, const char *text)
-{
-        save = true;
-        return EXIT_FINE;
-}
-
 static const VerbOption set_options[] = {
-        { "save", NULL, "write a drop-in that outlives the daemon, and reload", take_save },
+        { "save", NULL, "write a drop-in that outlives the daemon, and reload", .flag = &save },
         { 0 },
 };
 
@@ -87,14 +81,13 @@ static json_object *answer_changes(Ctl *ctl, const GArray *changes)
 
         for (guint i = 0; i < changes->len; i++) {
                 const SavedValue *change = &g_array_index(changes, SavedValue, i);
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(set);
                 g_autofree char *absent = not_online(ctl, change);
 
                 json_put_text(object, "section", ctl->args[0]);
                 json_put_text(object, "key", change->key);
                 json_put_text_any(object, "value", change->value);
                 json_put_text_any(object, "not_online", absent);
-                json_object_array_add(set, object);
         }
         json_put(answer, "set", set);
         return answer;
@@ -108,8 +101,7 @@ static json_object *saved_warnings(const Ctl *ctl, const char *path)
 
         JSON_FOREACH(warning, json_get(offline, "warnings"))
                 if (g_str_equal(json_text(warning, "file"), path))
-                        json_object_array_add(
-                                texts, json_object_new_string(json_text(warning, "message")));
+                        json_add_text(texts, json_text(warning, "message"));
         return texts;
 }
 

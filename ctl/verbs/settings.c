@@ -102,7 +102,6 @@ static void add_notes(Table *table, json_object *row)
 
 static void settings_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "Section", "Key", "Value", "Source", "Default" };
         static const char *const keys[] = { "section", "key", "value", "source", "default" };
         static const char *const dispensable[] = { "Default", NULL };
         json_object *settings = json_get(answer, "settings"), *row;
@@ -111,8 +110,7 @@ static void settings_show(const Ctl *ctl, json_object *answer)
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
-        for (size_t i = 0; i < columns; i++)
-                table_column(table, titles[i], false);
+        table_columns(table, all ? "Section|Key|Value|Source|Default" : "Section|Key|Value|Source");
         JSON_FOREACH(row, settings) {
                 for (size_t i = 0; i < columns; i++) {
                         const char *text = json_text(row, keys[i]);

@@ -29,21 +29,16 @@
 
 #define CAUSES_SHOWN 40
 
-static int take_cpus(Ctl *ctl, const char *text)
-{
-        CpuSet cpus;
-
-        ctl->sleeps.cpus = text;
-        return options_take_cpus(text, &cpus);
-}
-
 const VerbOption sleeps_seconds_option[] = {
-        { "seconds", "N", "measure for this many seconds (10)", sleeps_take_seconds },
+        { "seconds", "N", "measure for this many seconds (10)", .take = sleeps_take_seconds },
         { 0 },
 };
 
+static CpuSet asked_cpus;
+static const char *asked_text;
+
 static const VerbOption sleeps_options[] = {
-        { "cpus", "LIST", "only these CPUs", take_cpus },
+        { "cpus", "LIST", "only these CPUs", .cpus = &asked_cpus, .text = &asked_text },
         { 0 },
 };
 
@@ -263,14 +258,14 @@ static json_object *describe_causes(const Ctl *ctl, const Sleeps *sleeps, const 
 /* The CPUs to show: those asked for that exist and are online. */
 static CpuSet chosen_cpus(const Ctl *ctl, int n_cpus)
 {
-        CpuSet cpus = { 0 }, asked;
+        CpuSet cpus = { 0 };
         g_autofree char *text = NULL;
 
         if (file_read(ctl->root, "sys/devices/system/cpu/online", &text) < 0 ||
             cpuset_parse(g_strchomp(text), &cpus) < 0)
                 cpuset_add_range(&cpus, 0, n_cpus - 1);
-        if (ctl->sleeps.cpus && cpuset_parse(ctl->sleeps.cpus, &asked) == 0)
-                cpuset_and(&cpus, &asked);
+        if (!cpuset_is_empty(&asked_cpus))
+                cpuset_and(&cpus, &asked_cpus);
         return cpus;
 }
 
@@ -307,7 +302,7 @@ static json_object *sleeps_ask(Ctl *ctl, int *ret_status)
         _fd_ int output = -1;
 
         if (cpuset_is_empty(&cpus)) {
-                *ret_status = complain("--cpus: none of the CPUs %s is online", ctl->sleeps.cpus);
+                *ret_status = complain("--cpus: none of the CPUs %s is online", asked_text);
                 return NULL;
         }
         *ret_status = prices_new(ctl, &prices);
@@ -316,7 +311,7 @@ static json_object *sleeps_ask(Ctl *ctl, int *ret_status)
         if (*ret_status != EXIT_FINE)
                 return NULL;
         reader = sleeps_begin(ctl, NULL, 0);
-        if (!observe(NULL, sleeps_usec(ctl), ctl->args, 0, NULL, NULL, ret_status))
+        if (!observe(NULL, sleeps_usec(), ctl->args, 0, NULL, NULL, ret_status))
                 return NULL;
         output_use(ctl, output);
         return describe(ctl, sleeps_end(reader), prices, &cpus);
@@ -346,8 +341,7 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         g_autoptr(Table) table = table_new();
         json_object *cpu;
 
-        table_column(table, "CPU", true);
-        table_column(table, "Samples", true);
+        table_columns(table, ">CPU|>Samples");
         for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
                 table_column(table, times[i].title, true);
         JSON_FOREACH(cpu, cpus) {
@@ -378,18 +372,14 @@ static void add_joules(Table *table, json_object *cause)
 
 static void show_causes(const Screen *screen, json_object *causes, bool priced)
 {
-        static const char *const titles[] = { "Sleeps", "Share", "Mean", "Lost" };
         g_autoptr(Table) table = table_new();
         json_object *cause;
         size_t shown = 0;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                table_column(table, titles[i], true);
+        table_columns(table, ">Sleeps|>Share|>Mean|>Lost");
         if (priced)
                 table_column(table, "Energy", true);
-        table_column(table, "CPUs", false);
-        table_column(table, "Ended by", false);
-        table_column(table, "Unit", false);
+        table_columns(table, "CPUs|Ended by|Unit");
         JSON_FOREACH(cause, causes) {
                 if (shown++ == CAUSES_SHOWN)
                         break;

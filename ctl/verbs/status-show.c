@@ -192,8 +192,7 @@ static void show_residency(const Screen *screen, json_object *residency)
 
         if (!json_length(states))
                 return;
-        table_column(table, "Residency", false);
-        table_column(table, "Busy%", true);
+        table_columns(table, "Residency|>Busy%");
         JSON_FOREACH(state, states) {
                 g_autofree char *title = g_strconcat(json_text(state, "name"), "%", NULL);
 

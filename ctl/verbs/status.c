@@ -23,11 +23,10 @@ static json_object *name_elements(json_object *rows, const char *const *keys)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, rows) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 for (size_t i = 0; keys[i]; i++)
                         json_put(object, keys[i], json_object_get(json_element(row, i)));
-                json_object_array_add(answer, object);
         }
         return answer;
 }
@@ -148,7 +147,7 @@ static json_object *describe_energy(json_object *facts)
         json_object *domain;
 
         JSON_FOREACH(domain, domains) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
                 double watts = json_number(domain, "Power", -1);
 
                 json_put_same(object, "name", domain, "Name");
@@ -156,7 +155,6 @@ static json_object *describe_energy(json_object *facts)
                 json_put_real(object, "power_watts", watts < 0 ? NAN : watts, 1);
                 json_put_text_any(object, "source", json_text(domain, "Source"));
                 json_put_bool(object, "sampled", json_true(domain, "Sampled"));
-                json_object_array_add(answer, object);
         }
         return answer;
 }

@@ -225,7 +225,7 @@ static json_object *describe_states(const Top *top, const TopRow *row)
         json_object *array = json_object_new_array();
 
         for (int s = 0; s < top->watch->n_states; s++) {
-                json_object *state = json_object_new_object();
+                json_object *state = json_add(array);
 
                 json_put_text(state, "name", top->watch->states[s]);
                 json_put_real(state, "percent", row->share[s] * 100, 3);
@@ -233,7 +233,6 @@ static json_object *describe_states(const Top *top, const TopRow *row)
                 json_put_real(state, "entered", row->entered[s], 0);
                 json_put_real(state, "above", known ? row->above[s] : NAN, 0);
                 json_put_real(state, "below", known ? row->below[s] : NAN, 0);
-                json_object_array_add(array, state);
         }
         return array;
 }

@@ -28,28 +28,10 @@
 static struct {
         const char *columns, *sort;
         CpuSet cpus;
-        bool cpus_given, csv;
+        bool csv;
         TopBy by;
         uint64_t count;
 } asked;
-
-static int take_columns(Ctl *ctl, const char *text)
-{
-        asked.columns = text;
-        return EXIT_FINE;
-}
-
-static int take_sort(Ctl *ctl, const char *text)
-{
-        asked.sort = text;
-        return EXIT_FINE;
-}
-
-static int take_cpus(Ctl *ctl, const char *text)
-{
-        asked.cpus_given = true;
-        return options_take_cpus(text, &asked.cpus);
-}
 
 static int take_by(Ctl *ctl, const char *text)
 {
@@ -65,20 +47,6 @@ static int take_by(Ctl *ctl, const char *text)
         return complain_usage(NULL, "--by: found \"%s\", expected cpu, core or package", text);
 }
 
-static int take_count(Ctl *ctl, const char *text)
-{
-        if (u64_parse(text, &asked.count) < 0 || asked.count == 0)
-                return complain_usage(NULL, "--count: found \"%s\", expected a number of samples",
-                                      text);
-        return EXIT_FINE;
-}
-
-static int take_csv(Ctl *ctl, const char *text)
-{
-        asked.csv = true;
-        return EXIT_FINE;
-}
-
 static int take_json(Ctl *ctl, const char *text)
 {
         ctl->json = true;
@@ -86,14 +54,15 @@ static int take_json(Ctl *ctl, const char *text)
 }
 
 static const VerbOption top_options[] = {
-        { "json", NULL, "print a line of JSON for each sample", take_json },
-        { "csv", NULL, "print comma-separated values", take_csv },
-        { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", take_columns },
-        { "sort", "COLUMN", "sort by this column, largest first", take_sort },
-        { "cpus", "LIST", "rows of these CPUs", take_cpus },
-        { "by", "WHAT", "a row for each cpu, core or package", take_by },
-        { "count", "NUMBER", "exit after this many samples", take_count },
-        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
+        { "json", NULL, "print a line of JSON for each sample", .take = take_json },
+        { "csv", NULL, "print comma-separated values", .flag = &asked.csv },
+        { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", .text = &asked.columns },
+        { "sort", "COLUMN", "sort by this column, largest first", .text = &asked.sort },
+        { "cpus", "LIST", "rows of these CPUs", .cpus = &asked.cpus },
+        { "by", "WHAT", "a row for each cpu, core or package", .take = take_by },
+        { "count", "NUMBER", "exit after this many samples", .number = &asked.count, .least = 1,
+          .expected = "a number of samples" },
+        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
         { 0 },
 };
 
@@ -347,12 +316,11 @@ static json_object *top_ask(Ctl *ctl, int *ret_status)
 
         *ret_status = EXIT_FAILED;
         if (r < 0) {
-                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
-                         g_strerror(-r));
+                complain_cpus(ctl, r);
                 return NULL;
         }
         top.by = asked.by;
-        top.only = asked.cpus_given ? &asked.cpus : NULL;
+        top.only = cpuset_is_empty(&asked.cpus) ? NULL : &asked.cpus;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");
         else if (!take_lists(&top) ||

@@ -14,11 +14,10 @@ static json_object *describe_problems(json_object *found)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, found) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                         json_put_text_any(object, keys[i], json_element_text(row, i));
-                json_object_array_add(answer, object);
         }
         return answer;
 }
@@ -58,13 +57,12 @@ static json_object *describe_record(const UndoEntries *entries)
 
         for (const GList *link = entries->list.head; link; link = link->next) {
                 const UndoEntry *entry = link->data;
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 json_put_text(object, "kind", entry->kind);
                 json_put_text(object, "name", entry->name);
                 json_put_text(object, "original", entry->found);
                 json_put_text(object, "ours", entry->last);
-                json_object_array_add(answer, object);
         }
         return answer;
 }

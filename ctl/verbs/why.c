@@ -16,14 +16,9 @@
 
 static bool show_past;
 
-static int take_history(Ctl *ctl, const char *text)
-{
-        show_past = true;
-        return EXIT_FINE;
-}
-
 static const VerbOption why_options[] = {
-        { "history", NULL, "show the last changes, and how long CPUs were parked", take_history },
+        { "history", NULL, "show the last changes, and how long CPUs were parked",
+          .flag = &show_past },
         { 0 },
 };
 
@@ -41,11 +36,10 @@ static void describe_reason(json_object *answer, json_object *from)
                 answer, "policy",
                 cause_name(cause_parse(json_text(from, "cause")), json_text(from, "policy")));
         JSON_FOREACH(input, all) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(inputs);
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                         json_put(object, keys[i], json_object_get(json_element(input, i)));
-                json_object_array_add(inputs, object);
         }
         json_put(answer, "inputs", inputs);
         json_put(answer, "threshold",
@@ -66,17 +60,15 @@ static void describe_rest(json_object *answer, json_object *from)
         json_object *reasons = json_object_new_array(), *figures = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(from, "reasons")) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(reasons);
 
                 describe_reason(object, row);
-                json_object_array_add(reasons, object);
         }
         JSON_FOREACH(row, json_get(from, "figures")) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(figures);
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                         json_put(object, keys[i], json_object_get(json_element(row, i)));
-                json_object_array_add(figures, object);
         }
         json_put(answer, "reasons", reasons);
         json_put(answer, "figures", figures);
@@ -115,13 +107,12 @@ static json_object *describe_history(json_object *history)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, history) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 json_put_same(object, "number", row, "number");
                 json_put_same(object, "time_usec", row, "time_usec");
                 json_put_same(object, "parked", row, "parked");
                 describe_reason(object, row);
-                json_object_array_add(answer, object);
         }
         return answer;
 }
@@ -188,11 +179,10 @@ static json_object *describe_times(json_object *explained)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, explained) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                         json_put_same(object, keys[i], row, keys[i]);
-                json_object_array_add(answer, object);
         }
         return answer;
 }

@@ -40,11 +40,10 @@ json_object *page_table(const PageColumn *columns, size_t n)
         json_object *table = json_object_new_object(), *array = json_object_new_array();
 
         for (size_t i = 0; i < n; i++) {
-                json_object *column = json_object_new_object();
+                json_object *column = json_add(array);
 
                 json_put_text(column, "title", columns[i].title);
                 json_put_bool(column, "number", columns[i].number);
-                json_object_array_add(array, column);
         }
         json_put(table, "columns", array);
         json_put(table, "rows", json_object_new_array());
@@ -67,6 +66,50 @@ json_object *page_axis(const char *title, bool log)
         json_put_text(axis, "title", title);
         json_put_bool(axis, "log", log);
         return axis;
+}
+
+json_object *page_figure(json_object *figures, const char *id, size_t number, const char *title,
+                         json_object *plot)
+{
+        g_autofree char *numbered = g_strdup_printf("%s-%zu", id, number);
+        json_object *figure = json_add(figures);
+
+        json_put_text(figure, "id", numbered);
+        json_put_text(figure, "title", title);
+        json_put(figure, "plot", plot);
+        return figure;
+}
+
+json_object *page_curves(json_object *x, json_object *y, json_object *series)
+{
+        json_object *plot = json_object_new_object();
+
+        json_put_text(plot, "kind", "curves");
+        json_put(plot, "x", x);
+        json_put(plot, "y", y);
+        json_put(plot, "series", series);
+        return plot;
+}
+
+json_object *page_series(json_object *all, const char *kind, const char *name)
+{
+        json_object *series = json_add(all);
+
+        json_put_text(series, "kind", kind);
+        json_put_text(series, "name", name);
+        json_put(series, "x", json_object_new_array());
+        json_put(series, "y", json_object_new_array());
+        return series;
+}
+
+void page_point(json_object *series, double x, double y, const char *label)
+{
+        json_object_array_add(json_get(series, "x"), json_plain(x));
+        json_object_array_add(json_get(series, "y"), json_plain(y));
+        if (label && !json_get(series, "labels"))
+                json_put(series, "labels", json_object_new_array());
+        if (label)
+                json_add_text(json_get(series, "labels"), label);
 }
 
 json_object *page_rows(json_object *names, const char *const *parts, json_object *values,

@@ -43,8 +43,19 @@ json_object *page_table(const PageColumn *columns, size_t n);
 /* Adds a row of `n` texts; NULL: not known. */
 void page_table_row(json_object *table, const char *const *cells, size_t n);
 
-/* An axis of a plot of curves. */
+/* Adds the figure ID-NUMBER to an array and returns it. It takes the plot, which may be NULL. */
+json_object *page_figure(json_object *figures, const char *id, size_t number, const char *title,
+                         json_object *plot);
+
+/* An axis of a plot of curves, and the plot, which takes the axes and the array of series. */
 json_object *page_axis(const char *title, bool log);
+json_object *page_curves(json_object *x, json_object *y, json_object *series);
+
+/* Adds a series without points to an array and returns it; `name` may be NULL. */
+json_object *page_series(json_object *all, const char *kind, const char *name);
+
+/* Adds a point to a series; `label` NULL: it has none. */
+void page_point(json_object *series, double x, double y, const char *label);
 
 /* A plot of rows; takes the arrays and copies `parts`, which ends with NULL. */
 json_object *page_rows(json_object *names, const char *const *parts, json_object *values,

@@ -65,20 +65,6 @@ typedef struct Present {
         bool by_utilisation, by_history;
 } Present;
 
-static int take_table(Ctl *ctl, const char *text)
-{
-        replay_arguments.table = text;
-        return EXIT_FINE;
-}
-
-static int take_latency(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &asked_usec) < 0 || asked_usec == 0)
-                return complain_usage(
-                        NULL, "--latency: found \"%s\", expected a duration such as 50us", text);
-        return EXIT_FINE;
-}
-
 static int take_record(Ctl *ctl, const char *text)
 {
         double seconds;
@@ -92,38 +78,26 @@ static int take_record(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_apply(Ctl *ctl, const char *text)
-{
-        apply = true;
-        return EXIT_FINE;
-}
-
-static int take_save(Ctl *ctl, const char *text)
-{
-        save = true;
-        return EXIT_FINE;
-}
-
-static int take_auto(Ctl *ctl, const char *text)
-{
-        by_auto = apply = true;
-        return EXIT_FINE;
-}
-
 static const VerbOption advise_options[] = {
-        { "table", "FILE", "the idle states; this: those of this machine", take_table },
-        { "power", "NAME", "the power table, for the states of this machine", options_take_power },
-        { "latency", "TIME", "no wake-up may take longer than this", take_latency },
-        { "record", "SECONDS", "record this machine instead of reading traces", take_record },
-        { "apply", NULL, "set the options of cstates to the best, until idled ends", take_apply },
+        { "table", "FILE", "the idle states; this: those of this machine",
+          .text = &replay_arguments.table },
+        { "power", "NAME", "the power table, for the states of this machine",
+          .take = options_take_power },
+        { "latency", "TIME", "no wake-up may take longer than this", .number = &asked_usec,
+          .least = 1, .expected = "a duration such as 50us" },
+        { "record", "SECONDS", "record this machine instead of reading traces",
+          .take = take_record },
+        { "apply", NULL, "set the options of cstates to the best, until idled ends",
+          .flag = &apply },
         { "save", NULL, "write the best into a drop-in that outlives idled, and reload",
-          take_save },
-        { "auto", NULL, "as --apply if IdleGovernor=auto, otherwise do nothing", take_auto },
+          .flag = &save },
+        { "auto", NULL, "as --apply if IdleGovernor=auto, otherwise do nothing", .flag = &by_auto },
         { 0 },
 };
 
 static int advise_check(const Ctl *ctl, const Verb *verb)
 {
+        apply |= by_auto;
         if (by_auto && save)
                 return complain_usage(verb, "advise: --auto and --save exclude each other");
         if ((ctl->n_args > 0) == (asked_record != NULL))
@@ -384,9 +358,9 @@ static json_object *describe_commands(json_object *settings)
 
         json_object_object_foreach(settings, key, value)
                 g_string_append_printf(command, " %s=%s", key, json_object_get_string(value));
-        json_object_array_add(commands, json_object_new_string(command->str));
+        json_add_text(commands, command->str);
         g_string_append(command, " --save");
-        json_object_array_add(commands, json_object_new_string(command->str));
+        json_add_text(commands, command->str);
         return commands;
 }
 
@@ -820,12 +794,7 @@ static void show_candidates(const Ctl *ctl, json_object *answer)
         const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
         json_object *row;
 
-        table_column(table, "Governor", false);
-        table_column(table, "Deepest", false);
-        table_column(table, "Energy", true);
-        table_column(table, "Exit_us", true);
-        table_column(table, "Worst_us", true);
-        table_column(table, "Correct%", true);
+        table_columns(table, "Governor|Deepest|>Energy|>Exit_us|>Worst_us|>Correct%");
         JSON_FOREACH(row, json_get(answer, "candidates")) {
                 g_autofree char *name = g_strdup_printf(
                         "%s%s%s", json_text(row, "governor"),

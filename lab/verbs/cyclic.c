@@ -17,8 +17,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "pin.h"
 
 #define SEC_NSEC    1000000000ull
@@ -45,14 +45,6 @@ struct Cyclic {
         Sleeper *sleepers;
         GArray *results;
 };
-
-static uint64_t clock_nsec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * SEC_NSEC + (uint64_t)now.tv_nsec;
-}
 
 /* Makes the thread what was asked for. */
 static int prepare(const Sleeper *sleeper)

@@ -307,7 +307,7 @@ static json_object *describe(const Comparison *comparison, int *ret_status)
         for (guint i = 0; i < comparison->metrics->len; i++) {
                 const Metric *metric = g_ptr_array_index(comparison->metrics, i);
                 const Difference *difference = &metric->difference;
-                json_object *row = json_object_new_object();
+                json_object *row = json_add(metrics);
 
                 json_put_text(row, "name", metric->name);
                 json_put_text_any(row, "of", metric->of);
@@ -321,7 +321,6 @@ static json_object *describe(const Comparison *comparison, int *ret_status)
                 json_put(row, "real",
                          isfinite(difference->p) ? json_object_new_boolean(difference->real)
                                                  : NULL);
-                json_object_array_add(metrics, row);
                 differs |= difference->real;
                 judged += isfinite(difference->p);
         }
@@ -426,8 +425,6 @@ static void show_facts(const Ctl *ctl, json_object *answer)
 
 static void diff_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "Metric", "Unit", "A",    "SD", "B",
-                                              "SD",     "B-A",  "95 %", "" };
         g_autoptr(Table) table = table_new();
         json_object *metrics = json_get(answer, "metrics"), *row;
 
@@ -441,8 +438,7 @@ static void diff_show(const Ctl *ctl, json_object *answer)
                         screen_sentence(&ctl->screen, STYLE_WARN, json_text(source, "left_out"));
         }
         show_facts(ctl, answer);
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                table_column(table, titles[i], i >= 2 && i <= 7);
+        table_columns(table, "Metric|Unit|>A|>SD|>B|>SD|>B-A|>95 %|");
         JSON_FOREACH(row, metrics)
                 add_row(table, row);
         table_print(table, &ctl->screen);

@@ -82,8 +82,7 @@ Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_use
         int r = watch_new(ctl->root, &watch);
 
         if (r < 0) {
-                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
-                         g_strerror(-r));
+                complain_cpus(ctl, r);
                 return NULL;
         }
         if (load && watch->energy_error < 0) {
@@ -167,7 +166,7 @@ static void add_figures(PowerTable *table, const Turbostat *samples, const Least
                         power_table_add(table, name, found->value[s], found->error[s]);
                         continue;
                 }
-                json_object_array_add(undetermined, json_object_new_string(name));
+                json_add_text(undetermined, name);
                 if (isnan(found->value[s]))
                         continue;
                 why = describe_rejected(name, found, s, faults[s]);

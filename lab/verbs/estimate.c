@@ -40,24 +40,6 @@ static struct {
         uint64_t for_usec;
 } asked;
 
-static int take_turbostat(Ctl *ctl, const char *text)
-{
-        asked.turbostat = text;
-        return EXIT_FINE;
-}
-
-static int take_save(Ctl *ctl, const char *text)
-{
-        asked.save = text;
-        return EXIT_FINE;
-}
-
-static int take_fit(Ctl *ctl, const char *text)
-{
-        asked.fit = true;
-        return EXIT_FINE;
-}
-
 static int take_work(Ctl *ctl, const char *text)
 {
         if (real_parse(text, &asked.work) < 0 || asked.work <= 0)
@@ -68,24 +50,16 @@ static int take_work(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_for(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &asked.for_usec) < 0 || asked.for_usec < MEASURE_USEC)
-                return complain_usage(NULL,
-                                      "--for: found \"%s\", expected a duration of at least 1s, "
-                                      "such as 2min",
-                                      text);
-        return EXIT_FINE;
-}
-
 static const VerbOption estimate_options[] = {
-        { "power", "NAME", "the power table: power/NAME.conf, or a path", options_take_power },
+        { "power", "NAME", "the power table: power/NAME.conf, or a path",
+          .take = options_take_power },
         { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
-          take_turbostat },
-        { "work", "NUMBER", "work done in MB/s, to print MB/W", take_work },
-        { "fit", NULL, "find the table from measured power", take_fit },
-        { "for", "TIME", "with --fit: measure for this time (80s)", take_for },
-        { "output", "FILE", "with --fit: write the table", take_save },
+          .text = &asked.turbostat },
+        { "work", "NUMBER", "work done in MB/s, to print MB/W", .take = take_work },
+        { "fit", NULL, "find the table from measured power", .flag = &asked.fit },
+        { "for", "TIME", "with --fit: measure for this time (80s)", .number = &asked.for_usec,
+          .least = MEASURE_USEC, .expected = "a duration of at least 1s, such as 2min" },
+        { "output", "FILE", "with --fit: write the table", .text = &asked.save },
         { 0 },
 };
 
@@ -222,12 +196,11 @@ static json_object *describe_table(const PowerTable *table)
 
         for (guint i = 0; i < table->states->len; i++) {
                 const PowerState *state = &g_array_index(table->states, PowerState, i);
-                json_object *row = json_object_new_object();
+                json_object *row = json_add(states);
 
                 json_put_text(row, "state", state->name);
                 json_put_real(row, "watts", state->watts, 3);
                 json_put_real(row, "error_watts", state->error, 3);
-                json_object_array_add(states, row);
         }
         json_put_text(object, "name", table->name);
         json_put_text(object, "file", table->path);
@@ -361,10 +334,7 @@ static void show_states(const Ctl *ctl, json_object *answer)
 
         if (many)
                 table_column(table, "Package", true);
-        table_column(table, "State", false);
-        table_column(table, "Time%", true);
-        table_column(table, "TableW", true);
-        table_column(table, "Watts", true);
+        table_columns(table, "State|>Time%|>TableW|>Watts");
         JSON_FOREACH(package, packages) {
                 states = json_get(package, "states");
                 JSON_FOREACH(state, states) {
@@ -412,9 +382,7 @@ static void show_fit(const Ctl *ctl, json_object *answer)
         json_object *states = json_get(json_get(answer, "table"), "states"), *state;
         g_autoptr(Table) table = table_new();
 
-        table_column(table, "State", false);
-        table_column(table, "TableW", true);
-        table_column(table, "+-", true);
+        table_columns(table, "State|>TableW|>+-");
         JSON_FOREACH(state, states) {
                 table_cell(table, STYLE_PLAIN, json_text(state, "state"));
                 table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));

@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "pin.h"
 
 #define NICE        19
@@ -42,24 +42,16 @@ typedef struct Worker {
         pthread_t thread;
 } Worker;
 
-static int64_t now_nsec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (int64_t)now.tv_sec * SEC_NSEC + now.tv_nsec;
-}
-
 /* Works and sleeps in turns until the load is another one. */
 static void work(const Exercise *exercise, Load load, unsigned generation)
 {
-        int64_t next = now_nsec(CLOCK_MONOTONIC);
+        int64_t next = (int64_t)clock_nsec(CLOCK_MONOTONIC);
 
         while (atomic_load(&exercise->generation) == generation) {
                 int64_t until = next + (int64_t)(load.busy * (double)load.period_nsec);
                 struct timespec wake;
 
-                while (now_nsec(CLOCK_MONOTONIC) < until)
+                while ((int64_t)clock_nsec(CLOCK_MONOTONIC) < until)
                         continue;
                 next += load.period_nsec;
                 wake = (struct timespec){ next / SEC_NSEC, next % SEC_NSEC };

@@ -48,7 +48,7 @@ static int take_format(Ctl *ctl, const char *text)
 }
 
 static const VerbOption export_options[] = {
-        { "format", "FORMAT", "csv (the default) or perfetto", take_format },
+        { "format", "FORMAT", "csv (the default) or perfetto", .take = take_format },
         { 0 },
 };
 

@@ -74,48 +74,31 @@ json_object *latency_run(json_object *setting, int64_t interval_usec)
 static void add_figure(json_object *page, const char *title, json_object *x, json_object *y,
                        json_object *series)
 {
-        json_object *figures = json_object_new_array(), *figure = json_object_new_object();
-        json_object *plot = json_object_new_object(), *part = page_text(page, "heading", title);
-        g_autofree char *id = g_strdup_printf("plot-%zu", json_length(json_get(page, "parts")));
+        json_object *part = page_text(page, "heading", title), *figures = json_object_new_array();
 
-        json_put_text(plot, "kind", "curves");
-        json_put(plot, "x", x);
-        json_put(plot, "y", y);
-        json_put(plot, "series", series);
-        json_put_text(figure, "id", id);
-        json_put_text(figure, "title", title);
-        json_put(figure, "plot", plot);
-        json_object_array_add(figures, figure);
+        page_figure(figures, "plot", json_length(json_get(page, "parts")), title,
+                    page_curves(x, y, series));
         json_put(part, "figures", figures);
 }
 
-/* How many samples there are at each latency; NULL without samples. */
-static json_object *describe_curve(json_object *setting, json_object *run)
+/* Adds how many samples there are at each latency. */
+static void add_curve(json_object *all, json_object *setting, json_object *run)
 {
-        json_object *buckets = json_get(run, "histogram"), *bucket;
-        json_object *series, *x, *y;
         double overruns = latency_overruns(json_get(run, "all"));
         g_autofree char *name = overruns < LATENCY_OVERRUNS
                                         ? g_strdup(json_text(setting, "setting"))
                                         : g_strdup_printf("%s (%.0f %% left out)",
                                                           json_text(setting, "setting"),
                                                           overruns * 100);
+        json_object *buckets = json_get(run, "histogram"), *bucket, *series;
 
         if (json_length(buckets) == 0)
-                return NULL;
-        series = json_object_new_object();
-        x = json_object_new_array();
-        y = json_object_new_array();
-        JSON_FOREACH(bucket, buckets) {
-                /* The middle of the bucket, so that the first is on a logarithmic axis. */
-                json_object_array_add(x, json_plain(json_element_number(bucket, 0) + 0.05));
-                json_object_array_add(y, json_plain(json_element_number(bucket, 1)));
-        }
-        json_put_text(series, "name", name);
-        json_put_text(series, "kind", "steps");
-        json_put(series, "x", x);
-        json_put(series, "y", y);
-        return series;
+                return;
+        series = page_series(all, "steps", name);
+        /* The middle of the bucket, so that the first is on a logarithmic axis. */
+        JSON_FOREACH(bucket, buckets)
+                page_point(series, json_element_number(bucket, 0) + 0.05,
+                           json_element_number(bucket, 1), NULL);
 }
 
 /* A curve per setting. */
@@ -123,43 +106,29 @@ static void add_histograms(json_object *page, json_object *settings, int64_t int
 {
         g_autofree char *interval = duration_format((uint64_t)interval_usec);
         g_autofree char *title = g_strdup_printf("Samples by latency, waking every %s", interval);
-        json_object *series = json_object_new_array(), *setting, *curve;
+        json_object *series = json_object_new_array(), *setting;
 
-        JSON_FOREACH(setting, settings) {
-                curve = describe_curve(setting, latency_run(setting, interval_usec));
-                if (curve)
-                        json_object_array_add(series, curve);
-        }
+        JSON_FOREACH(setting, settings)
+                add_curve(series, setting, latency_run(setting, interval_usec));
         add_figure(page, title, page_axis("latency (us)", true), page_axis("samples", true),
                    series);
 }
 
 /* A point per setting whose power is known: the 99th percentile of "all" or "all_due" against it.
  */
-static json_object *describe_points(json_object *settings, int64_t interval_usec, const char *which,
-                                    const char *name)
+static void add_points(json_object *all, json_object *settings, int64_t interval_usec,
+                       const char *which, const char *name)
 {
-        json_object *series = json_object_new_object(), *x = json_object_new_array(), *setting;
-        json_object *y = json_object_new_array(), *labels = json_object_new_array();
+        json_object *series = page_series(all, "points", name), *setting;
 
         JSON_FOREACH(setting, settings) {
                 json_object *run = latency_run(setting, interval_usec);
+                double watts = json_number(json_get(run, "power"), "watts", NAN);
 
-                if (!json_get(json_get(run, "power"), "watts"))
-                        continue;
-                json_object_array_add(
-                        x, json_plain(json_number(json_get(run, "power"), "watts", NAN)));
-                json_object_array_add(y,
-                                      json_plain(json_number(json_get(run, which), "p99_us", NAN)));
-                json_object_array_add(labels,
-                                      json_object_new_string(json_text(setting, "setting")));
+                if (isfinite(watts))
+                        page_point(series, watts, json_number(json_get(run, which), "p99_us", NAN),
+                                   json_text(setting, "setting"));
         }
-        json_put_text(series, "name", name);
-        json_put_text(series, "kind", "points");
-        json_put(series, "x", x);
-        json_put(series, "y", y);
-        json_put(series, "labels", labels);
-        return series;
 }
 
 /* The 99th percentiles of all settings against their power, and a second point for each where
@@ -185,11 +154,9 @@ static void add_scatter(json_object *page, json_object *settings, int64_t interv
                 return;
         axis = g_strdup_printf("watts (%s)", source);
         series = json_object_new_array();
-        json_object_array_add(series, describe_points(settings, interval_usec, "all",
-                                                      late ? "wake-ups measured" : NULL));
+        add_points(series, settings, interval_usec, "all", late ? "wake-ups measured" : NULL);
         if (late)
-                json_object_array_add(series, describe_points(settings, interval_usec, "all_due",
-                                                              "wake-ups due"));
+                add_points(series, settings, interval_usec, "all_due", "wake-ups due");
         add_figure(page, title, page_axis(axis, false), page_axis("99th percentile (us)", true),
                    series);
 }

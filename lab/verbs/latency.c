@@ -45,7 +45,7 @@ static struct {
         uint64_t for_usec;
         int policy, priority; /* -1: not given */
         CpuSet cpus;
-        bool cpus_given, csv;
+        bool csv;
         const char *plot;
         GPtrArray *sweep; /* of char *; NULL: none */
 } asked = { .policy = -1, .priority = -1 };
@@ -66,16 +66,6 @@ static int take_interval(Ctl *ctl, const char *text)
                                               text, INTERVALS_MAX);
                 asked.intervals_usec[asked.n_intervals++] = usec;
         }
-        return EXIT_FINE;
-}
-
-static int take_for(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &asked.for_usec) < 0 || asked.for_usec < FOR_MIN_USEC)
-                return complain_usage(NULL,
-                                      "--for: found \"%s\", expected a duration of at least "
-                                      "100ms, such as 10s",
-                                      text);
         return EXIT_FINE;
 }
 
@@ -102,18 +92,6 @@ static int take_priority(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_cpus(Ctl *ctl, const char *text)
-{
-        asked.cpus_given = true;
-        return options_take_cpus(text, &asked.cpus);
-}
-
-static int take_csv(Ctl *ctl, const char *text)
-{
-        asked.csv = true;
-        return EXIT_FINE;
-}
-
 static int take_plot(Ctl *ctl, const char *text)
 {
         if (!g_str_has_suffix(text, ".html"))
@@ -131,15 +109,17 @@ static int take_sweep(Ctl *ctl, const char *text)
 }
 
 static const VerbOption latency_options[] = {
-        { "interval", "TIME", "from wake-up to wake-up; several: 1ms,100us,10us", take_interval },
-        { "for", "TIME", "how long each setting is measured (5s)", take_for },
-        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", take_policy },
-        { "priority", "NUMBER", "of fifo and rr (80)", take_priority },
-        { "cpus", "LIST", "CPUs to measure (all)", take_cpus },
-        { "sweep", "WHAT", "under several settings; may be repeated", take_sweep },
-        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
-        { "csv", NULL, "print comma-separated values", take_csv },
-        { "plot", "FILE", "write a page with plots, FILE.html", take_plot },
+        { "interval", "TIME", "from wake-up to wake-up; several: 1ms,100us,10us",
+          .take = take_interval },
+        { "for", "TIME", "how long each setting is measured (5s)", .number = &asked.for_usec,
+          .least = FOR_MIN_USEC, .expected = "a duration of at least 100ms, such as 10s" },
+        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", .take = take_policy },
+        { "priority", "NUMBER", "of fifo and rr (80)", .take = take_priority },
+        { "cpus", "LIST", "CPUs to measure (all)", .cpus = &asked.cpus },
+        { "sweep", "WHAT", "under several settings; may be repeated", .take = take_sweep },
+        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
+        { "csv", NULL, "print comma-separated values", .flag = &asked.csv },
+        { "plot", "FILE", "write a page with plots, FILE.html", .take = take_plot },
         { 0 },
 };
 
@@ -244,11 +224,10 @@ static json_object *describe_power(const Session *session, const PowerSum *sum)
         json_put_text(object, "source", rapl ? "RAPL" : estimate ? "estimate" : NULL);
         json_put_text(object, "table", !rapl && estimate ? session->table->name : NULL);
         for (int i = 0; i <= session->watch->n_states && sum->usec > 0; i++) {
-                json_object *state = json_object_new_object();
+                json_object *state = json_add(states);
 
                 json_put_text(state, "state", i ? session->watch->states[i - 1] : "C0");
                 json_put_real(state, "percent", sum->shares[i] / sum->usec * 100, 2);
-                json_object_array_add(states, state);
         }
         json_put(object, "residency", states);
         return object;
@@ -392,9 +371,10 @@ static bool choose(Session *session)
                          policy_name(policy), priority, g_strerror(errno));
                 return false;
         }
-        session->cpus = asked.cpus_given ? asked.cpus : session->watch->topology->online;
+        session->cpus = cpuset_is_empty(&asked.cpus) ? session->watch->topology->online
+                                                     : asked.cpus;
         cpuset_subtract(&absent, &session->watch->topology->online);
-        if (asked.cpus_given && !cpuset_is_empty(&absent)) {
+        if (!cpuset_is_empty(&absent)) {
                 g_autofree char *text = cpuset_format(&absent);
 
                 complain("--cpus: %s: not online", text);
@@ -455,8 +435,7 @@ static json_object *latency_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         r = watch_new(ctl->root, &watch);
         if (r < 0) {
-                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
-                         g_strerror(-r));
+                complain_cpus(ctl, r);
                 return NULL;
         }
         session.watch = watch;
@@ -554,14 +533,12 @@ static Shown look_through(json_object *settings)
 
 static void add_columns(Table *table, const Shown *shown)
 {
-        static const char *const titles[] = { "Setting",  "Interval", "CPU", "Samples",
-                                              "Overrun%", "Min",      "p50", "p90",
-                                              "p99",      "p99.9",    "Max", "PkgWatt" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                if ((shown->overruns || !g_str_equal(titles[i], "Overrun%")) &&
-                    (shown->watts || !g_str_equal(titles[i], "PkgWatt")))
-                        table_column(table, titles[i], i > 0);
+        table_columns(table, "Setting|>Interval|>CPU|>Samples");
+        if (shown->overruns)
+                table_column(table, "Overrun%", true);
+        table_columns(table, ">Min|>p50|>p90|>p99|>p99.9|>Max");
+        if (shown->watts)
+                table_column(table, "PkgWatt", true);
 }
 
 /* A terminal without room for all does without these, first the first. What rows differ in stays,

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/price.h"
 #include "model/pack.h"
@@ -27,46 +27,29 @@ struct Meter {
         const PowerTable *table; /* of an estimate */
         BatteryReading battery;  /* when the block began */
         TaskTime *tasks;         /* in the interval of watch->seen */
-        Counters *energy[2];
-        int current; /* of the two */
-        Snapshot *used;
+        Readings energy;
         uint64_t asleep_usec; /* how long the machine had slept when the block began */
         CpuSet online;
         MeterReading sum;
 };
 
-static uint64_t now_usec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* How long the machine has slept since boot. */
 static uint64_t asleep(void)
 {
-        uint64_t awake = now_usec(CLOCK_MONOTONIC);
+        uint64_t awake = clock_usec(CLOCK_MONOTONIC);
 
-        return now_usec(CLOCK_BOOTTIME) - awake;
+        return clock_usec(CLOCK_BOOTTIME) - awake;
 }
 
 static int read_energy(Meter *meter)
 {
-        int next = !meter->current;
-        int r = counters_read(meter->watch->sensors, SENSE_ENERGY, meter->energy[next]);
-
-        if (r < 0)
-                return r;
-        snapshot_compute(meter->energy[meter->current], meter->energy[next], meter->used);
-        meter->current = next;
-        return 0;
+        return readings_read(&meter->energy, meter->watch->sensors, SENSE_ENERGY);
 }
 
 /* True if some package's counter could be read the last time. */
 static bool has_packages(const Meter *meter)
 {
-        const Counters *last = meter->energy[meter->current];
+        const Counters *last = meter->energy.current;
 
         for (int i = 0; i < last->n_energy && last->have & SENSE_ENERGY; i++)
                 if (last->energy[i].package && last->energy[i].valid)
@@ -81,9 +64,7 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
 
         if (r < 0)
                 return r;
-        for (int i = 0; i < 2; i++)
-                meter->energy[i] = counters_new(meter->watch->topology->n_cpus);
-        meter->used = snapshot_new(meter->watch->topology->n_cpus);
+        readings_init(&meter->energy, meter->watch->topology->n_cpus);
         meter->tasks = task_time_new(meter->watch->topology->n_cpus);
         r = read_energy(meter);
         if (r < 0)
@@ -103,10 +84,9 @@ void meter_free(Meter *meter)
 {
         if (!meter)
                 return;
+        if (meter->watch)
+                readings_done(&meter->energy);
         watch_free(meter->watch);
-        counters_free(meter->energy[0]);
-        counters_free(meter->energy[1]);
-        snapshot_free(meter->used);
         task_time_free(meter->tasks);
         g_free(meter);
 }
@@ -149,8 +129,8 @@ static double used_joules(const Meter *meter)
         double joules = 0;
         bool any = false;
 
-        for (int i = 0; i < meter->used->n_energy; i++) {
-                const EnergyUse *use = &meter->used->energy[i];
+        for (int i = 0; i < meter->energy.seen->n_energy; i++) {
+                const EnergyUse *use = &meter->energy.seen->energy[i];
 
                 if (!use->package)
                         continue;

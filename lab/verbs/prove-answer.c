@@ -222,13 +222,10 @@ static void add_row(Table *table, const char *title, json_object *object, const 
 
 static void show_table(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "",     "First",     "Second",  "Change",
-                                              "from", "to (95 %)", "of First" };
         g_autoptr(Table) table = table_new();
         const char *unit = json_text(answer, "work_unit");
 
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                table_column(table, titles[i], i > 0);
+        table_columns(table, "|>First|>Second|>Change|>from|>to (95 %)|>of First");
         add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", true);
         for (WorkUnit i = 0; i < WORK_UNITS; i++)
                 if (g_str_equal(work_unit_text(i), unit))

@@ -61,42 +61,6 @@ static int take_knob(Ctl *ctl, const char *text)
         return arms_take_knob(&asked.arms, text);
 }
 
-static int take_time(const char *option, const char *text, uint64_t least, uint64_t most,
-                     const char *expected, uint64_t *ret_usec)
-{
-        uint64_t usec;
-
-        if (duration_parse(text, &usec) < 0 || usec < least || usec > most)
-                return complain_usage(NULL, "%s: found \"%s\", expected a duration %s", option,
-                                      text, expected);
-        *ret_usec = usec;
-        return EXIT_FINE;
-}
-
-static int take_for(Ctl *ctl, const char *text)
-{
-        return take_time("--for", text, 1, 366 * 24 * 3600 * SEC_USEC, "such as 30min",
-                         &asked.for_usec);
-}
-
-static int take_block(Ctl *ctl, const char *text)
-{
-        return take_time("--block", text, BLOCK_MIN_USEC, 3600 * SEC_USEC,
-                         "from 200ms to 1h, such as 20s", &asked.block_usec);
-}
-
-static int take_washout(Ctl *ctl, const char *text)
-{
-        return take_time("--wash-out", text, WASHOUT_MIN_USEC, 3600 * SEC_USEC,
-                         "from 100ms to 1h, such as 5s", &asked.washout_usec);
-}
-
-static int take_probe(Ctl *ctl, const char *text)
-{
-        return take_time("--probe", text, PROBE_MIN_USEC, PROBE_MAX_USEC,
-                         "from 1ms to 1s, such as 10ms", &asked.probe_usec);
-}
-
 static int take_precision(Ctl *ctl, const char *text)
 {
         if (percent_parse(text, &asked.precision) < 0 || asked.precision <= 0 ||
@@ -109,18 +73,27 @@ static int take_precision(Ctl *ctl, const char *text)
 }
 
 static const VerbOption prove_options[] = {
-        { "policy", "NAME", "compare NAME ignored with NAME active", take_policy },
-        { "profile", "NAMES", "compare two profiles, or one with the active one", take_profile },
-        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable", take_option },
-        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states", take_knob },
-        { "for", "TIME", "measure for at most this time (30min)", take_for },
+        { "policy", "NAME", "compare NAME ignored with NAME active", .take = take_policy },
+        { "profile", "NAMES", "compare two profiles, or one with the active one",
+          .take = take_profile },
+        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable",
+          .take = take_option },
+        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states",
+          .take = take_knob },
+        { "for", "TIME", "measure for at most this time (30min)", .number = &asked.for_usec,
+          .least = 1, .most = 366 * 24 * 3600 * SEC_USEC, .expected = "a duration such as 30min" },
         { "precision", "PERCENT", "end once the interval is at most this wide to each side",
-          take_precision },
-        { "block", "TIME", "how long each block is (a hundredth of --for, 1s to 60s)", take_block },
+          .take = take_precision },
+        { "block", "TIME", "how long each block is (a hundredth of --for, 1s to 60s)",
+          .number = &asked.block_usec, .least = BLOCK_MIN_USEC, .most = 3600 * SEC_USEC,
+          .expected = "a duration from 200ms to 1h, such as 20s" },
         { "wash-out", "TIME", "time before each block that is not measured (a quarter of it)",
-          take_washout },
-        { "probe", "TIME", "measure wake-up latency, by waking up so often", take_probe },
-        { "power", "NAME", "the power table where there is no RAPL", options_take_power },
+          .number = &asked.washout_usec, .least = WASHOUT_MIN_USEC, .most = 3600 * SEC_USEC,
+          .expected = "a duration from 100ms to 1h, such as 5s" },
+        { "probe", "TIME", "measure wake-up latency, by waking up so often",
+          .number = &asked.probe_usec, .least = PROBE_MIN_USEC, .most = PROBE_MAX_USEC,
+          .expected = "a duration from 1ms to 1s, such as 10ms" },
+        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
         { 0 },
 };
 
@@ -231,8 +204,7 @@ static bool open_arms(Prove *prove)
         int r = topology_read(prove->ctl->root, &prove->topology);
 
         if (r < 0)
-                complain("%s: no CPUs can be read: %s",
-                         prove->ctl->root_path ? prove->ctl->root_path : "/", g_strerror(-r));
+                complain_cpus(prove->ctl, r);
         else
                 prove->arms = arms_new(prove->ctl, &asked.arms, prove->topology);
         return prove->arms != NULL;
@@ -241,7 +213,6 @@ static bool open_arms(Prove *prove)
 /* False after a message. */
 static bool open_meter(Prove *prove)
 {
-        const char *root = prove->ctl->root_path ? prove->ctl->root_path : "/";
         int r;
 
         prove->table = estimate_table(prove->ctl, prove->ctl->power_table,
@@ -258,7 +229,7 @@ static bool open_meter(Prove *prove)
                         "table and no battery that counts; expected --power",
                         geteuid() != 0 ? " (it needs root)" : "");
         else if (r < 0)
-                complain("%s: no CPUs can be read: %s", root, g_strerror(-r));
+                complain_cpus(prove->ctl, r);
         else if (!meter_discharges(prove->meter))
                 complain("energy cannot be measured: the battery does not discharge; expected an "
                          "unplugged machine, or --power");

@@ -12,9 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -55,14 +54,6 @@ typedef struct Recorder {
         uint64_t samples;
         int error; /* why no more is recorded */
 } Recorder;
-
-static int64_t clock_usec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static void put_fact_of(Recorder *recorder, const char *key, const char *path)
 {
@@ -113,7 +104,7 @@ static void put_facts(Recorder *recorder, char *const *command)
 static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
 {
         recording_event(recorder->sampler,
-                        &(RecordingEvent){ .time_usec = (uint64_t)clock_usec(CLOCK_REALTIME),
+                        &(RecordingEvent){ .time_usec = clock_usec(CLOCK_REALTIME),
                                            .kind = kind,
                                            .cpus = cpus,
                                            .text = text });
@@ -191,7 +182,7 @@ static void put_power(Recorder *recorder)
         }
         if (recorder->source == ENERGY_SOURCE_BATTERY) {
                 double watts = battery_watts(&recorder->battery, recorder->ctl->root,
-                                             (uint64_t)clock_usec(CLOCK_BOOTTIME));
+                                             clock_usec(CLOCK_BOOTTIME));
 
                 if (isfinite(watts))
                         recording_sample_number(recorder->sampler, "power_watts", "battery", "W", 3,
@@ -222,14 +213,13 @@ static void put_temperatures(Recorder *recorder)
 
 static void note_clocks(Recorder *recorder)
 {
-        recording_clocks(recorder->sampler, (uint64_t)clock_usec(CLOCK_REALTIME),
-                         (uint64_t)clock_usec(CLOCK_BOOTTIME), recorder->interval_usec);
+        recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
+                         recorder->interval_usec);
 }
 
 static void write_frame(Recorder *recorder)
 {
-        int r = recording_file_write(recorder->file, recorder->batch,
-                                     (uint64_t)clock_usec(CLOCK_REALTIME));
+        int r = recording_file_write(recorder->file, recorder->batch, clock_usec(CLOCK_REALTIME));
 
         recorder->frame_usec = recorder->watch->seen->time_usec;
         if (r < 0)
@@ -277,16 +267,6 @@ static bool sample_and_write(void *data)
         return recorder->error == 0;
 }
 
-/* Processor time of this process in seconds. */
-static double own_seconds(void)
-{
-        struct rusage usage;
-
-        getrusage(RUSAGE_SELF, &usage);
-        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 /* The handler of a signal that only ends a write(2); unlike SIG_IGN the command does not inherit
  * it. */
 static void ignore(int signal_number)
@@ -306,13 +286,13 @@ static void put_sleeps(Recorder *recorder)
 {
         const Sleeps *sleeps = sleeps_end(recorder->sleeps);
 
-        record_sleeps_add(recorder->batch, sleeps, (uint64_t)clock_usec(CLOCK_REALTIME));
+        record_sleeps_add(recorder->batch, sleeps, clock_usec(CLOCK_REALTIME));
         recording_fact(recorder->sampler, "sleeps", sleeps->why);
 }
 
 static void record_all(Recorder *recorder, char *const *command, int *ret_status)
 {
-        uint64_t usec = recorder->ctl->sleeps.usec ?: OBSERVE_FOREVER;
+        uint64_t usec = sleeps_asked_usec ?: OBSERVE_FOREVER;
         int r = watch_begin(recorder->watch, SENSES, true);
 
         if (r < 0) {
@@ -355,9 +335,9 @@ static json_object *describe(const Recorder *recorder, double seconds, double sp
         return answer;
 }
 
-static int complain_open(const RecordAsks *asks, int r)
+static int complain_open(int r)
 {
-        const char *file = asks->file;
+        const char *file = record_asked.file;
 
         switch (r) {
         case -EEXIST:
@@ -381,24 +361,24 @@ static int complain_open(const RecordAsks *asks, int r)
         }
 }
 
-static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
+static int recorder_init(Recorder *recorder, Ctl *ctl)
 {
         BatteryReading battery;
         int r;
 
         *recorder = (Recorder){ .ctl = ctl,
-                                .path = asks->file,
+                                .path = record_asked.file,
                                 .interval_usec = ctl->interval_usec ?: INTERVAL_USEC };
         r = watch_new(ctl->root, &recorder->watch);
         if (r < 0)
-                return complain("%s: no CPUs can be read: %s",
-                                ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
-        r = recording_file_open(AT_FDCWD, asks->file, &asks->limits,
-                                asks->append || asks->limits.max_bytes || asks->limits.max_age_usec,
+                return complain_cpus(ctl, r);
+        r = recording_file_open(AT_FDCWD, record_asked.file, &record_asked.limits,
+                                record_asked.append || record_asked.limits.max_bytes ||
+                                        record_asked.limits.max_age_usec,
                                 &recorder->file);
         if (r < 0) {
                 watch_free(recorder->watch);
-                return complain_open(asks, r);
+                return complain_open(r);
         }
         recorder->batch = recording_batch_new();
         recorder->sampler = recording_sampler_new(recorder->batch);
@@ -411,7 +391,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl, const RecordAsks *asks)
                            : recorder->table                        ? ENERGY_SOURCE_ESTIMATE
                            : battery_read(ctl->root, &battery) == 0 ? ENERGY_SOURCE_BATTERY
                                                                     : ENERGY_SOURCE_NONE;
-        if (asks->sleeps)
+        if (record_asked.sleeps)
                 begin_sleeps(recorder);
         temperatures_init(&recorder->temperatures, ctl->root);
         recorder->daemon = record_daemon_new(ctl->client, recorder->sampler);
@@ -434,23 +414,22 @@ static int recorder_done(Recorder *recorder)
         return r;
 }
 
-json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *command,
-                             int *ret_status)
+json_object *record_file_ask(Ctl *ctl, char *const *command, int *ret_status)
 {
         const struct sigaction no_kill = { .sa_handler = ignore };
         int64_t began = g_get_monotonic_time();
-        double spent = own_seconds();
+        uint64_t spent_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
         Recorder recorder;
         json_object *answer;
         int r;
 
-        *ret_status = recorder_init(&recorder, ctl, asks);
+        *ret_status = recorder_init(&recorder, ctl);
         if (*ret_status != EXIT_FINE)
                 return NULL;
         sigaction(SIGXFSZ, &no_kill, NULL);
         record_all(&recorder, command, ret_status);
         answer = describe(&recorder, (double)(g_get_monotonic_time() - began) / 1e6,
-                          own_seconds() - spent);
+                          (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
         r = recorder.error;
         if (r == 0)
                 r = recorder_done(&recorder);
@@ -459,7 +438,7 @@ json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *comm
         if (r < 0)
                 *ret_status = complain("%s: recording ended early: %s; what was written before "
                                        "can be read",
-                                       asks->file, g_strerror(-r));
+                                       record_asked.file, g_strerror(-r));
         return answer;
 }
 

@@ -15,9 +15,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/number.h"
 #include "bpf/ledger.h"
 #include "sense/sensor.h"
 #include "cli/observe.h"
@@ -60,22 +61,6 @@ static int compare_lines(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Digits and a comma; much faster than printf(), which would be half the cost of a record. */
-static char *put_number(char *to, uint64_t number)
-{
-        char digits[20];
-        int n = 0;
-
-        do {
-                digits[n++] = (char)('0' + number % 10);
-                number /= 10;
-        } while (number);
-        while (n > 0)
-                *to++ = digits[--n];
-        *to++ = ',';
-        return to;
-}
-
 /* Whether the timer that the governor expected ended it: the tick may come before. */
 static bool is_timer(const struct sleep_record *record)
 {
@@ -91,21 +76,21 @@ static void write_line(Recorder *recorder, const Line *line)
         uint64_t idle_ns = wake_time_find(latency, record->idle_ns, record->length_ns, by_timer);
         char text[LINE_MAX_], *end = text;
 
-        end = put_number(end, record->cpu);
-        end = put_number(end, record->entered_ns);
-        end = put_number(end, record->length_ns);
-        end = put_number(end, idle_ns);
-        end = put_number(end, by_timer);
-        end = put_number(end, record->utilisation);
+        end = number_put(end, record->cpu, ',');
+        end = number_put(end, record->entered_ns, ',');
+        end = number_put(end, record->length_ns, ',');
+        end = number_put(end, idle_ns, ',');
+        end = number_put(end, by_timer, ',');
+        end = number_put(end, record->utilisation, ',');
         if (record->latency_us < 0)
                 end = g_stpcpy(end, "-1,");
         else
-                end = put_number(end, (uint64_t)record->latency_us);
-        end = put_number(end, record->io_waiting);
-        end = put_number(end, record->resched);
-        end = put_number(end, record->got_tick);
+                end = number_put(end, (uint64_t)record->latency_us, ',');
+        end = number_put(end, record->io_waiting, ',');
+        end = number_put(end, record->resched, ',');
+        end = number_put(end, record->got_tick, ',');
         if (recorder->exits)
-                end = put_number(end, record->idle_ns - idle_ns);
+                end = number_put(end, record->idle_ns - idle_ns, ',');
         end[-1] = '\n';
         fwrite(text, 1, (size_t)(end - text), recorder->file);
         if (line->cause)
@@ -157,7 +142,7 @@ static int open_ledger(const Ctl *ctl, Recorder *recorder)
         g_autofree IdleTable *tables = idle_tables_read(ctl->root, n);
         g_autofree LedgerCpu *cpus = sleeps_cpus(ctl->root, tables, n);
         LedgerConfig config = {
-                .causes = ctl->sleeps.causes, .records = true, .n_cpus = n, .cpus = cpus
+                .causes = record_asked.causes, .records = true, .n_cpus = n, .cpus = cpus
         };
         g_autofree char *error = NULL;
 
@@ -181,17 +166,7 @@ static void write_head(const Ctl *ctl, FILE *file)
                         states[i].name, states[i].exit_latency_us, states[i].target_residency_us);
         fputs("cpu,t_enter_ns,sleep_len_ns,idle_ns,wake_timer,util,lat_us,iowait,resched,got_tick",
               file);
-        fputs(ctl->sleeps.exits ? ",exit_ns\n" : "\n", file);
-}
-
-/* Processor time of this process in seconds. */
-static double own_seconds(void)
-{
-        struct rusage usage;
-
-        getrusage(RUSAGE_SELF, &usage);
-        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+        fputs(record_asked.exits ? ",exit_ns\n" : "\n", file);
 }
 
 static json_object *describe(const Ctl *ctl, Recorder *recorder, const LedgerTotals *totals,
@@ -200,7 +175,7 @@ static json_object *describe(const Ctl *ctl, Recorder *recorder, const LedgerTot
         g_autofree char *missing = recorder->backend->missing(recorder->ledger);
         json_object *answer = json_object_new_object();
 
-        json_put_text(answer, "file", ctl->sleeps.file);
+        json_put_text(answer, "file", record_asked.idle);
         json_put_real(answer, "seconds", (double)totals->duration_ns / 1e9, 3);
         json_put_int(answer, "periods", (int64_t)recorder->written);
         json_put_int(answer, "lost", (int64_t)totals->records_lost);
@@ -213,36 +188,36 @@ static json_object *describe(const Ctl *ctl, Recorder *recorder, const LedgerTot
 static json_object *record(Ctl *ctl, Recorder *recorder, int *ret_status)
 {
         LedgerTotals totals;
-        double spent = own_seconds();
+        uint64_t spent_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
 
         write_head(ctl, recorder->file);
-        observe("idle periods", sleeps_usec(ctl), ctl->args, PERIOD_USEC, empty, recorder,
-                ret_status);
+        observe("idle periods", sleeps_usec(), ctl->args, PERIOD_USEC, empty, recorder, ret_status);
         recorder->backend->stop(recorder->ledger);
         recorder->backend->take(recorder->ledger, take, recorder);
         write_lines(recorder, UINT64_MAX);
         recorder->backend->read(recorder->ledger, &totals);
         fprintf(recorder->file, "# %" PRIu64 " periods in %.3f s, %" PRIu64 " lost\n",
                 recorder->written, (double)totals.duration_ns / 1e9, totals.records_lost);
-        return describe(ctl, recorder, &totals, own_seconds() - spent);
+        return describe(ctl, recorder, &totals,
+                        (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
 }
 
 static bool is_standard_output(const Ctl *ctl)
 {
-        return g_str_equal(ctl->sleeps.file, "-");
+        return g_str_equal(record_asked.idle, "-");
 }
 
 json_object *record_idle_ask(Ctl *ctl, int *ret_status)
 {
-        Recorder recorder = { .causes = ctl->sleeps.causes, .exits = ctl->sleeps.exits };
+        Recorder recorder = { .causes = record_asked.causes, .exits = record_asked.exits };
         json_object *answer = NULL;
 
         *ret_status = open_ledger(ctl, &recorder);
         if (*ret_status != EXIT_FINE)
                 return NULL;
-        recorder.file = is_standard_output(ctl) ? stdout : fopen(ctl->sleeps.file, "we");
+        recorder.file = is_standard_output(ctl) ? stdout : fopen(record_asked.idle, "we");
         if (!recorder.file) {
-                *ret_status = complain("%s: %s", ctl->sleeps.file, g_strerror(errno));
+                *ret_status = complain("%s: %s", record_asked.idle, g_strerror(errno));
                 recorder.backend->close(recorder.ledger);
                 g_free(recorder.latencies);
                 return NULL;
@@ -255,7 +230,7 @@ json_object *record_idle_ask(Ctl *ctl, int *ret_status)
         if (fflush(recorder.file) != 0)
                 recorder.error = recorder.error ?: errno;
         if (recorder.error || ferror(recorder.file))
-                *ret_status = complain("%s: %s", ctl->sleeps.file,
+                *ret_status = complain("%s: %s", record_asked.idle,
                                        g_strerror(recorder.error ?: EIO));
         if (!is_standard_output(ctl))
                 fclose(recorder.file);

@@ -19,25 +19,7 @@
 #define INTERVAL_MOST_USEC (3600ull * 1000 * 1000)
 #define MEGABYTE           (1u << 20)
 
-static RecordAsks asked;
-
-static int take_idle(Ctl *ctl, const char *text)
-{
-        ctl->sleeps.file = text;
-        return EXIT_FINE;
-}
-
-static int take_exits(Ctl *ctl, const char *text)
-{
-        ctl->sleeps.exits = true;
-        return EXIT_FINE;
-}
-
-static int take_causes(Ctl *ctl, const char *text)
-{
-        ctl->sleeps.causes = true;
-        return EXIT_FINE;
-}
+RecordAsks record_asked;
 
 /* "64K", "10M", "1G": bytes; 0 if it is something else. */
 static uint64_t parse_size(const char *text)
@@ -56,41 +38,12 @@ static uint64_t parse_size(const char *text)
 
 static int take_max_size(Ctl *ctl, const char *text)
 {
-        asked.limits.max_bytes = parse_size(text);
-        if (asked.limits.max_bytes < RECORDING_SIZE_LEAST)
+        record_asked.limits.max_bytes = parse_size(text);
+        if (record_asked.limits.max_bytes < RECORDING_SIZE_LEAST)
                 return complain_usage(NULL,
                                       "--max-size: found \"%s\", expected a size of at least 64K, "
                                       "such as 10M",
                                       text);
-        return EXIT_FINE;
-}
-
-static int take_max_age(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &asked.limits.max_age_usec) < 0 ||
-            asked.limits.max_age_usec < AGE_LEAST_USEC)
-                return complain_usage(NULL,
-                                      "--max-age: found \"%s\", expected a time of at least 1min, "
-                                      "such as 24h",
-                                      text);
-        return EXIT_FINE;
-}
-
-static int take_append(Ctl *ctl, const char *text)
-{
-        asked.append = true;
-        return EXIT_FINE;
-}
-
-static int take_sleeps(Ctl *ctl, const char *text)
-{
-        asked.sleeps = true;
-        return EXIT_FINE;
-}
-
-static int take_daemon(Ctl *ctl, const char *text)
-{
-        asked.daemon = true;
         return EXIT_FINE;
 }
 
@@ -106,30 +59,35 @@ static int take_interval(Ctl *ctl, const char *text)
 }
 
 static const VerbOption record_options[] = {
-        { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)", take_interval },
-        { "seconds", "N", "end after so many seconds (with --idle: 10)", sleeps_take_seconds },
-        { "append", NULL, "continue FILE if it exists", take_append },
+        { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)",
+          .take = take_interval },
+        { "seconds", "N", "end after so many seconds (with --idle: 10)",
+          .take = sleeps_take_seconds },
+        { "append", NULL, "continue FILE if it exists", .flag = &record_asked.append },
         { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
-          take_max_size },
-        { "max-age", "TIME", "keep the samples of the last TIME only, such as 24h", take_max_age },
+          .take = take_max_size },
+        { "max-age", "TIME", "keep the samples of the last TIME only, such as 24h",
+          .number = &record_asked.limits.max_age_usec, .least = AGE_LEAST_USEC,
+          .expected = "a time of at least 1min, such as 24h" },
         { "daemon", NULL, "idled keeps a ring in /var/lib/idled/idled.rec from now on",
-          take_daemon },
-        { "sleeps", NULL, "record what ends sleeps, and their lengths", take_sleeps },
+          .flag = &record_asked.daemon },
+        { "sleeps", NULL, "record what ends sleeps, and their lengths",
+          .flag = &record_asked.sleeps },
         { "idle", "FILE", "write every idle period to FILE instead; - is standard output",
-          take_idle },
+          .text = &record_asked.idle },
         { "causes", NULL, "with --idle: add a comment with state and cause to each period",
-          take_causes },
-        { "exits", NULL, "with --idle: add the column exit_ns", take_exits },
+          .flag = &record_asked.causes },
+        { "exits", NULL, "with --idle: add the column exit_ns", .flag = &record_asked.exits },
         { 0 },
 };
 
 static int check_daemon(const Ctl *ctl, const Verb *verb)
 {
-        if (ctl->n_args > 0 || ctl->sleeps.file || asked.append || asked.sleeps ||
-            ctl->sleeps.exits || ctl->sleeps.causes || ctl->sleeps.usec > 0)
+        if (ctl->n_args > 0 || record_asked.idle || record_asked.append || record_asked.sleeps ||
+            record_asked.exits || record_asked.causes || sleeps_asked_usec > 0)
                 return complain_usage(verb, "--daemon: expected only --interval, --max-age and "
                                             "--max-size with it");
-        if (asked.limits.max_bytes % MEGABYTE)
+        if (record_asked.limits.max_bytes % MEGABYTE)
                 return complain_usage(verb, "--max-size: expected whole megabytes with --daemon, "
                                             "such as 10M");
         return EXIT_FINE;
@@ -137,18 +95,19 @@ static int check_daemon(const Ctl *ctl, const Verb *verb)
 
 static int record_check(const Ctl *ctl, const Verb *verb)
 {
-        bool ring = asked.limits.max_bytes || asked.limits.max_age_usec;
+        bool ring = record_asked.limits.max_bytes || record_asked.limits.max_age_usec;
 
-        if (asked.daemon)
+        if (record_asked.daemon)
                 return check_daemon(ctl, verb);
-        if (ctl->sleeps.file && (ring || asked.append || asked.sleeps || ctl->interval_usec))
+        if (record_asked.idle &&
+            (ring || record_asked.append || record_asked.sleeps || ctl->interval_usec))
                 return complain_usage(verb, "--idle: expected none of --append, --interval, "
                                             "--max-age, --max-size and --sleeps with it");
-        if (!ctl->sleeps.file && ctl->sleeps.exits)
+        if (!record_asked.idle && record_asked.exits)
                 return complain_usage(verb, "--exits: expected --idle with it");
-        if (!ctl->sleeps.file && ctl->sleeps.causes)
+        if (!record_asked.idle && record_asked.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
-        if (!ctl->sleeps.file && ctl->n_args == 0)
+        if (!record_asked.idle && ctl->n_args == 0)
                 return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
         return EXIT_FINE;
 }
@@ -157,18 +116,18 @@ static int record_check(const Ctl *ctl, const Verb *verb)
 static json_object *daemon_ask(Ctl *ctl, int *ret_status)
 {
         g_autofree char *interval = duration_format(ctl->interval_usec);
-        g_autofree char *age = duration_format(asked.limits.max_age_usec), *path = NULL;
+        g_autofree char *age = duration_format(record_asked.limits.max_age_usec), *path = NULL;
         g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
-                                                asked.limits.max_bytes / MEGABYTE);
+                                                record_asked.limits.max_bytes / MEGABYTE);
         SavedValue values[4] = { { "Enabled", "yes" } };
         json_object *answer;
         guint n = 1;
 
         if (ctl->interval_usec)
                 values[n++] = (SavedValue){ "Interval", interval };
-        if (asked.limits.max_age_usec)
+        if (record_asked.limits.max_age_usec)
                 values[n++] = (SavedValue){ "MaxAge", age };
-        if (asked.limits.max_bytes)
+        if (record_asked.limits.max_bytes)
                 values[n++] = (SavedValue){ "MaxMegabytes", size };
         *ret_status = settings_save(ctl, "Recording", values, n, &path);
         if (*ret_status != EXIT_FINE)
@@ -188,19 +147,19 @@ static void daemon_show(const Ctl *ctl, json_object *answer)
 
 static json_object *record_ask(Ctl *ctl, int *ret_status)
 {
-        if (asked.daemon)
+        if (record_asked.daemon)
                 return daemon_ask(ctl, ret_status);
-        if (ctl->sleeps.file)
+        if (record_asked.idle)
                 return record_idle_ask(ctl, ret_status);
-        asked.file = ctl->args[0];
-        return record_file_ask(ctl, &asked, ctl->args + 1, ret_status);
+        record_asked.file = ctl->args[0];
+        return record_file_ask(ctl, ctl->args + 1, ret_status);
 }
 
 static void record_show(const Ctl *ctl, json_object *answer)
 {
-        if (asked.daemon)
+        if (record_asked.daemon)
                 daemon_show(ctl, answer);
-        else if (ctl->sleeps.file)
+        else if (record_asked.idle)
                 record_idle_show(ctl, answer);
         else
                 record_file_show(ctl, answer);

@@ -12,19 +12,21 @@
 
 /* What was asked for; 0 and NULL: not given. */
 typedef struct RecordAsks {
-        const char *file;
+        const char *file, *idle;
         RecordingLimits limits;
         bool append, sleeps;
         bool daemon; /* idled itself keeps a ring, from now on */
+        bool causes, exits;
 } RecordAsks;
+
+extern RecordAsks record_asked;
 
 /* The recording of idle periods: --idle FILE. */
 json_object *record_idle_ask(Ctl *ctl, int *ret_status);
 void record_idle_show(const Ctl *ctl, json_object *answer);
 
 /* The recording of samples: FILE. `command` is empty or ends with NULL. */
-json_object *record_file_ask(Ctl *ctl, const RecordAsks *asks, char *const *command,
-                             int *ret_status);
+json_object *record_file_ask(Ctl *ctl, char *const *command, int *ret_status);
 void record_file_show(const Ctl *ctl, json_object *answer);
 
 /* Adds what the ledger has counted until this time (CLOCK_REALTIME). */

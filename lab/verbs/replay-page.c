@@ -32,8 +32,8 @@ static json_object *describe_bars(json_object *rows)
                 for (size_t i = 0; parts[i]; i++)
                         json_object_array_add(value, json_plain(json_number(row, keys[i], NAN)));
                 json_object_array_add(values, value);
-                json_object_array_add(names, json_object_new_string(json_text(row, "governor")));
-                json_object_array_add(totals, json_object_new_string(total));
+                json_add_text(names, json_text(row, "governor"));
+                json_add_text(totals, total);
         }
         return page_rows(names, parts, values, totals);
 }
@@ -41,36 +41,21 @@ static json_object *describe_bars(json_object *rows)
 /* NULL if no energy is known. */
 static json_object *describe_scatter(json_object *rows)
 {
-        json_object *plot, *series, *all, *x = json_object_new_array();
-        json_object *y = json_object_new_array(), *labels = json_object_new_array(), *row;
+        json_object *all = json_object_new_array(), *series = page_series(all, "points", NULL),
+                    *row;
 
         JSON_FOREACH(row, rows) {
                 double latency = json_number(row, "exit_latency_us", NAN);
                 double energy = json_number(row, "energy_ratio", NAN);
 
-                if (!isfinite(latency) || !isfinite(energy))
-                        continue;
-                json_object_array_add(x, json_plain(latency));
-                json_object_array_add(y, json_plain(energy));
-                json_object_array_add(labels, json_object_new_string(json_text(row, "governor")));
+                if (isfinite(latency) && isfinite(energy))
+                        page_point(series, latency, energy, json_text(row, "governor"));
         }
-        series = json_object_new_object();
-        json_put_text(series, "kind", "points");
-        json_put(series, "labels", labels);
-        json_put(series, "y", y);
-        json_put(series, "x", x);
-        if (json_length(x) == 0) {
-                json_object_put(series);
-                return NULL;
-        }
-        plot = json_object_new_object();
-        all = json_object_new_array();
-        json_object_array_add(all, series);
-        json_put_text(plot, "kind", "curves");
-        json_put(plot, "x", page_axis("mean exit latency (us)", false));
-        json_put(plot, "y", page_axis("energy / omniscient's", false));
-        json_put(plot, "series", all);
-        return plot;
+        if (json_length(json_get(series, "x")) > 0)
+                return page_curves(page_axis("mean exit latency (us)", false),
+                                   page_axis("energy / omniscient's", false), all);
+        json_object_put(all);
+        return NULL;
 }
 
 static json_object *describe_table(json_object *rows)
@@ -93,17 +78,10 @@ static json_object *describe_table(json_object *rows)
         return table;
 }
 
-static void add_figure(json_object *figures, const char *id, size_t i, const char *caption,
+static void add_figure(json_object *figures, const char *id, size_t i, const char *title,
                        json_object *plot)
 {
-        json_object *figure = json_object_new_object();
-        g_autofree char *numbered = g_strdup_printf("%s-%zu", id, i);
-
-        json_put_text(figure, "id", numbered);
-        json_put_text(figure, "title", caption);
-        json_put_text(figure, "caption", caption);
-        json_put(figure, "plot", plot);
-        json_object_array_add(figures, figure);
+        json_put_text(page_figure(figures, id, i, title, plot), "caption", title);
 }
 
 static void add_section(json_object *page, const char *title, json_object *rows)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "replay.h"
 
 #define BATCH       512 /* records that are read, and then go through each governor */
@@ -144,21 +145,6 @@ GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, cons
         return runs;
 }
 
-/* The digits of a number and a separator. */
-static char *put_number(char *to, uint64_t value, char end)
-{
-        char digits[20];
-        int n = 0;
-
-        do
-                digits[n++] = (char)('0' + value % 10);
-        while ((value /= 10) > 0);
-        while (n > 0)
-                *to++ = digits[--n];
-        *to++ = end;
-        return to;
-}
-
 int replay_decisions(const char *path, const Choice *choice, const StateTable *table)
 {
         g_autofree char *error = NULL;
@@ -175,9 +161,9 @@ int replay_decisions(const char *path, const Choice *choice, const StateTable *t
 
                 replay_run(replay, records, n, states);
                 for (int i = 0; i < n; i++) {
-                        to = put_number(to, record++, ' ');
-                        to = put_number(to, records[i].cpu, ' ');
-                        to = put_number(to, (uint64_t)states[i], '\n');
+                        to = number_put(to, record++, ' ');
+                        to = number_put(to, records[i].cpu, ' ');
+                        to = number_put(to, (uint64_t)states[i], '\n');
                 }
                 if (fwrite(text, 1, (size_t)(to - text), stdout) < (size_t)(to - text))
                         break; /* main() says why */

@@ -19,18 +19,6 @@
 
 ReplayArguments replay_arguments;
 
-static int take_table(Ctl *ctl, const char *text)
-{
-        replay_arguments.table = text;
-        return EXIT_FINE;
-}
-
-static int take_governor(Ctl *ctl, const char *text)
-{
-        replay_arguments.governors = text;
-        return EXIT_FINE;
-}
-
 static int take_option(Ctl *ctl, const char *text)
 {
         const char *sign = strchr(text, '=');
@@ -44,32 +32,18 @@ static int take_option(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_decisions(Ctl *ctl, const char *text)
-{
-        replay_arguments.decisions = true;
-        return EXIT_FINE;
-}
-
-static int take_csv(Ctl *ctl, const char *text)
-{
-        replay_arguments.csv = true;
-        return EXIT_FINE;
-}
-
-static int take_html(Ctl *ctl, const char *text)
-{
-        replay_arguments.html = text;
-        return EXIT_FINE;
-}
-
 static const VerbOption replay_options[] = {
-        { "table", "FILE", "the idle states; this: those of this machine", take_table },
-        { "power", "NAME", "the power table, for the states of this machine", options_take_power },
-        { "governor", "LIST", "the governors, separated by commas", take_governor },
-        { "option", "NAME=VALUE", "an option of the governors that have it", take_option },
-        { "decisions", NULL, "only RECORD CPU STATE of each period", take_decisions },
-        { "csv", NULL, "a line of CSV for each trace and governor", take_csv },
-        { "html", "FILE", "also write a page with plots", take_html },
+        { "table", "FILE", "the idle states; this: those of this machine",
+          .text = &replay_arguments.table },
+        { "power", "NAME", "the power table, for the states of this machine",
+          .take = options_take_power },
+        { "governor", "LIST", "the governors, separated by commas",
+          .text = &replay_arguments.governors },
+        { "option", "NAME=VALUE", "an option of the governors that have it", .take = take_option },
+        { "decisions", NULL, "only RECORD CPU STATE of each period",
+          .flag = &replay_arguments.decisions },
+        { "csv", NULL, "a line of CSV for each trace and governor", .flag = &replay_arguments.csv },
+        { "html", "FILE", "also write a page with plots", .text = &replay_arguments.html },
         { 0 },
 };
 
@@ -325,7 +299,7 @@ static json_object *describe_table(const char *name, const StateTable *table)
         json_put_text(answer, "name", name);
         for (int i = 0; i < table->n; i++) {
                 const ReplayState *state = &table->states[i];
-                json_object *row = json_object_new_object();
+                json_object *row = json_add(states);
 
                 json_put_text(row, "name", state->name);
                 json_put_int(row, "exit_latency_us", state->latency_ns / 1000);
@@ -333,7 +307,6 @@ static json_object *describe_table(const char *name, const StateTable *table)
                 json_put_real(row, "power_mw", state->power_mw, 3);
                 json_put_bool(row, "polling", state->polling);
                 json_put_bool(row, "off", state->off);
-                json_object_array_add(states, row);
         }
         json_put(answer, "states", states);
         return answer;
@@ -497,12 +470,7 @@ static void show_rows(const Ctl *ctl, json_object *rows)
         g_autoptr(Table) table = table_new();
         json_object *row;
 
-        table_column(table, "Governor", false);
-        table_column(table, "Correct%", true);
-        table_column(table, "TooDeep%", true);
-        table_column(table, "TooShallow%", true);
-        table_column(table, "Energy", true);
-        table_column(table, "Exit_us", true);
+        table_columns(table, "Governor|>Correct%|>TooDeep%|>TooShallow%|>Energy|>Exit_us");
         JSON_FOREACH(row, rows) {
                 table_cell(table, STYLE_PLAIN, json_text(row, "governor"));
                 table_number(table, json_number(row, "correct_percent", NAN), 1);

@@ -197,12 +197,11 @@ static json_object *describe_sources(const GArray *sources)
 
         for (guint i = 0; i < sources->len; i++) {
                 const ReportSource *source = &g_array_index(sources, ReportSource, i);
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(array);
 
                 json_put_text(object, "name", source->name);
                 json_put_int(object, "sleeps", (int64_t)source->sleeps);
                 json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
-                json_object_array_add(array, object);
         }
         return array;
 }
@@ -252,7 +251,7 @@ json_object *report_describe(const Report *report)
         json_put(object, "sleep_length", describe_histogram(report->histograms[REPORT_SLEEPS]));
         json_put(object, "wakeup_sources", describe_sources(report->sources));
         for (guint i = 0; i < report->notes->len; i++)
-                json_object_array_add(notes, json_object_new_string(report->notes->pdata[i]));
+                json_add_text(notes, report->notes->pdata[i]);
         json_put(object, "notes", notes);
         return object;
 }

@@ -55,14 +55,10 @@ typedef struct Writer {
 static json_object *add_figure(const Writer *writer, json_object *figures, const char *kind,
                                size_t r, const char *title)
 {
-        g_autofree char *id = g_strdup_printf("%s-%zu", kind, r);
-        json_object *figure = json_object_new_object();
+        json_object *figure = page_figure(figures, kind, r, title, NULL);
 
-        json_put_text(figure, "id", id);
-        json_put_text(figure, "title", title);
         if (writer->n > 1)
                 json_put_text(figure, "name", report_name(writer->reports[r]));
-        json_object_array_add(figures, figure);
         return figure;
 }
 
@@ -71,7 +67,7 @@ static void add_note(json_object *figure, char *text)
 {
         json_object *notes = json_object_new_array();
 
-        json_object_array_add(notes, json_object_new_string(text));
+        json_add_text(notes, text);
         json_put(figure, "notes", notes);
         g_free(text);
 }
@@ -149,12 +145,11 @@ static json_object *describe_events(const Writer *writer, size_t r)
         for (guint i = 0; i < events->len; i++) {
                 const ReportEvent *event = &g_array_index(events, ReportEvent, i);
                 g_autofree char *text = event_text(event), *id = event_id(r, i);
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(array);
 
                 json_put_real(object, "x", event->seconds + writer->offset, 3);
                 json_put_text(object, "id", id);
                 json_put_text(object, "text", text);
-                json_object_array_add(array, object);
         }
         return array;
 }
@@ -212,28 +207,18 @@ static void add_charts(Writer *writer, ReportChart chart)
 /* How many were how long, both on logarithmic axes. */
 static json_object *describe_buckets(const GArray *buckets, const char *unit)
 {
-        json_object *plot = json_object_new_object(), *all = json_object_new_array();
-        json_object *series = json_object_new_object(), *x = json_object_new_array();
-        json_object *to = json_object_new_array(), *y = json_object_new_array();
+        json_object *all = json_object_new_array(), *series = page_series(all, "bars", NULL);
+        json_object *to = json_object_new_array();
 
         for (guint i = 0; i < buckets->len; i++) {
                 const ReportBucket *bucket = &g_array_index(buckets, ReportBucket, i);
-                double from = bucket->from_us > 0 ? bucket->from_us : bucket->to_us / 2;
 
-                json_object_array_add(x, json_plain(from));
+                page_point(series, bucket->from_us > 0 ? bucket->from_us : bucket->to_us / 2,
+                           bucket->count, NULL);
                 json_object_array_add(to, json_plain(bucket->to_us));
-                json_object_array_add(y, json_plain(bucket->count));
         }
-        json_put_text(plot, "kind", "curves");
-        json_put(plot, "x", page_axis("us", true));
-        json_put(plot, "y", page_axis(unit, true));
-        json_put_text(series, "kind", "bars");
-        json_put(series, "x", x);
         json_put(series, "to", to);
-        json_put(series, "y", y);
-        json_object_array_add(all, series);
-        json_put(plot, "series", all);
-        return plot;
+        return page_curves(page_axis("us", true), page_axis(unit, true), all);
 }
 
 static char *quantiles_text(const GArray *buckets)
@@ -290,8 +275,8 @@ static json_object *describe_sources(const Report *report)
 
                 json_object_array_add(value, json_plain(source->sleeps));
                 json_object_array_add(values, value);
-                json_object_array_add(names, json_object_new_string(source->name));
-                json_object_array_add(totals, json_object_new_string(total));
+                json_add_text(names, source->name);
+                json_add_text(totals, total);
         }
         return page_rows(names, parts, values, totals);
 }
@@ -355,7 +340,7 @@ static void add_events(Writer *writer, size_t r)
                 g_autofree char *time = report_time_text(event->seconds + writer->offset);
                 g_autofree char *id = event_id(r, i);
 
-                json_object_array_add(ids, json_object_new_string(id));
+                json_add_text(ids, id);
                 page_table_row(table,
                                (const char *[]){ time, event->kind, cpus_text(event), event->policy,
                                                  event->text },

@@ -15,14 +15,8 @@
 /* --output. */
 static const char *output;
 
-static int take_output(Ctl *ctl, const char *text)
-{
-        output = text;
-        return EXIT_FINE;
-}
-
 static const VerbOption report_options[] = {
-        { "output", "FILE", "the page; - is standard output", take_output },
+        { "output", "FILE", "the page; - is standard output", .text = &output },
         { 0 },
 };
 
@@ -78,14 +72,10 @@ static json_object *best_saving(json_object *recording)
 
 static void report_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const titles[] = { "Seconds", "CPUs",    "Parked", "Busy%",
-                                              "PkgWatt", "Saved_J", "Wake/s" };
         g_autoptr(Table) table = table_new();
         json_object *recordings = json_get(answer, "recordings"), *recording, *note;
 
-        table_column(table, "Recording", false);
-        for (size_t i = 0; i < G_N_ELEMENTS(titles); i++)
-                table_column(table, titles[i], true);
+        table_columns(table, "Recording|>Seconds|>CPUs|>Parked|>Busy%|>PkgWatt|>Saved_J|>Wake/s");
         JSON_FOREACH(recording, recordings) {
                 table_cell(table, STYLE_PLAIN, json_text(recording, "file"));
                 table_number(table, json_number(recording, "recorded_seconds", NAN), 0);

@@ -136,3 +136,17 @@ char *duration_format(uint64_t usec)
         return g_strdup_printf("%" G_GUINT64_FORMAT "%s", usec / units[best].usec,
                                units[best].name);
 }
+
+char *number_put(char *to, uint64_t value, char end)
+{
+        char digits[20];
+        int n = 0;
+
+        do
+                digits[n++] = (char)('0' + value % 10);
+        while ((value /= 10) > 0);
+        while (n > 0)
+                *to++ = digits[--n];
+        *to++ = end;
+        return to;
+}

@@ -374,9 +374,9 @@ int client_call_typed(Client *client, const char *method, const char *types,
         return r;
 }
 
-static int append_number(sd_bus_message *m, const char *key, uint32_t number, bool given)
+static int append_number(sd_bus_message *m, const char *key, uint64_t number, bool given)
 {
-        return given ? sd_bus_message_append(m, "{sv}", key, "u", number) : 0;
+        return given ? sd_bus_message_append(m, "{sv}", key, "u", (uint32_t)number) : 0;
 }
 
 static int append_text(sd_bus_message *m, const char *key, const char *text)
@@ -391,11 +391,11 @@ static int append_request(sd_bus_message *m, const HoldArguments *request)
         if (r >= 0)
                 r = append_number(m, "latency_us", request->latency_us, request->latency_given);
         if (r >= 0)
-                r = append_number(m, "min_cores", request->min_cores, request->min_cores);
+                r = append_number(m, "min_cores", request->min_cores, request->min_cores > 0);
         if (r >= 0)
-                r = append_number(m, "min_frequency_khz", request->min_khz, request->min_khz);
+                r = append_number(m, "min_frequency_khz", request->min_khz, request->min_khz > 0);
         if (r >= 0)
-                r = append_number(m, "pid", request->pid, request->pid);
+                r = append_number(m, "pid", request->pid, request->pid > 0);
         if (r >= 0)
                 r = append_text(m, "cpus", request->cpus);
         if (r >= 0)

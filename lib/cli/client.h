@@ -11,6 +11,13 @@
 
 #define MANAGER_INTERFACE "org.idled1.Manager"
 
+/* What a hold requests. Numbers are 0 and texts NULL where it does not. */
+typedef struct HoldArguments {
+        bool latency_given, global;
+        uint64_t latency_us, min_cores, min_khz, pid, for_usec;
+        const char *cpus, *kind, *profile, *reason;
+} HoldArguments;
+
 /* Never fails: without a bus every call reports that there is none. With a root directory of its
  * own and no bus named, no bus is asked, because the daemon there may serve another root. */
 Client *client_new(const Ctl *ctl);

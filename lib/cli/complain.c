@@ -33,6 +33,12 @@ int complain(const char *format, ...)
         return EXIT_FAILED;
 }
 
+int complain_cpus(const Ctl *ctl, int error)
+{
+        return complain("%s: failed to read the CPUs: %s", ctl->root_path ?: "/",
+                        g_strerror(-error));
+}
+
 int complain_usage(const Verb *verb, const char *format, ...)
 {
         const Verb *which = verb ? verb : about;

@@ -74,8 +74,7 @@ json_object *facts_measure(Ctl *ctl, uint64_t interval_usec)
         int r = measure(ctl->root, interval_usec, &facts);
 
         if (r < 0)
-                complain("%s: failed to read the CPUs: %s", ctl->root_path ? ctl->root_path : "/",
-                         g_strerror(-r));
+                complain_cpus(ctl, r);
         return facts;
 }
 

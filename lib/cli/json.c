@@ -123,6 +123,19 @@ double json_rounded(double value, int decimals)
         return fabs(value) < unit / 2 ? 0 : value;
 }
 
+json_object *json_add(json_object *array)
+{
+        json_object *object = json_object_new_object();
+
+        json_object_array_add(array, object);
+        return object;
+}
+
+void json_add_text(json_object *array, const char *text)
+{
+        json_object_array_add(array, json_object_new_string(text));
+}
+
 json_object *json_real(double value, int decimals)
 {
         char text[64];

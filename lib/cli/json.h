@@ -51,6 +51,10 @@ void json_put_same(json_object *object, const char *key, json_object *other, con
  * Others as they are. */
 double json_rounded(double value, int decimals);
 
+/* Adds an object, or a text, at the end of an array; the object is returned. */
+json_object *json_add(json_object *array);
+void json_add_text(json_object *array, const char *text);
+
 json_object *json_real(double value, int decimals);
 json_object *json_plain(double value); /* with six significant digits */
 json_object *json_copy_strings(const char *const *strings);

@@ -85,7 +85,7 @@ static json_object *residency_row(const char *name, double share, const uint32_t
 {
         json_object *row = json_object_new_array();
 
-        json_object_array_add(row, json_object_new_string(name));
+        json_add_text(row, name);
         json_object_array_add(row, json_plain(share));
         for (int i = 0; i < 4; i++)
                 json_object_array_add(row, json_object_new_int64(counts ? counts[i][state] : 0));
@@ -109,7 +109,7 @@ static void put_states(json_object *object, const Machine *machine, int cpu)
         for (int i = 0; i < n; i++) {
                 json_object *state = json_object_new_array();
 
-                json_object_array_add(state, json_object_new_string(info[i].name));
+                json_add_text(state, info[i].name);
                 json_object_array_add(state, json_object_new_int64(info[i].exit_latency_us));
                 json_object_array_add(state, json_object_new_int64(info[i].target_residency_us));
                 json_object_array_add(states, state);
@@ -134,7 +134,7 @@ static json_object *kinds_of(const TopologyCpu *cpu)
 
         for (int i = 0; kind_names[i]; i++)
                 if (cpu->kinds & 1u << i)
-                        json_object_array_add(array, json_object_new_string(kind_names[i]));
+                        json_add_text(array, kind_names[i]);
         return array;
 }
 
@@ -170,7 +170,7 @@ static json_object *energy(const Machine *machine)
 
         for (int i = 0; i < MIN(n, machine->seen->n_energy); i++) {
                 const EnergyUse *use = &machine->seen->energy[i];
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(array);
 
                 json_put_text(object, "Name", domains[i].name);
                 json_put_text(object, "Parent",
@@ -178,7 +178,6 @@ static json_object *energy(const Machine *machine)
                 json_put(object, "RangeUJ", json_object_new_uint64(domains[i].range_uj));
                 json_put(object, "Power",
                          json_plain(use->valid ? round(use->watts * 10) / 10 : -1));
-                json_object_array_add(array, object);
         }
         return array;
 }

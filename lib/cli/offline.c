@@ -70,13 +70,12 @@ static json_object *describe_profiles(const Config *config)
 
         for (guint i = 0; i < config->profiles->len; i++) {
                 const Profile *profile = g_ptr_array_index(config->profiles, i);
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(array);
 
                 json_put_text(object, "name", profile->name);
                 json_put_text_any(object, "summary", profile->summary);
                 json_put_text(object, "file", profile->file);
                 json_put_bool(object, "active", false);
-                json_object_array_add(array, object);
         }
         return array;
 }
@@ -88,13 +87,12 @@ static json_object *describe_errors(const GPtrArray *errors)
         for (guint i = 0; i < errors->len; i++) {
                 const ConfigError *error = g_ptr_array_index(errors, i);
                 g_autofree char *text = config_error_format(error);
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(array);
 
                 json_put_text(object, "file", error->file);
                 json_put(object, "line", error->line ? json_object_new_int(error->line) : NULL);
                 json_put_text(object, "message", error->message);
                 json_put_text(object, "text", text);
-                json_object_array_add(array, object);
         }
         return array;
 }
@@ -108,7 +106,7 @@ static void describe_files(json_object *array, const ConfigPaths *paths, const c
         for (guint i = 0; i < files->len; i++) {
                 const ConfigFile *file = g_ptr_array_index(files, i);
 
-                json_object_array_add(array, json_object_new_string(file->path));
+                json_add_text(array, file->path);
         }
 }
 

@@ -49,21 +49,21 @@ static int take_bus(Ctl *ctl, const char *text)
 }
 
 static const VerbOption json_option[] = {
-        { "json", NULL, "print one JSON document", take_json },
+        { "json", NULL, "print one JSON document", .take = take_json },
         { 0 },
 };
 
 static const VerbOption everywhere[] = {
-        { "no-colour", NULL, "no colours, as with NO_COLOR set", take_no_colour },
-        { "session-bus", NULL, "ask the daemon on the session bus", take_bus },
-        { "bus-address", "ADDRESS", "ask the daemon on the bus there", take_bus },
-        { "root", "DIR", "the machine is below DIR instead of /", take_root_path },
-        { "run", "DIR", "where idled keeps its record (/run/idled)", take_run_path },
-        { "config-dir", "DIR", "the administrator's files (/etc/idled)", take_config_dir },
-        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")", take_vendor_dir },
-        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", take_policy_dir },
-        { "help", NULL, "print this", take_help },
-        { "version", NULL, "print the version", take_version },
+        { "no-colour", NULL, "no colours, as with NO_COLOR set", .take = take_no_colour },
+        { "session-bus", NULL, "ask the daemon on the session bus", .take = take_bus },
+        { "bus-address", "ADDRESS", "ask the daemon on the bus there", .take = take_bus },
+        { "root", "DIR", "the machine is below DIR instead of /", .take = take_root_path },
+        { "run", "DIR", "where idled keeps its record (/run/idled)", .take = take_run_path },
+        { "config-dir", "DIR", "the administrator's files (/etc/idled)", .take = take_config_dir },
+        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")", .take = take_vendor_dir },
+        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", .take = take_policy_dir },
+        { "help", NULL, "print this", .take = take_help },
+        { "version", NULL, "print the version", .take = take_version },
         { 0 },
 };
 
@@ -83,7 +83,7 @@ static int take_interval(Ctl *ctl, const char *text)
 }
 
 const VerbOption interval_option[] = {
-        { "interval", "TIME", "measure over this time, such as 1s", take_interval },
+        { "interval", "TIME", "measure over this time, such as 1s", .take = take_interval },
         { 0 },
 };
 
@@ -230,6 +230,29 @@ static int verb_index(int argc, char **argv, const GPtrArray *all, const struct 
         return optind < argc ? optind : 0;
 }
 
+/* Sets what the row names. */
+static int take_value(const VerbOption *row, const char *text)
+{
+        bool time = g_strcmp0(row->argument, "TIME") == 0;
+        uint64_t number;
+
+        if (row->flag)
+                *row->flag = true;
+        if (row->text)
+                *row->text = text;
+        if (row->cpus && (cpuset_parse(text, row->cpus) < 0 || cpuset_is_empty(row->cpus)))
+                return complain_usage(NULL, "--%s: found \"%s\", expected CPUs such as 0-3,8",
+                                      row->name, text);
+        if (!row->number)
+                return EXIT_FINE;
+        if ((time ? duration_parse(text, &number) : u64_parse(text, &number)) < 0 ||
+            number < row->least || (row->most && number > row->most))
+                return complain_usage(NULL, "--%s: found \"%s\", expected %s", row->name, text,
+                                      row->expected);
+        *row->number = number;
+        return EXIT_FINE;
+}
+
 static int take_options(int argc, char **argv, const GPtrArray *all, const struct option *table,
                         const Verb *verb, Ctl *ctl)
 {
@@ -247,7 +270,7 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
                 if (!row)
                         return complain_usage(verb, "%s does not take --%s", verb->name,
                                               table[index].name);
-                status = row->take(ctl, optarg);
+                status = row->take ? row->take(ctl, optarg) : take_value(row, optarg);
                 if (status != EXIT_FINE)
                         return status;
         }
@@ -373,13 +396,5 @@ const Verb verb_version = {
 int options_take_power(Ctl *ctl, const char *text)
 {
         ctl->power_table = text;
-        return EXIT_FINE;
-}
-
-int options_take_cpus(const char *text, CpuSet *ret_cpus)
-{
-        if (cpuset_parse(text, ret_cpus) < 0 || cpuset_is_empty(ret_cpus))
-                return complain_usage(NULL, "--cpus: found \"%s\", expected CPUs such as 0-3,8",
-                                      text);
         return EXIT_FINE;
 }

@@ -5,7 +5,6 @@
 #ifndef IDLED_OPTIONS_H
 #define IDLED_OPTIONS_H
 
-#include "base/cpuset.h"
 #include "cli/verb.h"
 
 /* Finds the verb, the usual one if none is named, and reads the options into `ctl`, whose options
@@ -19,9 +18,6 @@ int options_check(const Ctl *ctl, const Verb *verb);
 
 /* Takes --power of any verb: a VerbOption's take(). */
 int options_take_power(Ctl *ctl, const char *text);
-
-/* Takes the CPUs of --cpus, at least one. EXIT_FINE, or EXIT_USAGE after a message. */
-int options_take_cpus(const char *text, CpuSet *ret_cpus);
 
 /* Prints help about everything, or about one verb. */
 void options_help(const Program *program, const Verb *verb);

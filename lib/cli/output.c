@@ -19,7 +19,7 @@ static int take_output(Ctl *ctl, const char *text)
 }
 
 const VerbOption output_option[] = {
-        { "output", "FILE", "write the result to FILE", take_output },
+        { "output", "FILE", "write the result to FILE", .take = take_output },
         { 0 },
 };
 

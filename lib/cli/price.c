@@ -87,7 +87,7 @@ double estimate_watts(const PowerTable *table, const Watch *watch)
 }
 
 const VerbOption price_option[] = {
-        { "power", "NAME", "the power table, to estimate watts", options_take_power },
+        { "power", "NAME", "the power table, to estimate watts", .take = options_take_power },
         { 0 },
 };
 
@@ -104,8 +104,7 @@ int prices_new(const Ctl *ctl, Prices **ret_prices)
         prices->table = table;
         r = topology_read(ctl->root, &prices->topology);
         if (r < 0)
-                return complain("%s: failed to read the CPUs: %s",
-                                ctl->root_path ? ctl->root_path : "/", g_strerror(-r));
+                return complain_cpus(ctl, r);
         prices->n_online = g_new0(int, (gsize)prices->topology->n_packages);
         CPUSET_FOREACH(cpu, &prices->topology->online)
                 prices->n_online[prices->topology->cpus[cpu].package]++;

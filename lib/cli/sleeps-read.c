@@ -19,6 +19,8 @@
 #define SECONDS_USUAL 10
 #define SECONDS_MOST  86400
 
+uint64_t sleeps_asked_usec;
+
 int sleeps_take_seconds(Ctl *ctl, const char *text)
 {
         double seconds;
@@ -28,13 +30,13 @@ int sleeps_take_seconds(Ctl *ctl, const char *text)
                                       "--seconds: found \"%s\", expected a number from 0.1 to "
                                       "86400",
                                       text);
-        ctl->sleeps.usec = (uint64_t)(seconds * 1e6);
+        sleeps_asked_usec = (uint64_t)(seconds * 1e6);
         return EXIT_FINE;
 }
 
-uint64_t sleeps_usec(const Ctl *ctl)
+uint64_t sleeps_usec(void)
 {
-        return ctl->sleeps.usec ?: SECONDS_USUAL * G_USEC_PER_SEC;
+        return sleeps_asked_usec ?: SECONDS_USUAL * G_USEC_PER_SEC;
 }
 
 /* Times are 0 of a CPU whose counters could not be read. */

@@ -46,7 +46,8 @@ int sleeps_possible_cpus(int root);
 /* Takes --seconds, as in sleeps_seconds_option. EXIT_USAGE after a message. */
 int sleeps_take_seconds(Ctl *ctl, const char *text);
 
-/* How long to measure: --seconds, else 10 s. */
-uint64_t sleeps_usec(const Ctl *ctl);
+/* How long to measure: --seconds, else 10 s; and that option alone, 0: not given. */
+uint64_t sleeps_usec(void);
+extern uint64_t sleeps_asked_usec;
 
 #endif

@@ -79,6 +79,14 @@ void table_column(Table *table, const char *title, bool right)
         g_array_append_val(table->columns, column);
 }
 
+void table_columns(Table *table, const char *titles)
+{
+        g_auto(GStrv) list = g_strsplit(titles, "|", -1);
+
+        for (char **title = list; *title; title++)
+                table_column(table, *title + (**title == '>'), **title == '>');
+}
+
 void table_cell(Table *table, Style style, const char *text)
 {
         Cell cell = { text_fit(&(Screen){ 0 }, text, 0), style };

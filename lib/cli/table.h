@@ -15,6 +15,9 @@ void table_free(Table *table);
 /* Adds a column; numbers stand at the right. All columns come before the first cell. */
 void table_column(Table *table, const char *title, bool right);
 
+/* Adds the columns of a list such as "Hold|>User": those behind a > stand at the right. */
+void table_columns(Table *table, const char *titles);
+
 /* Adds the next cell of the row; a row that is full begins a new one. */
 void table_cell(Table *table, Style style, const char *text);
 void table_cellf(Table *table, Style style, const char *format, ...)

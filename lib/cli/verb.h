@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpuset.h"
 #include "cli/json.h"
 #include "cli/screen.h"
 #include "cli/table.h"
@@ -20,21 +21,6 @@
 #define EXIT_FINE   0
 #define EXIT_FAILED 1 /* the answer is no, or there is none */
 #define EXIT_USAGE  2
-
-/* Numbers are 0 and texts NULL if they were not given; so is the latency if its option was not. */
-typedef struct HoldArguments {
-        bool latency_given, global;
-        uint32_t latency_us, min_cores, min_khz, pid;
-        const char *cpus, *kind, *profile, *reason;
-        uint64_t for_usec;
-} HoldArguments;
-
-/* What verbs about sleeps were given. */
-typedef struct SleepsArguments {
-        uint64_t usec;           /* 0: not given */
-        const char *cpus, *file; /* NULL: not given */
-        bool causes, exits, measure;
-} SleepsArguments;
 
 typedef struct Client Client;
 
@@ -47,10 +33,8 @@ typedef struct Ctl {
         uint64_t interval_usec;
         const char *power_table; /* --power; NULL: not given */
         const char *output;      /* --output of verbs that run a command; NULL: not given */
-        HoldArguments hold;
-        SleepsArguments sleeps;
-        int root;    /* the machine's root directory */
-        char **args; /* behind the verb, NULL at the end */
+        int root;                /* the machine's root directory */
+        char **args;             /* behind the verb, NULL at the end */
         int n_args;
         Screen screen;
         Client *client;
@@ -60,9 +44,19 @@ typedef struct Ctl {
  * placeholder of its argument says what a shell offers: DIR, FILE, TIME, else nothing. Verbs may
  * use the same name in different ways, but either all of them take an argument or none does. */
 typedef struct VerbOption {
-        const char *name;                        /* without the two dashes */
-        const char *argument;                    /* placeholder; NULL: takes none */
-        const char *help;                        /* one line */
+        const char *name;     /* without the two dashes */
+        const char *argument; /* placeholder; NULL: takes none */
+        const char *help;     /* one line */
+
+        /* What the option sets, each NULL or a variable. */
+        bool *flag; /* becomes true */
+        const char **text;
+        CpuSet *cpus;
+        uint64_t *number; /* or microseconds, if the placeholder is TIME */
+
+        uint64_t least, most; /* of the number; 0: none */
+        const char *expected; /* the number, for messages: "a duration such as 10s" */
+
         int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
 } VerbOption;
 
@@ -106,6 +100,9 @@ int program_run(const Program *program, int argc, char **argv);
 
 /* "PROGRAM: ..." on standard error, one line. Returns EXIT_FAILED. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for a machine whose CPUs cannot be read. */
+int complain_cpus(const Ctl *ctl, int error);
 
 /* The same with a hint at the --help of `verb`; NULL: that of the last complain_about(). Returns
  * EXIT_USAGE. */

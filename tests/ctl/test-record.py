@@ -400,7 +400,7 @@ class BadDays(Recording):
         os.mkdir(empty)
         result = self.run_ctl("record", "--root", empty, self.file)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("no CPUs can be read", result.stderr)
+        self.assertIn("failed to read the CPUs", result.stderr)
         self.assertFalse(os.path.exists(self.file))
 
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Clocks as whole numbers. */
+#ifndef IDLED_BASE_CLOCK_H
+#define IDLED_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_nsec(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t clock_usec(clockid_t clock)
+{
+        return clock_nsec(clock) / 1000;
+}
+
+#endif
