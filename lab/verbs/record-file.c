@@ -34,6 +34,8 @@
 #define BUSY_LEAST    0.01
 #define SENSES        (SENSE_EVERYTHING & ~(unsigned)SENSE_ENERGY)
 
+RecordAsks record_asked;
+
 typedef struct Recorder {
         Ctl *ctl;
         const char *path;

@@ -19,8 +19,6 @@
 #define INTERVAL_MOST_USEC (3600ull * 1000 * 1000)
 #define MEGABYTE           (1u << 20)
 
-RecordAsks record_asked;
-
 /* "64K", "10M", "1G": bytes; 0 if it is something else. */
 static uint64_t parse_size(const char *text)
 {
