@@ -33,7 +33,7 @@ uint64_t teo_length(const TeoBins *bins, const StateTable *table);
 uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table);
 
 /* Takes an eighth from all hits and intercepts, and finds the bins of the timer and of a period of
- * this length that the timer did not end later. Returns the sum of what is left. */
+ * this length, at most that of the timer. Returns the sum of all hits and intercepts then. */
 uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, int *ret_timer,
                        int *ret_woken);
 
