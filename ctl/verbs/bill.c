@@ -55,33 +55,18 @@ static int take_by(Ctl *ctl, const char *text)
                        : complain_usage(NULL, "--by: found \"%s\", expected process", text);
 }
 
-static int take_all(Ctl *ctl, const char *text)
-{
-        asked.all = true;
-        return EXIT_FINE;
-}
-
-static int take_limit(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &asked.limit_us) < 0 || asked.limit_us == 0 ||
-            asked.limit_us > HOLD_LATENCY_MAX_US)
-                return complain_usage(NULL,
-                                      "--limit: found \"%s\", expected a duration from 1us to 1s, "
-                                      "such as 50us",
-                                      text);
-        return EXIT_FINE;
-}
-
 static const VerbOption bill_options[] = {
-        { "by", "WHAT", "process: a row for each executable of a unit", take_by },
-        { "all", NULL, "units of all users (root: always)", take_all },
-        { "limit", "TIME", "estimate this limit of the latency, such as 50us", take_limit },
+        { "by", "WHAT", "process: a row for each executable of a unit", .take = take_by },
+        { "all", NULL, "units of all users (root: always)", .flag = &asked.all },
+        { "limit", "TIME", "estimate this limit of the latency, such as 50us",
+          .number = &asked.limit_us, .least = 1, .most = HOLD_LATENCY_MAX_US,
+          .expected = "a duration from 1us to 1s, such as 50us" },
         { 0 },
 };
 
 static int bill_check(const Ctl *ctl, const Verb *verb)
 {
-        if (sleeps_usec(ctl) > SECONDS_MOST * G_USEC_PER_SEC)
+        if (sleeps_usec() > SECONDS_MOST * G_USEC_PER_SEC)
                 return complain_usage(verb, "--seconds: expected at most %d", SECONDS_MOST);
         return EXIT_FINE;
 }
@@ -371,7 +356,7 @@ static void show_progress(void)
 
 static json_object *bill_ask(Ctl *ctl, int *ret_status)
 {
-        BillRequest request = { .seconds = (double)sleeps_usec(ctl) / 1e6,
+        BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
                                 .by_process = asked.by_process,
                                 .all = asked.all || geteuid() == 0,
                                 .waits = show_progress };
@@ -396,8 +381,7 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         if (r < 0)
-                observe("the time that tasks wait", sleeps_usec(ctl), NULL, 0, NULL, NULL,
-                        ret_status);
+                observe("the time that tasks wait", sleeps_usec(), NULL, 0, NULL, NULL, ret_status);
         answer = answer_new(ctl);
         json_put_text(answer, "source", r < 0 ? "schedstat" : "idled");
         json_put_text(answer, "source_error", error);

@@ -48,7 +48,9 @@ typedef struct VerbOption {
         const char *argument; /* placeholder; NULL: takes none */
         const char *help;     /* one line */
 
-        /* What the option sets, each NULL or a variable. */
+        int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
+
+        /* What the option sets if there is no take(), each NULL or a variable. */
         bool *flag; /* becomes true */
         const char **text;
         CpuSet *cpus;
@@ -56,8 +58,6 @@ typedef struct VerbOption {
 
         uint64_t least, most; /* of the number; 0: none */
         const char *expected; /* the number, for messages: "a duration such as 10s" */
-
-        int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
 } VerbOption;
 
 /* --interval, for verbs that measure: ctl->interval_usec. */
