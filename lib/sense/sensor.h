@@ -4,7 +4,7 @@
  * CPU, with one exception: energy wakes one CPU of each package (energy.c), so it is only read when
  * a client asks or a counter may soon wrap.
  *
- * A sensor is a table of functions over a private state; sensors[] lists them all. Opening one may
+ * A sensor is a table of functions over a private state. Opening one may
  * cost; reading is the hot path of the daemon. The order of the table is the order of reading.
  */
 #ifndef IDLED_SENSOR_H
@@ -13,6 +13,7 @@
 #include "model/counters.h"
 #include "model/energy-source.h"
 #include "model/topology.h"
+#include "sensor-list.h"
 
 typedef struct Sensor {
         const char *name;
@@ -29,8 +30,9 @@ typedef struct Sensor {
         void (*close)(void *state);
 } Sensor;
 
-extern const Sensor sensor_load, sensor_loadavg, sensor_pressure, sensor_power, sensor_residency,
-        sensor_idle_statistics, sensor_energy;
+/* All sensors, in the order of reading: lib/meson.build lists them. */
+#define SENSOR_DECLARATION(name) extern const Sensor sensor_##name;
+SENSORS(SENSOR_DECLARATION)
 
 /* All sensors of this machine, opened. */
 typedef struct Sensors Sensors;

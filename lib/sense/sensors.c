@@ -13,10 +13,9 @@
 
 #include "sense/energy.h"
 
-static const Sensor *const table[] = {
-        &sensor_load,      &sensor_loadavg,         &sensor_pressure, &sensor_power,
-        &sensor_residency, &sensor_idle_statistics, &sensor_energy,
-};
+#define SENSOR_ROW(name) &sensor_##name,
+
+static const Sensor *const table[] = { SENSORS(SENSOR_ROW) };
 
 struct Sensors {
         int root;
