@@ -17,14 +17,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "config/power-table.h"
 #include "manager/work-meter.h"
 #include "sense/power.h"
+#include "sense/readings.h"
 #include "sense/task-time.h"
 
 #define TIMER_USEC         10000 /* accuracy of the timer */
@@ -39,22 +40,13 @@ typedef struct Evaluation {
         EnergySource source;
         BatteryReading battery; /* the last */
         WorkMeter work;
-        Counters *previous, *current;
-        Snapshot *snapshot;
-        TaskTime *tasks; /* as of the snapshot */
+        Readings readings;
+        TaskTime *tasks; /* as of the readings' difference */
         IdleTable *idle; /* of CPUs when the trial began, for estimates; NULL: none was needed */
         sd_event_source *timer; /* of the trial that goes on */
         uint64_t kept_usec;     /* when the files were written last */
         int keep_error;         /* why they could not be; 0: they were */
 } Evaluation;
-
-static uint64_t now_usec(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* With a pace that suits the source: blocks must be long enough for the steps of batteries. */
 static EvaluateOptions options_of(const Decided *decided)
@@ -149,11 +141,9 @@ static void set_aside(const Decided *decided, const char *policy, const char *pa
 /* The time since then; none if the clock was set back. */
 static uint64_t since_usec(const struct timespec *then)
 {
-        struct timespec now;
+        uint64_t now = clock_usec(CLOCK_REALTIME), begin = (uint64_t)then->tv_sec * G_USEC_PER_SEC;
 
-        clock_gettime(CLOCK_REALTIME, &now);
-        return now.tv_sec > then->tv_sec ? (uint64_t)(now.tv_sec - then->tv_sec) * G_USEC_PER_SEC
-                                         : 0;
+        return now > begin ? now - begin : 0;
 }
 
 /* Reads what an instance before this one found; false if there is nothing of use. */
@@ -188,7 +178,7 @@ void evaluation_keep(Decided *decided)
 {
         if (!decided->ground->setup.state || decided->ground->setup.dry_run)
                 return;
-        decided->evaluation->kept_usec = now_usec();
+        decided->evaluation->kept_usec = clock_usec(CLOCK_MONOTONIC);
         for (guint i = 0; i < decided->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
                 g_autofree char *path = file_of(decided, p->policy->name, ""), *text = NULL;
@@ -241,21 +231,6 @@ static unsigned senses_of(EnergySource source)
                                                    : 0);
 }
 
-/* Joules of all packages; NaN: one of them is not known. */
-static double packages_joules(const Snapshot *s)
-{
-        double joules = 0;
-        bool any = false;
-
-        for (int i = 0; s->have & SENSE_ENERGY && i < s->n_energy; i++) {
-                if (!s->energy[i].package)
-                        continue;
-                any = true;
-                joules += s->energy[i].valid ? s->energy[i].joules : NAN;
-        }
-        return any ? joules : NAN;
-}
-
 static double read_battery(Decided *decided)
 {
         BatteryReading before = decided->evaluation->battery;
@@ -269,13 +244,13 @@ static double read_battery(Decided *decided)
 /* What was used since it was read last; NaN: not known. */
 static double read_joules(Decided *decided, double seconds)
 {
-        const Snapshot *s = decided->evaluation->snapshot;
+        const Snapshot *s = decided->evaluation->readings.seen;
 
         switch (decided->evaluation->source) {
         case ENERGY_SOURCE_RAPL:
         case ENERGY_SOURCE_SCMI:
         case ENERGY_SOURCE_HWMON:
-                return packages_joules(s);
+                return snapshot_package_joules(s);
         case ENERGY_SOURCE_BATTERY:
                 return read_battery(decided);
         case ENERGY_SOURCE_ESTIMATE:
@@ -290,39 +265,34 @@ static double read_joules(Decided *decided, double seconds)
 }
 
 /* What happened since it was read last. */
-static Meter read_meter(Decided *decided)
+static Block read_block(Decided *decided)
 {
-        Counters *before = decided->evaluation->previous, *now = decided->evaluation->current;
-        const Snapshot *s = decided->evaluation->snapshot;
+        const Snapshot *s = decided->evaluation->readings.seen;
         TaskTime *tasks = decided->evaluation->tasks;
-        Meter meter = { 0 };
+        Block block = { 0 };
 
-        decided->evaluation->previous = now;
-        decided->evaluation->current = before;
-        if (counters_read(decided->seen->sensors, senses_of(decided->evaluation->source), before) <
-            0)
-                return (Meter){ 0 };
-        snapshot_compute(now->time_usec ? now : NULL, before, decided->evaluation->snapshot);
+        if (readings_read(&decided->evaluation->readings, decided->seen->sensors,
+                          senses_of(decided->evaluation->source)) < 0)
+                return block;
         task_time_read(tasks, decided->ground->setup.root, s);
-        meter.seconds = (double)s->interval_usec / 1e6;
+        block.seconds = (double)s->interval_usec / 1e6;
         work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
                         decided->seen->machine.topology, s, true);
-        meter.load = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
+        block.load = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
                                      s->busy) *
-                     meter.seconds;
-        meter.work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
+                     block.seconds;
+        block.work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
                                      tasks->share) *
-                     meter.seconds;
+                     block.seconds;
         if (tasks->known && decided->evaluation->work.unit == WORK_BUSY &&
             s->have & SENSE_PRESSURE) {
-                meter.cpu_seconds = tasks->cpus * meter.seconds;
-                meter.switches = tasks->switches_per_sec * meter.seconds;
+                block.cpu_seconds = tasks->cpus * block.seconds;
+                block.switches = tasks->switches_per_sec * block.seconds;
         }
         work_meter_begin(&decided->evaluation->work);
-        meter.delay = s->have & SENSE_PRESSURE ? s->pressure * meter.seconds : 0;
-        meter.joules = read_joules(decided, meter.seconds);
-        meter.valid = isfinite(meter.joules);
-        return meter;
+        block.delay = s->have & SENSE_PRESSURE ? s->pressure * block.seconds : 0;
+        block.joules = read_joules(decided, block.seconds);
+        return block;
 }
 
 /* Trials */
@@ -386,7 +356,7 @@ static void pass(Decided *decided, ActivePolicy *p)
         const EvaluateOptions options = options_of(decided);
         const Evaluator *other = trying(decided);
         EvaluatorView view = {
-                .now_usec = now_usec(),
+                .now_usec = clock_usec(CLOCK_MONOTONIC),
                 .wanted = p->wish.for_saving && !pauses_any(decided->asked->pauses) &&
                           trial_honours(decided->asked->trial, p->policy->name) != 0,
                 .possible = !decided->asked->trial && !decided->ground->setup.dry_run &&
@@ -403,7 +373,7 @@ static void pass(Decided *decided, ActivePolicy *p)
         if (other || !trying(decided))
                 return;
         read_states(decided);
-        read_meter(decided);
+        read_block(decided);
 }
 
 /* True if a policy's requests serve to save energy, or did so before. */
@@ -440,15 +410,15 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         const EvaluateOptions options = options_of(decided);
         Evaluator *e = trying(decided);
         uint64_t pairs, dropped, now;
-        Meter meter;
+        Block block;
 
-        if (!e || (meter = read_meter(decided)).seconds <= 0)
+        if (!e || (block = read_block(decided)).seconds <= 0)
                 return 0;
-        now = decided->evaluation->current->time_usec;
+        now = decided->evaluation->readings.current->time_usec;
         evaluation_pass(decided);
         pairs = e->estimator.n_pairs;
         dropped = estimator_dropped(&e->estimator);
-        evaluator_step(e, &options, now, &meter);
+        evaluator_step(e, &options, now, &block);
         set_timer(decided);
         if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
                 ground_raise(decided->ground, CHANGE_EVALUATION);
@@ -466,7 +436,7 @@ void evaluation_interrupt(Decided *decided, BlockDrop why)
 
         if (!e)
                 return;
-        evaluator_interrupt(e, &options, why, now_usec());
+        evaluator_interrupt(e, &options, why, clock_usec(CLOCK_MONOTONIC));
         set_timer(decided);
         ground_raise(decided->ground,
                      CHANGE_EVALUATION | DUE_TICK_SOON); /* the arm may be another */
@@ -520,9 +490,7 @@ void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuC
 void evaluation_init(Decided *decided)
 {
         decided->evaluation = g_new0(Evaluation, 1);
-        decided->evaluation->previous = counters_new(decided->seen->machine.topology->n_cpus);
-        decided->evaluation->current = counters_new(decided->seen->machine.topology->n_cpus);
-        decided->evaluation->snapshot = snapshot_new(decided->seen->machine.topology->n_cpus);
+        readings_init(&decided->evaluation->readings, decided->seen->machine.topology->n_cpus);
         decided->evaluation->tasks = task_time_new(decided->seen->machine.topology->n_cpus);
 }
 
@@ -544,9 +512,7 @@ void evaluation_done(Decided *decided)
         if (!evaluation)
                 return;
         sd_event_source_disable_unref(evaluation->timer);
-        counters_free(evaluation->previous);
-        counters_free(evaluation->current);
-        snapshot_free(evaluation->snapshot);
+        readings_done(&evaluation->readings);
         task_time_free(evaluation->tasks);
         g_free(evaluation->idle);
         g_free(evaluation);

@@ -25,77 +25,26 @@ struct Arms {
         char *hold_path; /* object of the hold; NULL: there is none */
 };
 
-static const char *const kind_names[] = { "", "policy", "profile", "option", "knob" };
+ArmsAsked arms_asked;
+
+static const struct {
+        const char *name, *form; /* the form of names, for messages */
+        const char *values;
+} kinds[] = {
+        [ARMS_NONE] = { "" },
+        [ARMS_POLICY] = { "policy", "the name of a policy, such as ondemand" },
+        [ARMS_PROFILE] = { "profile", "profiles",
+                           "two profiles such as balanced,power-saver, or one to compare with the "
+                           "active profile" },
+        [ARMS_OPTION] = { "option", "SECTION.KEY=VALUES, such as ondemand.MinCores=1,2",
+                          "one or two values that differ, such as ondemand.MinCores=1,2" },
+        [ARMS_KNOB] = { "knob", "NAME=VALUES with governor, epp, latency, dma-latency or states",
+                        "one or two values that differ, such as governor=powersave,performance" },
+};
 
 const char *arms_kind_text(ArmsKind kind)
 {
-        return kind_names[kind];
-}
-
-/* EXIT_USAGE after a message if something of another kind was asked for before. */
-static int take_kind(ArmsAsked *asked, ArmsKind kind)
-{
-        if (asked->kind != ARMS_NONE && asked->kind != kind)
-                return complain_usage(NULL, "--%s and --%s: expected one of them",
-                                      kind_names[asked->kind], kind_names[kind]);
-        if (asked->kind == ARMS_NONE) {
-                asked->kind = kind;
-                asked->names = g_ptr_array_new_with_free_func(g_free);
-                for (int i = 0; i < 2; i++)
-                        asked->values[i] = g_ptr_array_new_with_free_func(g_free);
-        }
-        return EXIT_FINE;
-}
-
-int arms_take_policy(ArmsAsked *asked, const char *text)
-{
-        if (!*text || strpbrk(text, ",= "))
-                return complain_usage(NULL,
-                                      "--policy: found \"%s\", expected the name of a policy, such "
-                                      "as ondemand",
-                                      text);
-        if (take_kind(asked, ARMS_POLICY) != EXIT_FINE)
-                return EXIT_USAGE;
-        g_ptr_array_add(asked->names, g_strdup(text));
-        return EXIT_FINE;
-}
-
-/* Adds a name with its two values, which a semicolon separates, or without one a comma. A single
- * one is compared with what is found. */
-static int add_values(ArmsAsked *asked, const char *name, const char *text, const char *expected)
-{
-        g_auto(GStrv) values = g_strsplit(text, strchr(text, ';') ? ";" : ",", -1);
-        guint n = g_strv_length(values);
-
-        if (n > 2 || (n == 2 && strcmp(values[0], values[1]) == 0) || n == 0 || !*values[n - 1])
-                return complain_usage(NULL, "--%s: found \"%s\", expected %s",
-                                      kind_names[asked->kind], text, expected);
-        g_ptr_array_add(asked->names, g_strdup(name));
-        g_ptr_array_add(asked->values[0], g_strdup(n == 2 ? g_strstrip(values[0]) : ""));
-        g_ptr_array_add(asked->values[1], g_strdup(g_strstrip(values[n - 1])));
-        return EXIT_FINE;
-}
-
-int arms_take_profile(ArmsAsked *asked, const char *text)
-{
-        if (asked->kind == ARMS_PROFILE)
-                return complain_usage(NULL, "--profile: expected once");
-        if (take_kind(asked, ARMS_PROFILE) != EXIT_FINE)
-                return EXIT_USAGE;
-        return add_values(asked, "profile", text,
-                          "two profiles such as balanced,power-saver, or one to compare with the "
-                          "active profile");
-}
-
-/* The name of "NAME=VALUES", new; NULL: the text is not of that form. */
-static char *name_of(const char *text, const char **ret_values)
-{
-        const char *equals = strchr(text, '=');
-
-        if (!equals || equals == text)
-                return NULL;
-        *ret_values = equals + 1;
-        return g_strndup(text, (gsize)(equals - text));
+        return kinds[kind].name;
 }
 
 static bool is_named(const ArmsAsked *asked, const char *name)
@@ -104,45 +53,46 @@ static bool is_named(const ArmsAsked *asked, const char *name)
                g_ptr_array_find_with_equal_func(asked->names, name, g_str_equal, NULL);
 }
 
-int arms_take_option(ArmsAsked *asked, const char *text)
+/* What the values are of, and these, as a new list; NULL: the text is not of that form. */
+static char **split(ArmsKind kind, const char *text)
 {
-        static const char expected[] = "one or two values that differ, such as "
-                                       "ondemand.MinCores=1,2";
-        const char *values;
-        g_autofree char *name = name_of(text, &values);
-        const char *dot = name ? strchr(name, '.') : NULL;
+        g_auto(GStrv) parts = g_strsplit(text, "=", 2);
+        const char *dot = strchr(*parts ? *parts : "", '.');
+        bool two = g_strv_length(parts) == 2 && **parts;
 
-        if (!dot || dot == name || !dot[1])
-                return complain_usage(NULL,
-                                      "--option: found \"%s\", expected SECTION.KEY=VALUES, such "
-                                      "as ondemand.MinCores=1,2",
-                                      text);
-        if (is_named(asked, name))
-                return complain_usage(NULL, "--option %s: expected once", name);
-        if (take_kind(asked, ARMS_OPTION) != EXIT_FINE)
-                return EXIT_USAGE;
-        return add_values(asked, name, values, expected);
+        if (kind == ARMS_POLICY)
+                return *text && !strpbrk(text, ",= ") ? g_steal_pointer(&parts) : NULL;
+        if (kind == ARMS_PROFILE)
+                return g_strsplit("profile", "=", -1);
+        if (kind == ARMS_OPTION)
+                return two && dot && dot != *parts && dot[1] ? g_steal_pointer(&parts) : NULL;
+        return two && !g_str_equal(*parts, "profile") ? g_steal_pointer(&parts) : NULL;
 }
 
-int arms_take_knob(ArmsAsked *asked, const char *text)
+/* Adds the two values of a name, which a semicolon separates, or without one a comma. A single one
+ * is compared with what is found. */
+static int add_values(ArmsKind kind, const char *text)
 {
-        static const char expected[] = "one or two values that differ, such as "
-                                       "governor=powersave,performance";
-        g_autoptr(GPtrArray) parsed = g_ptr_array_new_with_free_func(g_free);
-        const char *values;
-        g_autofree char *name = name_of(text, &values);
-        int status;
+        g_auto(GStrv) values = g_strsplit(text, strchr(text, ';') ? ";" : ",", -1);
+        guint n = g_strv_length(values);
 
-        if (!name || g_str_equal(name, "profile"))
-                return complain_usage(NULL, "--knob: found \"%s\", expected NAME=VALUES with %s",
-                                      text, "governor, epp, latency, dma-latency or states");
-        if (is_named(asked, name))
-                return complain_usage(NULL, "--knob %s: expected once", name);
-        if (take_kind(asked, ARMS_KNOB) != EXIT_FINE)
-                return EXIT_USAGE;
-        status = add_values(asked, name, values, expected);
+        if (n > 2 || (n == 2 && strcmp(values[0], values[1]) == 0) || n == 0 || !*values[n - 1])
+                return complain_usage(NULL, "--%s: found \"%s\", expected %s", kinds[kind].name,
+                                      text, kinds[kind].values);
+        g_ptr_array_add(arms_asked.values[0], g_strdup(n == 2 ? g_strstrip(values[0]) : ""));
+        g_ptr_array_add(arms_asked.values[1], g_strdup(g_strstrip(values[n - 1])));
+        return EXIT_FINE;
+}
+
+/* Checks values of the knob that was added last. */
+static int check_knob(const char *name)
+{
+        g_autoptr(GPtrArray) parsed = g_ptr_array_new_with_free_func(g_free);
+        int status = EXIT_FINE;
+
         for (int arm = 0; arm < 2 && status == EXIT_FINE; arm++) {
-                const char *value = g_ptr_array_index(asked->values[arm], asked->names->len - 1);
+                const GPtrArray *values = arms_asked.values[arm];
+                const char *value = g_ptr_array_index(values, values->len - 1);
                 g_autofree char *point = g_strdup_printf("%s=%s", name, value);
 
                 if (*value)
@@ -150,6 +100,66 @@ int arms_take_knob(ArmsAsked *asked, const char *text)
         }
         return status;
 }
+
+static int take(ArmsKind kind, const char *text)
+{
+        ArmsAsked *asked = &arms_asked;
+        g_auto(GStrv) parts = split(kind, text);
+        int status;
+
+        if (!parts)
+                return complain_usage(NULL, "--%s: found \"%s\", expected %s", kinds[kind].name,
+                                      text, kinds[kind].form);
+        if (asked->kind != ARMS_NONE && asked->kind != kind)
+                return complain_usage(NULL, "--%s and --%s: expected one of them",
+                                      kinds[asked->kind].name, kinds[kind].name);
+        if (kind != ARMS_POLICY && is_named(asked, parts[0]))
+                return complain_usage(NULL, "--%s%s%s: expected once", kinds[kind].name,
+                                      kind == ARMS_PROFILE ? "" : " ",
+                                      kind == ARMS_PROFILE ? "" : parts[0]);
+        if (asked->kind == ARMS_NONE) {
+                asked->kind = kind;
+                asked->names = g_ptr_array_new_with_free_func(g_free);
+                for (int i = 0; i < 2; i++)
+                        asked->values[i] = g_ptr_array_new_with_free_func(g_free);
+        }
+        g_ptr_array_add(asked->names, g_strdup(parts[0]));
+        if (kind == ARMS_POLICY)
+                return EXIT_FINE;
+        status = add_values(kind, kind == ARMS_PROFILE ? text : parts[1]);
+        return status == EXIT_FINE && kind == ARMS_KNOB ? check_knob(parts[0]) : status;
+}
+
+static int take_policy(Ctl *ctl, const char *text)
+{
+        return take(ARMS_POLICY, text);
+}
+
+static int take_profile(Ctl *ctl, const char *text)
+{
+        return take(ARMS_PROFILE, text);
+}
+
+static int take_option(Ctl *ctl, const char *text)
+{
+        return take(ARMS_OPTION, text);
+}
+
+static int take_knob(Ctl *ctl, const char *text)
+{
+        return take(ARMS_KNOB, text);
+}
+
+const VerbOption arms_options[] = {
+        { "policy", "NAME", "compare NAME ignored with NAME active", .take = take_policy },
+        { "profile", "NAMES", "compare two profiles, or one with the active one",
+          .take = take_profile },
+        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable",
+          .take = take_option },
+        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states",
+          .take = take_knob },
+        { 0 },
+};
 
 /* What the arm is called. */
 static char *label_of(const ArmsAsked *asked, int arm)
@@ -208,13 +218,13 @@ static bool check_daemon(const Arms *arms)
         bool paused;
 
         if (!manager) {
-                complain("--%s: %s", kind_names[arms->asked->kind],
+                complain("--%s: %s", kinds[arms->asked->kind].name,
                          client_problem(arms->ctl->client));
                 return false;
         }
         paused = json_length(json_get(manager, "Pauses")) > 0;
         if (json_true(manager, "DryRun") || paused) {
-                complain("--%s: idled %s, so nothing would change", kind_names[arms->asked->kind],
+                complain("--%s: idled %s, so nothing would change", kinds[arms->asked->kind].name,
                          paused ? "is paused" : "runs with --dry-run");
                 return false;
         }

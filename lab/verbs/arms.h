@@ -27,11 +27,9 @@ typedef struct ArmsAsked {
         GPtrArray *values[2]; /* of char *, one for each name; "": as found. Not of policies */
 } ArmsAsked;
 
-/* Add what --policy, --profile, --option and --knob take. EXIT_USAGE after a message. */
-int arms_take_policy(ArmsAsked *asked, const char *text);
-int arms_take_profile(ArmsAsked *asked, const char *text);
-int arms_take_option(ArmsAsked *asked, const char *text);
-int arms_take_knob(ArmsAsked *asked, const char *text);
+/* --policy, --profile, --option and --knob, and what they took. */
+extern const VerbOption arms_options[];
+extern ArmsAsked arms_asked;
 
 /* "policy", "profile", "option", "knob", static. */
 const char *arms_kind_text(ArmsKind kind);

@@ -123,23 +123,6 @@ void meter_begin(Meter *meter)
                 meter->sum.joules = NAN;
 }
 
-/* Joules of all packages since the reading before; NAN: one of them is not known. */
-static double used_joules(const Meter *meter)
-{
-        double joules = 0;
-        bool any = false;
-
-        for (int i = 0; i < meter->energy.seen->n_energy; i++) {
-                const EnergyUse *use = &meter->energy.seen->energy[i];
-
-                if (!use->package)
-                        continue;
-                any = true;
-                joules += use->valid ? use->joules : NAN;
-        }
-        return any ? joules : NAN;
-}
-
 /* What a core does per second; its threads have one clock, which matters only while it is busy. */
 static double core_work_now(const Meter *meter, const TopologyCore *core)
 {
@@ -177,7 +160,8 @@ void meter_read(Meter *meter)
         if (meter->source == ENERGY_SOURCE_ESTIMATE)
                 sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
         else if (energy_source_counts(meter->source))
-                sum->joules += read_energy(meter) < 0 ? NAN : used_joules(meter);
+                sum->joules += read_energy(meter) < 0 ? NAN
+                                                      : snapshot_package_joules(meter->energy.seen);
         for (int i = 0; i < topology->n_cores; i++)
                 sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
         sum->switches += seen->switches_per_sec * seconds;

@@ -158,7 +158,7 @@ json_object *prove_answer(const Prove *prove)
         Estimate found = prove_estimate(prove);
         EnergySource source = meter_source(prove->meter);
 
-        json_put_text(answer, "kind", arms_kind_text(prove->asked->arms.kind));
+        json_put_text(answer, "kind", arms_kind_text(arms_asked.kind));
         json_put_text(answer, "first", arms_label(prove->arms, 0));
         json_put_text(answer, "second", arms_label(prove->arms, 1));
         put_verdict(prove, answer, &found);

@@ -41,26 +41,6 @@
 
 static ProveAsked asked;
 
-static int take_policy(Ctl *ctl, const char *text)
-{
-        return arms_take_policy(&asked.arms, text);
-}
-
-static int take_profile(Ctl *ctl, const char *text)
-{
-        return arms_take_profile(&asked.arms, text);
-}
-
-static int take_option(Ctl *ctl, const char *text)
-{
-        return arms_take_option(&asked.arms, text);
-}
-
-static int take_knob(Ctl *ctl, const char *text)
-{
-        return arms_take_knob(&asked.arms, text);
-}
-
 static int take_precision(Ctl *ctl, const char *text)
 {
         if (percent_parse(text, &asked.precision) < 0 || asked.precision <= 0 ||
@@ -73,13 +53,6 @@ static int take_precision(Ctl *ctl, const char *text)
 }
 
 static const VerbOption prove_options[] = {
-        { "policy", "NAME", "compare NAME ignored with NAME active", .take = take_policy },
-        { "profile", "NAMES", "compare two profiles, or one with the active one",
-          .take = take_profile },
-        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable",
-          .take = take_option },
-        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states",
-          .take = take_knob },
         { "for", "TIME", "measure for at most this time (30min)", .number = &asked.for_usec,
           .least = 1, .most = 366 * 24 * 3600 * SEC_USEC, .expected = "a duration such as 30min" },
         { "precision", "PERCENT", "end once the interval is at most this wide to each side",
@@ -109,7 +82,6 @@ static void set_schedule(ScheduleOptions *schedule, EnergySource source)
                 .washout_usec = asked.washout_usec
                                         ?: battery ? MIN(washout, BATTERY_WASHOUT)
                                                    : washout,
-                .duty = 0.5,
                 .seed = g_random_int(),
         };
 }
@@ -130,7 +102,7 @@ static int prove_check(const Ctl *ctl, const Verb *verb)
 {
         ScheduleOptions schedule;
 
-        if (asked.arms.kind == ARMS_NONE)
+        if (arms_asked.kind == ARMS_NONE)
                 return complain_usage(verb, "prove: expected one of --policy, --profile, --option, "
                                             "--knob");
         asked.for_usec = asked.for_usec ?: FOR_USEC;
@@ -155,15 +127,14 @@ static void run_pairs(Prove *prove)
         prove->begin_usec = (uint64_t)g_get_monotonic_time();
         prove->end_usec = prove->begin_usec + asked.for_usec;
         for (uint64_t pair = 0; !is_precise(prove); pair++) {
-                uint64_t start = schedule_pair_start(&prove->schedule, pair);
                 BlockEnd end = BLOCK_FINE;
 
                 if ((uint64_t)g_get_monotonic_time() + prove_pair_usec(prove) > prove->end_usec)
                         return;
                 for (int half = 0; half < 2 && end == BLOCK_FINE; half++) {
-                        uint64_t at = start +
-                                      (uint64_t)half * schedule_pair_length(&prove->schedule) / 2;
-                        ScheduleSlot slot = schedule_at(&prove->schedule, at);
+                        uint64_t length = schedule_pair_length(&prove->schedule) / 2;
+                        ScheduleSlot slot = schedule_at(&prove->schedule, pair,
+                                                        (uint64_t)half * length);
 
                         end = prove_block(prove, &slot);
                 }
@@ -190,7 +161,7 @@ static int block_signals(Prove *prove)
 /* Tries the settings and restores them. False after a message if idled refuses one of them. */
 static bool try_settings(Prove *prove)
 {
-        bool right = asked.arms.kind == ARMS_KNOB || prove_try(prove);
+        bool right = arms_asked.kind == ARMS_KNOB || prove_try(prove);
 
         arms_leave(prove->arms);
         if (!right)
@@ -206,7 +177,7 @@ static bool open_arms(Prove *prove)
         if (r < 0)
                 complain_cpus(prove->ctl, r);
         else
-                prove->arms = arms_new(prove->ctl, &asked.arms, prove->topology);
+                prove->arms = arms_new(prove->ctl, &arms_asked, prove->topology);
         return prove->arms != NULL;
 }
 
@@ -312,7 +283,7 @@ const Verb verb_prove = {
                 "signal; after SIGKILL, idled --restore restores those of --knob.\n"
                 "  idlelab prove --policy ondemand --for 1h\n"
                 "  idlelab prove --profile balanced,power-saver --precision 1% -- make -j4",
-        .options = { prove_options },
+        .options = { arms_options, prove_options },
         .check = prove_check,
         .max_args = INT_MAX,
         .ask = prove_ask,

@@ -33,7 +33,6 @@ typedef enum Quantity {
 
 /* What was asked for; 0 and NULL: not given. */
 typedef struct ProveAsked {
-        ArmsAsked arms;
         uint64_t for_usec, block_usec, washout_usec, probe_usec;
         double precision; /* share of the power of the first setting */
 } ProveAsked;

@@ -12,6 +12,7 @@
  */
 #include "model/counters.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/residency.h"
@@ -198,4 +199,20 @@ void snapshot_compute(const Counters *previous, const Counters *current, Snapsho
                                          1);
         compute_residency(previous, current, snapshot);
         compute_energy(previous, current, snapshot);
+}
+
+double snapshot_package_joules(const Snapshot *snapshot)
+{
+        double joules = 0;
+        bool any = false;
+
+        for (int i = 0; snapshot->have & SENSE_ENERGY && i < snapshot->n_energy; i++) {
+                const EnergyUse *use = &snapshot->energy[i];
+
+                if (!use->package)
+                        continue;
+                any = true;
+                joules += use->valid ? use->joules : NAN;
+        }
+        return any ? joules : NAN;
 }

@@ -88,6 +88,9 @@ void snapshot_compute(const Counters *previous, const Counters *current, Snapsho
 #define ENERGY_WATTS_SUSTAINED 500.0
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Counters, counters_free)
+/* Joules that all packages drew; NAN: one of them is not known, or there are none. */
+double snapshot_package_joules(const Snapshot *snapshot);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Snapshot, snapshot_free)
 
 #endif

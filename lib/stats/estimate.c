@@ -535,12 +535,32 @@ double estimate_pairs_needed(const Estimate *estimate, const Interval *what, dou
         return factor > 1 ? ceil(estimate->n_pairs * (factor * factor - 1)) : 0;
 }
 
-static void append_real(GString *text, double value)
+void numbers_format(GString *text, const char *word, const double *numbers, size_t n)
 {
-        char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+        g_string_append(text, word);
+        for (size_t i = 0; i < n; i++) {
+                char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
-        g_string_append_c(text, ' ');
-        g_string_append(text, g_ascii_dtostr(buffer, sizeof(buffer), value));
+                g_string_append_printf(text, " %s",
+                                       g_ascii_dtostr(buffer, sizeof(buffer), numbers[i]));
+        }
+        g_string_append_c(text, '\n');
+}
+
+bool numbers_parse(const char *line, const char *word, double *ret_numbers, size_t n)
+{
+        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
+
+        if (g_strv_length(parts) != n + 1 || !g_str_equal(parts[0], word))
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                char *end;
+
+                ret_numbers[i] = g_ascii_strtod(parts[i + 1], &end);
+                if (end == parts[i + 1] || *end || !isfinite(ret_numbers[i]))
+                        return false;
+        }
+        return true;
 }
 
 char *estimator_format(const Estimator *e)
@@ -553,21 +573,20 @@ char *estimator_format(const Estimator *e)
         for (int i = 0; i < BLOCK_DROPS; i++)
                 g_string_append_printf(text, " %" G_GUINT64_FORMAT,
                                        e->dropped[i] + (i == DROP_UNPAIRED && e->half.seconds > 0));
+        g_string_append_c(text, '\n');
         for (uint64_t i = kept; i > 0; i--) {
-                const BlockPair *pair = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
+                const BlockPair *p = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
+                double x[14];
 
-                g_string_append(text, "\npair");
-                for (int arm = 0; arm < 2; arm++) {
-                        append_real(text, pair->seconds[arm]);
-                        append_real(text, pair->joules[arm]);
-                        append_real(text, pair->work[arm]);
-                        append_real(text, pair->delay[arm]);
-                        append_real(text, pair->load[arm]);
-                        append_real(text, pair->cpu_seconds[arm]);
-                        append_real(text, pair->switches[arm]);
-                }
+                for (int arm = 0; arm < 2; arm++)
+                        memcpy(x + (ptrdiff_t)7 * arm,
+                               (const double[]){ p->seconds[arm], p->joules[arm], p->work[arm],
+                                                 p->delay[arm], p->load[arm], p->cpu_seconds[arm],
+                                                 p->switches[arm] },
+                               7 * sizeof(*x));
+                numbers_format(text, "pair", x, 14);
         }
-        g_string_append(text, "\nend\n");
+        g_string_append(text, "end\n");
         return g_string_free(text, FALSE);
 }
 
@@ -587,18 +606,10 @@ static bool parse_counts(const char *line, const char *word, uint64_t *ret_count
 
 static bool parse_pair(const char *line, BlockPair *ret_pair)
 {
-        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
         double x[14];
 
-        if (g_strv_length(parts) != 15 || !g_str_equal(parts[0], "pair"))
+        if (!numbers_parse(line, "pair", x, 14))
                 return false;
-        for (int i = 0; i < 14; i++) {
-                char *end;
-
-                x[i] = g_ascii_strtod(parts[i + 1], &end);
-                if (end == parts[i + 1] || *end)
-                        return false;
-        }
         for (int arm = 0; arm < 2; arm++) {
                 const double *y = x + (ptrdiff_t)7 * arm;
                 Block block = { arm, y[0], y[1], y[2], y[3], y[4], y[5], y[6] };

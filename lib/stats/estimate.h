@@ -143,6 +143,10 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query);
  * is; negative: not known yet. Widths shrink with the square root of the number of pairs. */
 double estimate_pairs_needed(const Estimate *estimate, const Interval *what, double half_width);
 
+/* Writes numbers behind a word, each after a blank; and reads such a line. False: it is another. */
+void numbers_format(GString *text, const char *word, const double *numbers, size_t n);
+bool numbers_parse(const char *line, const char *word, double *ret_numbers, size_t n);
+
 /* The state as text of several lines, for a file; a block that waits for its partner is left out.
  */
 char *estimator_format(const Estimator *estimator);

@@ -31,17 +31,6 @@ void evaluator_init(Evaluator *evaluator, uint64_t seed)
         evaluator->found = estimate(&evaluator->estimator, &(EstimateQuery){ 0 });
 }
 
-static ScheduleOptions schedule_of(const Evaluator *e, const EvaluateOptions *options)
-{
-        return (ScheduleOptions){
-                .block_usec = options->block_usec,
-                .washout_usec = options->washout_usec,
-                .duty = 0.5,
-                .rest_on = e->trial_rest_on,
-                .seed = e->seed,
-        };
-}
-
 /* What a trial costs: time in the arm that does not rest. */
 static double trial_cost(const EvaluateOptions *options)
 {
@@ -174,11 +163,10 @@ static void set_next(Evaluator *e, uint64_t now)
 
 static void set_slot(Evaluator *e, const EvaluateOptions *options, uint64_t now)
 {
-        ScheduleOptions schedule = schedule_of(e, options);
-        uint64_t begin = schedule_pair_start(&schedule, e->pair);
+        const ScheduleOptions schedule = { options->block_usec, options->washout_usec, e->seed };
 
-        e->slot = schedule_at(&schedule, begin + (now - e->start_usec));
-        e->due_usec = e->start_usec + (e->slot.end_usec - begin);
+        e->slot = schedule_at(&schedule, e->pair, now - e->start_usec);
+        e->due_usec = e->start_usec + e->slot.end_usec;
 }
 
 static void end_trial(Evaluator *e, uint64_t now)
@@ -278,17 +266,17 @@ uint64_t evaluator_due(const Evaluator *e)
 }
 
 /* Why the block that was measured is of no use; BLOCK_DROPS: it is of use. */
-static BlockDrop judge(const EvaluateOptions *options, const Meter *meter)
+static BlockDrop judge(const EvaluateOptions *options, const Block *block)
 {
         double wanted = (double)options->block_usec / 1e6;
 
-        if (!meter->valid)
+        if (!isfinite(block->joules))
                 return DROP_ENERGY;
-        if (meter->joules <= 0)
+        if (block->joules <= 0)
                 return DROP_FROZEN;
-        if (fabs(meter->seconds - wanted) > wanted / 4)
+        if (fabs(block->seconds - wanted) > wanted / 4)
                 return DROP_SHORT;
-        if (MAX(meter->load, meter->work) < LEAST_WORK * meter->seconds)
+        if (MAX(block->load, block->work) < LEAST_WORK * block->seconds)
                 return DROP_IDLE;
         return BLOCK_DROPS;
 }
@@ -309,25 +297,24 @@ static void drop_block(Evaluator *e, const EvaluateOptions *options, BlockDrop w
         e->next_usec = now + ABSENT;
 }
 
-void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now, const Meter *meter)
+void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now,
+                    const Block *measured)
 {
+        Block block = *measured;
         BlockDrop why;
 
         if (e->start_usec == 0 || now < e->due_usec)
                 return;
         if (e->slot.counted) {
-                why = judge(options, meter);
+                why = judge(options, measured);
                 if (why != BLOCK_DROPS) {
                         drop_block(e, options, why, now);
                         return;
                 }
                 e->n_without = 0;
                 e->n_idle = 0;
-                estimator_add(&e->estimator,
-                              &(Block){ e->slot.on, meter->seconds, meter->joules, meter->work,
-                                        meter->delay, meter->load, meter->cpu_seconds,
-                                        meter->switches },
-                              e->pair);
+                block.on = e->slot.on;
+                estimator_add(&e->estimator, &block, e->pair);
         }
         if (e->slot.counted && e->slot.half == 1) {
                 end_trial(e, now);
@@ -354,41 +341,31 @@ Interval evaluator_saved_joules(const Evaluator *e)
 
 char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
 {
-        const double reals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
-                                 e->unvalued_sec,    e->effective_sec,   e->total_sec,
-                                 e->budget_usec };
+        const double totals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
+                                  e->unvalued_sec,    e->effective_sec,   e->total_sec,
+                                  e->budget_usec };
         GString *text = g_string_new(NULL);
         g_autofree char *blocks = estimator_format(&e->estimator);
 
-        g_string_append_printf(text, MAGIC "\nmachine %s %d by %s\ntotals",
-                               energy_source_text(source), n_cpus, work_unit_text(e->unit));
-        for (size_t i = 0; i < G_N_ELEMENTS(reals); i++) {
-                char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-
-                g_string_append_printf(text, " %s",
-                                       g_ascii_dtostr(buffer, sizeof(buffer), reals[i]));
-        }
-        g_string_append_printf(text, "\n%s", blocks);
+        g_string_append_printf(text, MAGIC "\nmachine %s %d by %s\n", energy_source_text(source),
+                               n_cpus, work_unit_text(e->unit));
+        numbers_format(text, "totals", totals, G_N_ELEMENTS(totals));
+        g_string_append(text, blocks);
         return g_string_free(text, FALSE);
 }
 
 /* Reads the line of totals; false if it is none. */
 static bool parse_totals(const char *line, Evaluator *e)
 {
-        double *const to[] = { &e->saved_joules[0], &e->saved_joules[1], &e->saved_joules[2],
-                               &e->unvalued_sec,    &e->effective_sec,   &e->total_sec,
-                               &e->budget_usec };
-        g_auto(GStrv) parts = g_strsplit(line, " ", -1);
+        double x[7];
 
-        if (g_strv_length(parts) != G_N_ELEMENTS(to) + 1 || !g_str_equal(parts[0], "totals"))
+        if (!numbers_parse(line, "totals", x, G_N_ELEMENTS(x)))
                 return false;
-        for (size_t i = 0; i < G_N_ELEMENTS(to); i++) {
-                char *end;
-
-                *to[i] = g_ascii_strtod(parts[i + 1], &end);
-                if (end == parts[i + 1] || *end || !isfinite(*to[i]))
-                        return false;
-        }
+        memcpy(e->saved_joules, x, sizeof(e->saved_joules));
+        e->unvalued_sec = x[3];
+        e->effective_sec = x[4];
+        e->total_sec = x[5];
+        e->budget_usec = x[6];
         return e->unvalued_sec >= 0 && e->effective_sec >= e->unvalued_sec &&
                e->total_sec >= e->effective_sec;
 }

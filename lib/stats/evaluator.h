@@ -85,12 +85,6 @@ typedef struct EvaluatorView {
                               saved meanwhile */
 } EvaluatorView;
 
-/* What was measured since the reading before, for step(). */
-typedef struct Meter {
-        double seconds, joules, work, delay, load, cpu_seconds, switches; /* as a Block's */
-        bool valid;                                                       /* energy */
-} Meter;
-
 void evaluator_init(Evaluator *evaluator, uint64_t seed);
 
 /* Time has passed; begins a trial if it is time for one. Call it in every tick. */
@@ -100,10 +94,10 @@ void evaluator_pass(Evaluator *evaluator, const EvaluateOptions *options,
 /* When evaluator_step() is due; UINT64_MAX: no trial goes on. */
 uint64_t evaluator_due(const Evaluator *evaluator);
 
-/* A slot of the trial is over: `meter` is what was read since the call before this one, or since
- * the trial began. */
+/* A slot of the trial is over: `measured` is what was read since the call before this one, or since
+ * the trial began, whatever its arm; joules NAN: energy could not be read. */
 void evaluator_step(Evaluator *evaluator, const EvaluateOptions *options, uint64_t now_usec,
-                    const Meter *meter);
+                    const Block *measured);
 
 /* What was measured in the block that goes on is of no use: ends the trial, if one goes on. */
 void evaluator_interrupt(Evaluator *evaluator, const EvaluateOptions *options, BlockDrop why,

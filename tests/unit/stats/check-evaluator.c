@@ -6,6 +6,7 @@
  * that saves; trials and their time are counted. And what happens in the middle of a block.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "stats/evaluator.h"
@@ -285,7 +286,7 @@ typedef struct Lab {
         bool frozen; /* or does not move */
         uint64_t due_usec;
         double joules, all_joules; /* drawn, and if all cores had been in use */
-        Meter meter;               /* since the last reading */
+        Block meter;               /* since the last reading */
         uint64_t trial_usec;       /* in the arm that does not rest */
         double work_sec;           /* of the interval */
         double interval_sec;
@@ -339,9 +340,10 @@ static void read_meter(Lab *lab)
         if (now < evaluator_due(lab->evaluator))
                 return;
         pass_time(lab);
-        lab->meter.valid = !lab->broken;
+        if (lab->broken)
+                lab->meter.joules = NAN;
         evaluator_step(lab->evaluator, &lab->options, now, &lab->meter);
-        lab->meter = (Meter){ 0 };
+        lab->meter = (Block){ 0 };
         carry_out(lab);
 }
 
@@ -353,7 +355,7 @@ static void call(Lab *lab)
         pass_time(lab);
         lab->work_sec = lab->interval_sec = 0;
         if (!going_on)
-                lab->meter = (Meter){ 0 };
+                lab->meter = (Block){ 0 };
         carry_out(lab);
         lab->due_usec = lab->world->wish.period_usec * (lab->world->wish.settled ? STRETCHED : 1);
 }
@@ -461,13 +463,12 @@ static void break_block(Lab *lab, BlockDrop why)
 {
         Evaluator *e = lab->evaluator;
         uint64_t now = lab->world->snapshot->time_usec;
-        Meter meter = { .seconds = 2, .joules = 50, .work = 0.4, .valid = true };
+        Block meter = { .seconds = 2, .joules = 50, .work = 0.4 };
         EvaluatorView view = { now, false, true, 0.2 };
 
         meter.seconds = why == DROP_SHORT ? 3 : 2;
-        meter.joules = why == DROP_FROZEN ? 0 : 50;
+        meter.joules = why == DROP_ENERGY ? NAN : why == DROP_FROZEN ? 0 : 50;
         meter.work = why == DROP_IDLE ? 0 : 0.4;
-        meter.valid = why != DROP_ENERGY;
         if (why == DROP_EFFECT)
                 evaluator_pass(e, &lab->options, &view);
         else if (why == DROP_SHORT || why == DROP_FROZEN || why == DROP_IDLE || why == DROP_ENERGY)

@@ -106,14 +106,15 @@ static inline void sim_run(Sim *sim, const ScheduleOptions *schedule, double sec
                            void (*on_pair)(const Estimator *e, double sec, void *userdata),
                            void *userdata)
 {
-        ScheduleSlot slot = schedule_at(schedule, 0);
+        uint64_t length = schedule_pair_length(schedule), pair = 0;
+        ScheduleSlot slot = schedule_at(schedule, 0, 0);
         Block block = { 0 };
         uint64_t n = e->n_pairs;
 
         for (double sec = 0; sec < seconds; sec += SIM_STEP_SEC) {
                 uint64_t usec = (uint64_t)(sec * 1e6 + 0.5);
 
-                if (usec >= slot.end_usec) {
+                if (usec >= pair * length + slot.end_usec) {
                         block.on = slot.on;
                         block.joules += 0.02 * sim_normal(sim);
                         block.joules = MAX(block.joules, 0);
@@ -122,7 +123,8 @@ static inline void sim_run(Sim *sim, const ScheduleOptions *schedule, double sec
                         if (e->n_pairs > n && on_pair)
                                 on_pair(e, sec, userdata);
                         n = e->n_pairs;
-                        slot = schedule_at(schedule, usec);
+                        pair = usec / length;
+                        slot = schedule_at(schedule, pair, usec % length);
                         block = (Block){ 0 };
                 }
                 sim_step(sim, sec, slot.on, &block);
@@ -132,13 +134,7 @@ static inline void sim_run(Sim *sim, const ScheduleOptions *schedule, double sec
 /* What idlelab prove does: half of the time each. */
 static inline ScheduleOptions sim_prove(uint64_t seed)
 {
-        return (ScheduleOptions){ 10000000, 1000000, 0.5, 0, true, seed };
-}
-
-/* What the daemon does: 0.65 % of the time in trials, after four pairs at once. */
-static inline ScheduleOptions sim_daemon(uint64_t seed)
-{
-        return (ScheduleOptions){ 2000000, 1000000, 0.0065, 4, true, seed };
+        return (ScheduleOptions){ 10000000, 1000000, seed };
 }
 
 /* What came of many runs. */
@@ -220,14 +216,10 @@ static inline void sim_evaluate(Sim *sim, const EvaluateOptions *options, double
                                &(EvaluatorView){ now, true, true, tick_work / (sec - tick_sec) });
                 tick_sec = sec;
                 tick_work = 0;
-                if (due)
-                        evaluator_step(
-                                e, options, now,
-                                &(Meter){ .seconds = block.seconds,
-                                          .joules = MAX(block.joules + 0.02 * sim_normal(sim), 0),
-                                          .work = block.work,
-                                          .delay = block.delay,
-                                          .valid = true });
+                if (due) {
+                        block.joules = MAX(block.joules + 0.02 * sim_normal(sim), 0);
+                        evaluator_step(e, options, now, &block);
+                }
                 if (due || !going_on)
                         block = (Block){ 0 };
                 if (e->found.verdict != VERDICT_UNKNOWN && *ret_verdict_sec <= 0)
