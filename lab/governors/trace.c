@@ -71,7 +71,6 @@ struct Trace {
         int n_columns; /* 0: not known yet */
         Column order[N_COLUMNS];
         bool has_wake_timer;
-        bool is_usual;           /* all columns, in their order */
         uint64_t *last_enter_ns; /* by CPU */
         bool *has_cpu;
         TraceFacts facts;
@@ -321,64 +320,6 @@ static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
         return 0;
 }
 
-/* Takes a small number and the character behind it off `*at`. */
-static inline bool take_small(const char **at, uint32_t max, char end, uint32_t *ret_value)
-{
-        const char *c = *at;
-        uint32_t value = (uint32_t)*c - '0', digit;
-
-        if (value > 9)
-                return false;
-        for (c++; (digit = (uint32_t)*c - '0') <= 9 && value < 100000000; c++)
-                value = value * 10 + digit;
-        *at = c + 1;
-        *ret_value = value;
-        return *c == end && value <= max;
-}
-
-static inline bool take_time(const char **at, uint64_t max, uint64_t *ret_value)
-{
-        bool good = take_number(at, ret_value) && *ret_value <= max && **at == ',';
-
-        (*at)++;
-        return good;
-}
-
-/* As parse_record(), for lines as a recording has them: all columns, in their order, no surprise.
- * False: the line needs a closer look. */
-static inline bool parse_usual(Trace *trace, Record *ret_record)
-{
-        const char *c = trace->next;
-        uint32_t cpu, timer, util, limit_us, iowait, resched, got_tick;
-        uint64_t enter_ns, sleep_ns, idle_ns;
-        bool has_limit;
-
-        if (!take_small(&c, TRACE_CPUS_MAX - 1, ',', &cpu) ||
-            !take_time(&c, UINT64_MAX, &enter_ns) || !take_time(&c, INT64_MAX, &sleep_ns) ||
-            !take_time(&c, TIME_MAX, &idle_ns) || !take_small(&c, 1, ',', &timer) ||
-            !take_small(&c, CPU_CAPACITY, ',', &util))
-                return false;
-        has_limit = *c != '-';
-        c += !has_limit;
-        if (!take_small(&c, has_limit ? 1000000000 : 1, ',', &limit_us) ||
-            (!has_limit && limit_us != 1) || !take_small(&c, 1000000000, ',', &iowait) ||
-            !take_small(&c, 1, ',', &resched) || !take_small(&c, 1, '\n', &got_tick))
-                return false;
-        *ret_record = (Record){ .enter_ns = enter_ns,
-                                .sleep_ns = (int64_t)sleep_ns,
-                                .idle_ns = (int64_t)idle_ns,
-                                .limit_ns = has_limit ? limit_us * INT64_C(1000) : NO_LATENCY_LIMIT,
-                                .iowait = iowait,
-                                .cpu = (uint16_t)cpu,
-                                .util = (uint16_t)util,
-                                .wake_timer = timer,
-                                .resched = resched,
-                                .got_tick = got_tick };
-        trace->next = (char *)c;
-        trace->line++;
-        return true;
-}
-
 static int find_column(const char *name)
 {
         for (int i = 0; i < N_COLUMNS; i++)
@@ -452,14 +393,6 @@ static int parse_first(Trace *trace, char **ret_error)
         return 0;
 }
 
-static bool is_usual(const Trace *trace)
-{
-        for (int i = 0; i < trace->n_columns; i++)
-                if (trace->order[i] != (Column)i)
-                        return false;
-        return trace->n_columns == N_USUAL;
-}
-
 static void note(Trace *trace, const Record *record)
 {
         TraceFacts *facts = &trace->facts;
@@ -492,12 +425,9 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
                         r = parse_first(trace, ret_error);
                         if (r < 0)
                                 return r;
-                        trace->is_usual = is_usual(trace);
                         continue;
                 }
-                r = trace->is_usual && parse_usual(trace, &ret_records[n])
-                            ? 0
-                            : parse_record(trace, &ret_records[n], ret_error);
+                r = parse_record(trace, &ret_records[n], ret_error);
                 if (r < 0)
                         return r;
                 note(trace, &ret_records[n++]);

@@ -109,37 +109,32 @@ static int advise_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-/* The models of the kernel with this release; the newest for one that is not known. */
-static const Candidate *candidates_of(const char *release)
+/* The models of the kernel with this release, of the newest for one that is not known: `ret` has
+ * room for CANDIDATES_MAX and an end. */
+static void find_candidates(const char *release, Candidate *ret)
 {
-        static const Candidate old[] = { { "menu", "menu-6.1", false, false },
-                                         { "teo", "teo-6.1", false, false },
-                                         { "ladder", "ladder", false, false },
-                                         { "teo", "teo-util", true, false },
-                                         { "menu", "history:menu-6.1", false, true },
-                                         { "teo", "history:teo-6.1", false, true },
-                                         { 0 } };
-        static const Candidate middle[] = { { "menu", "menu-6.12", false, false },
-                                            { "teo", "teo-6.12", false, false },
-                                            { "ladder", "ladder", false, false },
-                                            { "teo", "teo-util", true, false },
-                                            { "menu", "history:menu-6.12", false, true },
-                                            { "teo", "history:teo-6.12", false, true },
-                                            { 0 } };
-        static const Candidate newest[] = { { "menu", "menu-6.12", false, false },
-                                            { "teo", "teo-6.18", false, false },
-                                            { "ladder", "ladder", false, false },
-                                            { "teo", "teo-util", true, false },
-                                            { "menu", "history:menu-6.12", false, true },
-                                            { "teo", "history:teo-6.18", false, true },
-                                            { 0 } };
-        unsigned major = 0, minor = 0;
+        unsigned major = 7, minor = 0;
+        bool old, middle;
 
-        if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
-                return newest;
-        if (major < 6 || (major == 6 && minor < 12))
-                return old;
-        return major == 6 && minor < 18 ? middle : newest;
+        if (release && sscanf(release, "%u.%u", &major, &minor) != 2)
+                major = 7;
+        old = major < 6 || (major == 6 && minor < 12);
+        middle = major == 6 && minor < 18;
+        *ret++ = (Candidate){ "menu", old ? "menu-6.1" : "menu-6.12", false, false };
+        *ret++ = (Candidate){ "teo",
+                              old      ? "teo-6.1"
+                              : middle ? "teo-6.12"
+                                       : "teo-6.18",
+                              false, false };
+        *ret++ = (Candidate){ "ladder", "ladder", false, false };
+        *ret++ = (Candidate){ "teo", "teo-util", true, false };
+        *ret++ = (Candidate){ "menu", old ? "history:menu-6.1" : "history:menu-6.12", false, true };
+        *ret++ = (Candidate){ "teo",
+                              old      ? "history:teo-6.1"
+                              : middle ? "history:teo-6.12"
+                                       : "history:teo-6.18",
+                              false, true };
+        *ret = (Candidate){ 0 };
 }
 
 /* What the machine says; NULL if it says nothing. */
@@ -546,12 +541,15 @@ static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *
 /* The candidates of this machine and their models. NULL after a message. */
 static GPtrArray *pick_candidates(const Ctl *ctl, bool here, char **ret_list)
 {
+        static Candidate candidates[CANDIDATES_MAX + 1];
         g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
         g_autofree char *available =
                 here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
                      : NULL;
-        g_autoptr(GPtrArray) picked = pick(candidates_of(release), available, ret_list);
+        g_autoptr(GPtrArray) picked = NULL;
 
+        find_candidates(release, candidates);
+        picked = pick(candidates, available, ret_list);
         if (picked->len > 0)
                 return g_steal_pointer(&picked);
         complain("advise: found governors \"%s\", there are models of menu, teo and ladder only",
@@ -634,25 +632,19 @@ static int record(const char *path, const char *seconds)
 /* What idled has for the options now, and where it is from. */
 static json_object *describe_effect(Ctl *ctl)
 {
-        json_object *effect = json_object_new_array(), *row;
-        g_autoptr(json_object) settings = NULL;
-        g_autofree char *error = NULL;
+        json_object *effect = json_object_new_array();
 
-        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
-                return effect;
-        JSON_FOREACH(row, settings)
-                for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
-                        json_object *one;
+        for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
+                g_autoptr(json_object) setting = setting_now(ctl, advised[i]);
+                json_object *one;
 
-                        if (!g_str_equal(json_text(row, "section"), SECTION) ||
-                            !g_str_equal(json_text(row, "key"), advised[i]))
-                                continue;
-                        one = json_object_new_object();
-                        json_put_text(one, "key", advised[i]);
-                        json_put_text(one, "value", json_text(row, "value"));
-                        json_put_text(one, "source", json_text(row, "source"));
-                        json_object_array_add(effect, one);
-                }
+                if (!setting)
+                        continue;
+                one = json_add(effect);
+                json_put_same(one, "key", setting, "key");
+                json_put_same(one, "value", setting, "value");
+                json_put_same(one, "source", setting, "source");
+        }
         return effect;
 }
 

@@ -3,6 +3,7 @@
  * idlelab report: what was recorded, in words and as a table.
  */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "page/page.h"
@@ -145,31 +146,16 @@ static char *in_words(const Report *report)
         return g_string_free(text, FALSE);
 }
 
-/* One row of the table: its text for a recording, as a new string, NULL: not known. */
+/* One row of the table: a fact, a number, or what get() makes of a recording, as a new string;
+ * NULL: not known. */
 typedef struct Row {
-        const char *title;
+        const char *title, *fact;
         char *(*get)(const Report *report, double offset);
+        size_t number; /* offset in Report */
+        double factor;
+        int decimals;
+        const char *unit;
 } Row;
-
-static char *copy_fact(const Report *report, const char *key)
-{
-        return g_strdup(report_fact(report, key));
-}
-
-static char *get_host(const Report *report, double offset)
-{
-        return copy_fact(report, "hostname");
-}
-
-static char *get_processor(const Report *report, double offset)
-{
-        return copy_fact(report, "cpu_model");
-}
-
-static char *get_kernel(const Report *report, double offset)
-{
-        return copy_fact(report, "kernel");
-}
 
 static char *get_program(const Report *report, double offset)
 {
@@ -177,11 +163,6 @@ static char *get_program(const Report *report, double offset)
 
         return program ? g_strdup_printf("%s %s", program, report_fact(report, "version") ?: "")
                        : NULL;
-}
-
-static char *get_command(const Report *report, double offset)
-{
-        return copy_fact(report, "command");
 }
 
 static char *get_cpus(const Report *report, double offset)
@@ -208,71 +189,39 @@ static char *get_duration(const Report *report, double offset)
         return g_strdup_printf("%s, %zu samples", text, reduced_samples(report->samples));
 }
 
-static char *get_parked(const Report *report, double offset)
-{
-        return text_of(report->parked_cpus, 1, "");
-}
-
-static char *get_parked_cores(const Report *report, double offset)
-{
-        return text_of(report->parked_cores, 1, "");
-}
-
-static char *get_busy(const Report *report, double offset)
-{
-        return text_of(report->busy_share * 100, 1, "%");
-}
-
-static char *get_watts(const Report *report, double offset)
-{
-        return text_of(report->watts, 2, "W");
-}
-
 static char *get_joules(const Report *report, double offset)
 {
         return isfinite(report->watts) ? joules_text(report->joules) : NULL;
 }
 
-static char *get_source(const Report *report, double offset)
+/* "POLICY: what is known", of all policies. */
+static char *list_savings(const Report *report, char *(*text_of_saving)(const ReportSaving *))
 {
-        return copy_fact(report, "energy_source");
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < report->savings->len; i++) {
+                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
+                g_autofree char *known = text_of_saving(saving);
+
+                g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "", saving->policy,
+                                       known ?: "not known");
+        }
+        return g_string_free(text, text->len == 0);
 }
 
 static char *get_saved(const Report *report, double offset)
 {
-        GString *text = g_string_new(NULL);
+        return list_savings(report, saved_text);
+}
 
-        for (guint i = 0; i < report->savings->len; i++) {
-                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
-                g_autofree char *saved = saved_text(saving);
-
-                g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "", saving->policy,
-                                       saved ?: "not known");
-        }
-        return g_string_free(text, text->len == 0);
+static char *copy_verdict(const ReportSaving *saving)
+{
+        return g_strdup(saving->verdict ?: "unknown");
 }
 
 static char *get_verdict(const Report *report, double offset)
 {
-        GString *text = g_string_new(NULL);
-
-        for (guint i = 0; i < report->savings->len; i++) {
-                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
-
-                g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "", saving->policy,
-                                       saving->verdict ?: "unknown");
-        }
-        return g_string_free(text, text->len == 0);
-}
-
-static char *get_wakeups(const Report *report, double offset)
-{
-        return text_of(report->wakeups_per_second, 1, "1/s");
-}
-
-static char *get_transitions(const Report *report, double offset)
-{
-        return text_of(report->transitions, 0, "");
+        return list_savings(report, copy_verdict);
 }
 
 static char *get_latency(const Report *report, double offset)
@@ -287,28 +236,39 @@ static char *get_latency(const Report *report, double offset)
         return g_strdup_printf("%s, %s", half, most);
 }
 
+#define NUMBER(member) .number = offsetof(Report, member)
+
 static const Row rows[] = {
-        { "Machine", get_host },
-        { "Processor", get_processor },
-        { "Kernel", get_kernel },
-        { "CPUs, cores, packages", get_cpus },
-        { "Recorded by", get_program },
-        { "Command", get_command },
-        { "Began", get_begin },
-        { "Ended", get_end },
-        { "Recorded for", get_duration },
-        { "CPU time used", get_busy },
-        { "Parked CPUs, mean", get_parked },
-        { "Parked cores, mean", get_parked_cores },
-        { "Changes of the parked set", get_transitions },
-        { "Power, mean", get_watts },
-        { "Energy", get_joules },
-        { "Energy source", get_source },
-        { "Saved", get_saved },
-        { "Verdict", get_verdict },
-        { "Wake-ups", get_wakeups },
-        { "Wake-up latency, median and 99 %", get_latency },
+        { "Machine", "hostname" },
+        { "Processor", "cpu_model" },
+        { "Kernel", "kernel" },
+        { "CPUs, cores, packages", .get = get_cpus },
+        { "Recorded by", .get = get_program },
+        { "Command", "command" },
+        { "Began", .get = get_begin },
+        { "Ended", .get = get_end },
+        { "Recorded for", .get = get_duration },
+        { "CPU time used", NUMBER(busy_share), .factor = 100, .decimals = 1, .unit = "%" },
+        { "Parked CPUs, mean", NUMBER(parked_cpus), .factor = 1, .decimals = 1, .unit = "" },
+        { "Parked cores, mean", NUMBER(parked_cores), .factor = 1, .decimals = 1, .unit = "" },
+        { "Changes of the parked set", NUMBER(transitions), .factor = 1, .unit = "" },
+        { "Power, mean", NUMBER(watts), .factor = 1, .decimals = 2, .unit = "W" },
+        { "Energy", .get = get_joules },
+        { "Energy source", "energy_source" },
+        { "Saved", .get = get_saved },
+        { "Verdict", .get = get_verdict },
+        { "Wake-ups", NUMBER(wakeups_per_second), .factor = 1, .decimals = 1, .unit = "1/s" },
+        { "Wake-up latency, median and 99 %", .get = get_latency },
 };
+
+static char *row_text(const Row *row, const Report *report, double offset)
+{
+        const double *number = (const void *)((const char *)report + row->number);
+
+        return row->get    ? row->get(report, offset)
+               : row->fact ? g_strdup(report_fact(report, row->fact))
+                           : text_of(*number * row->factor, row->decimals, row->unit);
+}
 
 /* A row that no recording knows anything about is left out. */
 static void add_row(json_object *table, const Row *row, const Report *const *reports, size_t n,
@@ -318,7 +278,7 @@ static void add_row(json_object *table, const Row *row, const Report *const *rep
         bool any = false;
 
         for (size_t r = 0; r < n; r++) {
-                cells[r + 1] = row->get(reports[r], offset);
+                cells[r + 1] = row_text(row, reports[r], offset);
                 any |= cells[r + 1] != NULL;
         }
         cells[0] = g_strdup(row->title);

@@ -435,28 +435,13 @@ const SweepPoint *sweep_find(const Sweep *sweep, const char *label)
 
 int sweep_enter(Sweep *sweep, const SweepPoint *point, char **ret_error)
 {
-        int r = 0;
+        static int (*const enter[])(Sweep * sweep, const SweepPoint *point, char **ret_error) = {
+                [SWEEP_GOVERNOR] = enter_words,  [SWEEP_EPP] = enter_words,
+                [SWEEP_LATENCY] = enter_latency, [SWEEP_DMA_LATENCY] = enter_dma_latency,
+                [SWEEP_STATES] = enter_states,   [SWEEP_PROFILE] = enter_profile,
+        };
+        int r = point->kind == SWEEP_FOUND ? 0 : enter[point->kind](sweep, point, ret_error);
 
-        switch (point->kind) {
-        case SWEEP_FOUND:
-                return 0;
-        case SWEEP_GOVERNOR:
-        case SWEEP_EPP:
-                r = enter_words(sweep, point, ret_error);
-                break;
-        case SWEEP_LATENCY:
-                r = enter_latency(sweep, point, ret_error);
-                break;
-        case SWEEP_DMA_LATENCY:
-                r = enter_dma_latency(sweep, point, ret_error);
-                break;
-        case SWEEP_STATES:
-                r = enter_states(sweep, point, ret_error);
-                break;
-        case SWEEP_PROFILE:
-                r = enter_profile(sweep, point, ret_error);
-                break;
-        }
         if (r < 0)
                 sweep_leave(sweep);
         return r;
