@@ -246,7 +246,7 @@ static json_object *describe_split(const Machine *machine, const UnitWakeups *un
 
                 if (!delays)
                         continue;
-                row = json_object_new_object();
+                row = json_add(split);
                 json_put_text(row, "kind", idle ? "idle" : kinds[kind - WAKEUPS_WAITING]);
                 json_put_text(row, "state",
                               !idle                             ? NULL
@@ -256,7 +256,6 @@ static json_object *describe_split(const Machine *machine, const UnitWakeups *un
                 put_delays(row, delays);
                 json_put_real(row, "share_percent",
                               all_ns > 0 ? (double)delays->sum_ns * 100 / all_ns : NAN, 1);
-                json_object_array_add(split, row);
         }
         return split;
 }
@@ -334,7 +333,7 @@ static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, j
 
                 if (!is_asked(ctl, wait->unit, wait->cgroup))
                         continue;
-                object = json_object_new_object();
+                object = json_add(units);
                 json_put_text(object, "unit", wait->unit);
                 json_put_text(object, "cgroup", wait->cgroup);
                 json_put_real(object, "mean_us", (double)wait->wait_ns / 1e3 / (double)wait->slices,
@@ -342,7 +341,6 @@ static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, j
                 json_put_real(object, "per_second", (double)wait->slices / seconds, 1);
                 for (size_t k = 0; k < G_N_ELEMENTS(unknown); k++)
                         json_put(object, unknown[k], NULL);
-                json_object_array_add(units, object);
         }
         json_object_array_sort(units, compare);
         json_put(answer, "units", units);

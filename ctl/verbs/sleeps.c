@@ -73,10 +73,9 @@ static json_object *histogram(const struct sleep_stats *stats)
                         n += stats->hist[k];
                 if (!n)
                         continue;
-                row = json_object_new_object();
+                row = json_add(array);
                 put_us(row, "from_us", (double)sleep_bucket_begin(i));
                 json_put_int(row, "sleeps", (int64_t)n);
-                json_object_array_add(array, row);
         }
         return array;
 }
@@ -107,10 +106,9 @@ static json_object *describe_cpu(const Sleeps *sleeps, int cpu)
                 sleep_stats_merge(&all, stats);
                 if (!stats->count)
                         continue;
-                row = json_object_new_object();
+                row = json_add(states);
                 json_put_text(row, "state", state_name(sleeps, cpu, state, buffer));
                 put_stats(row, stats, counted);
-                json_object_array_add(states, row);
         }
         json_put_int(object, "cpu", cpu);
         put_stats(object, &all, counted);

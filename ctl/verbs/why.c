@@ -89,7 +89,7 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
 
                 if (asked && !cpuset_has(asked, cpu))
                         continue;
-                object = json_object_new_object();
+                object = json_add(answer);
                 json_put_same(object, "cpu", row, "cpu");
                 json_put_same(object, "parked", row, "parked");
                 json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
@@ -97,7 +97,6 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
                 describe_reason(object, row);
                 json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
                 describe_rest(object, row);
-                json_object_array_add(answer, object);
         }
         return answer;
 }

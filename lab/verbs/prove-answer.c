@@ -89,10 +89,9 @@ static void add_reason(json_object *array, const char *text, uint64_t n)
 
         if (n == 0)
                 return;
-        object = json_object_new_object();
+        object = json_add(array);
         json_put_text(object, "reason", text);
         json_put_int(object, "blocks", (int64_t)n);
-        json_object_array_add(array, object);
 }
 
 static json_object *describe_blocks(const Prove *prove, const Estimate *found)
