@@ -38,11 +38,6 @@ struct AffinityCache {
         bool is_new;           /* its findings are still unused */
 };
 
-static uint64_t now_usec(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
-
 AffinityCache *affinity_cache_new(Ground *ground, const CpuSet *parked)
 {
         AffinityCache *cache = g_new0(AffinityCache, 1);
@@ -74,10 +69,10 @@ static int64_t budget_at(const AffinityCache *cache, uint64_t now)
 /* Makes one step of the scan; true if there are more. */
 static bool step(AffinityCache *cache, unsigned tasks)
 {
-        uint64_t start = now_usec();
+        uint64_t start = manager_now();
         bool more = affinity_scan_step(cache->scan, tasks);
 
-        cache->cost_usec += now_usec() - start;
+        cache->cost_usec += manager_now() - start;
         return more;
 }
 
@@ -103,7 +98,7 @@ static int on_step(sd_event_source *source, void *userdata)
                 take(cache);
                 cache->is_new = true;
         }
-        cache->due_usec = now_usec();
+        cache->due_usec = manager_now();
         ground_raise(cache->ground, DUE_TICK_SOON);
         return 0;
 }
@@ -124,7 +119,7 @@ static int begin(AffinityCache *cache, const Topology *topology, const CpuSet *a
         const CpuSet *confined = cpuset_is_empty(cache->parked_now) ? NULL : allowed;
         int r;
 
-        cache->began_usec = now_usec();
+        cache->began_usec = manager_now();
         cache->budget_usec = budget;
         cache->cost_usec = 0;
         cache->parked = *cache->parked_now;
@@ -140,7 +135,7 @@ bool affinity_cache_refresh(AffinityCache *cache, const Topology *topology, cons
 {
         bool valid = cpuset_equal(&cache->parked, cache->parked_now) &&
                      cpuset_equal(&cache->online, &topology->online);
-        int64_t budget = budget_at(cache, now_usec());
+        int64_t budget = budget_at(cache, manager_now());
         bool is_new = cache->is_new;
         int r;
 
@@ -177,7 +172,7 @@ const Affinities *affinity_cache_tasks(const AffinityCache *cache)
 
 void affinity_cache_note(AffinityCache *cache, bool keeps)
 {
-        uint64_t now = now_usec();
+        uint64_t now = manager_now();
         int64_t budget = budget_at(cache, now);
 
         cache->due_usec = 0;

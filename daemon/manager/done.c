@@ -27,7 +27,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/setting-value.h"
-#include "manager/tick-timer.h"
 
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
 #define CHECK_USEC  (60 * G_USEC_PER_SEC)
@@ -200,10 +199,7 @@ static int watch(Done *done, const char *path)
 
         if (fd < 0)
                 return -errno;
-        r = sd_event_add_time(done->ground->event, &done->groups_settle, CLOCK_MONOTONIC, 0,
-                              SETTLE_USEC / 2, on_settled, done);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(done->groups_settle, SD_EVENT_OFF);
+        r = timer_add(done->ground->event, &done->groups_settle, SETTLE_USEC / 2, on_settled, done);
         if (r >= 0)
                 r = sd_event_add_inotify_fd(done->ground->event, &done->groups, fd,
                                             IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR, on_group,

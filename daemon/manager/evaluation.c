@@ -178,7 +178,7 @@ void evaluation_keep(Decided *decided)
 {
         if (!decided->ground->setup.state || decided->ground->setup.dry_run)
                 return;
-        decided->evaluation->kept_usec = clock_usec(CLOCK_MONOTONIC);
+        decided->evaluation->kept_usec = manager_now();
         for (guint i = 0; i < decided->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
                 g_autofree char *path = file_of(decided, p->policy->name, ""), *text = NULL;
@@ -300,22 +300,11 @@ static Block read_block(Decided *decided)
 static void set_timer(Decided *decided)
 {
         uint64_t due = UINT64_MAX;
-        int r = 0;
 
         for (guint i = 0; i < decided->policies->len; i++)
                 if (nth(decided, i))
                         due = MIN(due, evaluator_due(nth(decided, i)));
-        if (!decided->evaluation->timer)
-                return;
-        if (due == UINT64_MAX) {
-                sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_OFF);
-                return;
-        }
-        r = sd_event_source_set_time(decided->evaluation->timer, due);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "The timer cannot be set: %m");
+        timer_set_at(decided->evaluation->timer, due == UINT64_MAX ? 0 : due);
 }
 
 /* The evaluator whose trial goes on; NULL: none does. */
@@ -356,7 +345,7 @@ static void pass(Decided *decided, ActivePolicy *p)
         const EvaluateOptions options = options_of(decided);
         const Evaluator *other = trying(decided);
         EvaluatorView view = {
-                .now_usec = clock_usec(CLOCK_MONOTONIC),
+                .now_usec = manager_now(),
                 .wanted = p->wish.for_saving && !pauses_any(decided->asked->pauses) &&
                           trial_honours(decided->asked->trial, p->policy->name) != 0,
                 .possible = !decided->asked->trial && !decided->ground->setup.dry_run &&
@@ -436,7 +425,7 @@ void evaluation_interrupt(Decided *decided, BlockDrop why)
 
         if (!e)
                 return;
-        evaluator_interrupt(e, &options, why, clock_usec(CLOCK_MONOTONIC));
+        evaluator_interrupt(e, &options, why, manager_now());
         set_timer(decided);
         ground_raise(decided->ground,
                      CHANGE_EVALUATION | DUE_TICK_SOON); /* the arm may be another */
@@ -496,11 +485,9 @@ void evaluation_init(Decided *decided)
 
 void evaluation_listen(Decided *decided)
 {
-        int r = sd_event_add_time(decided->ground->event, &decided->evaluation->timer,
-                                  CLOCK_MONOTONIC, 0, TIMER_USEC, on_slot, decided);
+        int r = timer_add(decided->ground->event, &decided->evaluation->timer, TIMER_USEC, on_slot,
+                          decided);
 
-        if (r >= 0)
-                r = sd_event_source_set_enabled(decided->evaluation->timer, SD_EVENT_OFF);
         if (r < 0)
                 log_error_errno(r, "The timer cannot be made, so nothing is measured: %m");
 }

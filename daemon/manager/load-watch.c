@@ -100,10 +100,8 @@ static int on_fork(sd_event_source *source, int fd, uint32_t revents, void *user
         if (r > 0)
                 log_debug("Process %d started a task: checking the load soon", event.parent);
         watch->called = true;
-        r = sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        if (r >= 0)
-                r = tick_timer_at(watch->timer, soon, FORK_DELAY_USEC / 10);
-        return r;
+        tick_timer_at(watch->timer, soon, FORK_DELAY_USEC / 10);
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
 static int watch_forks(LoadWatch *watch)

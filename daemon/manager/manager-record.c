@@ -455,15 +455,10 @@ static void add_sample(Manager *manager)
 static void take_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
-        int r;
 
         add_sample(manager);
-        recorder->due_usec = clock_usec(CLOCK_MONOTONIC) + recorder->options.interval_usec;
-        r = sd_event_source_set_time(recorder->timer, recorder->due_usec);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(recorder->timer, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "The timer of the recording cannot be set: %m");
+        recorder->due_usec = manager_now() + recorder->options.interval_usec;
+        timer_set_at(recorder->timer, recorder->due_usec);
 }
 
 static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
@@ -488,15 +483,6 @@ static void put_facts(const Manager *manager, Recorder *recorder)
         recording_fact(recorder->sampler, "kernel", names.release);
 }
 
-/* A quarter of the interval later will do as well, together with other timers. */
-static int start_timer(Manager *manager, Recorder *recorder)
-{
-        uint64_t interval = recorder->options.interval_usec;
-
-        return sd_event_add_time_relative(manager->ground.event, &recorder->timer, CLOCK_MONOTONIC,
-                                          interval, interval / 4, on_record, manager);
-}
-
 static void begin(Manager *manager, const RecordingOptions *options)
 {
         Recorder *recorder = g_new0(Recorder, 1);
@@ -511,7 +497,9 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->job.text = g_string_new(NULL);
         recorder->transition = history_count(journal_history(manager->decided->journal));
         manager->recorder = recorder;
-        r = start_timer(manager, recorder);
+        /* A quarter of the interval later will do as well, together with other timers. */
+        r = timer_add(manager->ground.event, &recorder->timer, options->interval_usec / 4,
+                      on_record, manager);
         if (r < 0)
                 log_error_errno(r, "The timer of the recording cannot be set: %m");
         put_facts(manager, recorder);
@@ -562,6 +550,6 @@ void manager_record_follow(Manager *manager)
                 return;
         }
         recorder->options = *options;
-        if (clock_usec(CLOCK_MONOTONIC) >= recorder->due_usec)
+        if (manager_now() >= recorder->due_usec)
                 take_sample(manager);
 }

@@ -63,8 +63,7 @@ static void act(Manager *manager, Plan *plan)
         done_carry_out(manager->done, plan);
         manager_note_change(manager);
         manager->acting = false;
-        if (manager->quiet_timer)
-                timer_set_in(manager->quiet_timer, QUIET_USEC);
+        timer_set_in(manager->quiet_timer, QUIET_USEC);
 }
 
 /* Decides, and acts if the plan is another one: then true. */
@@ -251,10 +250,7 @@ void manager_listen(Manager *manager)
         if (r >= 0)
                 r = tick_timer_listen(manager->timer, event, on_tick, manager);
         if (r >= 0)
-                r = sd_event_add_time(event, &manager->quiet_timer, CLOCK_MONOTONIC, 0, QUIET_USEC,
-                                      on_quiet, manager);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->quiet_timer, SD_EVENT_OFF);
+                r = timer_add(event, &manager->quiet_timer, QUIET_USEC, on_quiet, manager);
         if (r < 0)
                 log_error_errno(r, "Failed to create timers: %m");
         seen_listen(manager->seen);

@@ -45,11 +45,6 @@ struct Refusals {
         LogLimit limit;
 };
 
-static uint64_t now_usec(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
-
 static char *path_of(const Refusals *refusals)
 {
         const char *state = refusals->ground->setup.state;
@@ -100,26 +95,21 @@ static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata);
 
 static void set_expiry(Refusals *refusals)
 {
-        uint64_t at = refused_expires_at(refusals->table);
-        int r;
+        int r = refusals->expiry ? 0
+                                 : timer_add(refusals->ground->event, &refusals->expiry,
+                                             G_USEC_PER_SEC / 4, on_expiry, refusals);
 
-        if (!refusals->expiry)
-                r = sd_event_add_time(refusals->ground->event, &refusals->expiry, CLOCK_MONOTONIC,
-                                      at, G_USEC_PER_SEC / 4, on_expiry, refusals);
-        else
-                r = sd_event_source_set_time(refusals->expiry, at);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(refusals->expiry,
-                                                at ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
         if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
+                log_error_errno(r, "Failed to create a timer: %m");
+        else
+                timer_set_at(refusals->expiry, refused_expires_at(refusals->table));
 }
 
 static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Refusals *refusals = userdata;
 
-        if (refused_expire(refusals->table, now_usec()))
+        if (refused_expire(refusals->table, manager_now()))
                 ground_raise(refusals->ground, CHANGE_REFUSED | DUE_UNSAFE | DUE_TICK_SOON);
         set_expiry(refusals);
         return 0;
@@ -255,7 +245,7 @@ static bool take(Refusals *refusals, const struct refused_call *call)
         if (!is_ours(refusals, call, &refusal.cpus))
                 return false;
         refusal.alive = follow_process(refusals, refusal.pid);
-        noted = refused_note(refusals->table, &refusal, now_usec(), &is_new);
+        noted = refused_note(refusals->table, &refusal, manager_now(), &is_new);
         if (!refused_has_process(refusals->table, refusal.pid))
                 g_hash_table_remove(refusals->exits, GINT_TO_POINTER(refusal.pid));
         if (!noted) {

@@ -247,10 +247,8 @@ static int listen_for_devices(Seen *seen)
                 r = sd_device_monitor_filter_add_match_subsystem_devtype(seen->monitor,
                                                                          subsystems[i], NULL);
         if (r >= 0)
-                r = sd_event_add_time(seen->ground->event, &seen->drivers_timer, CLOCK_MONOTONIC, 0,
-                                      DRIVER_USEC, on_drivers, seen);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(seen->drivers_timer, SD_EVENT_OFF);
+                r = timer_add(seen->ground->event, &seen->drivers_timer, DRIVER_USEC, on_drivers,
+                              seen);
         if (r < 0)
                 return r;
         r = sd_device_monitor_attach_event(seen->monitor, seen->ground->event);

@@ -51,6 +51,9 @@ bool quiet_note(Quiet *quiet, uint64_t end_usec, uint64_t interval_usec, double 
 /* The slack of a timer that has none: 0 would mean a quarter of a second. */
 #define EXACT_USEC 1
 
+/* The time of a tick that is due at once, in the past. */
+#define SOON 1
+
 struct TickTimer {
         sd_event_source *source; /* NULL: not listening */
         void (*tick)(void *userdata);
@@ -61,11 +64,6 @@ struct TickTimer {
         uint64_t over_usec;     /* when the period is */
         uint64_t late_usec;     /* the most that a tick came too late */
 };
-
-static uint64_t now_usec(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
 
 TickTimer *tick_timer_new(void)
 {
@@ -83,11 +81,10 @@ void tick_timer_free(TickTimer *timer)
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
         TickTimer *timer = userdata;
-        uint64_t slack = 0, now = now_usec();
+        uint64_t slack = 0, now = manager_now();
 
-        /* A time of 0 means "soon". */
         sd_event_source_get_time_accuracy(source, &slack);
-        if (usec > 0 && now > usec + slack)
+        if (usec != SOON && now > usec + slack)
                 timer->late_usec = MAX(timer->late_usec, now - usec - slack);
         timer->tick(timer->userdata);
         return 0;
@@ -96,11 +93,9 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 int tick_timer_listen(TickTimer *timer, sd_event *event, void (*tick)(void *userdata),
                       void *userdata)
 {
-        int r = sd_event_add_time(event, &timer->source, CLOCK_MONOTONIC, 0, 0, on_timer, timer);
-
         timer->tick = tick;
         timer->userdata = userdata;
-        return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_OFF);
+        return timer_add(event, &timer->source, 0, on_timer, timer);
 }
 
 void tick_timer_unlisten(TickTimer *timer)
@@ -108,33 +103,15 @@ void tick_timer_unlisten(TickTimer *timer)
         timer->source = sd_event_source_disable_unref(timer->source);
 }
 
-bool tick_timer_is_listening(const TickTimer *timer)
-{
-        return timer->source;
-}
-
 bool tick_timer_is_set(const TickTimer *timer)
 {
         return timer->source && sd_event_source_get_enabled(timer->source, NULL) > 0;
 }
 
-static void log_failure(int r)
-{
-        if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
-}
-
-void timer_set_in(sd_event_source *timer, uint64_t usec)
-{
-        int r = sd_event_source_set_time_relative(timer, usec);
-
-        log_failure(r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT));
-}
-
 /* The interval, 0 for none, or that until `usec` if it is sooner. */
 static uint64_t sooner(uint64_t interval, uint64_t usec)
 {
-        uint64_t now = now_usec(), rest = usec > now ? usec - now : 1;
+        uint64_t now = manager_now(), rest = usec > now ? usec - now : 1;
 
         return interval == 0 ? rest : MIN(interval, rest);
 }
@@ -143,7 +120,6 @@ static void arm(TickTimer *timer, const NextTick *next)
 {
         uint64_t interval;
         bool exact;
-        int r;
 
         timer->over_usec = next->read_usec + next->cadence.period_usec;
         timer->stretch = cadence_stretch(&next->cadence, timer->stretch);
@@ -154,21 +130,11 @@ static void arm(TickTimer *timer, const NextTick *next)
                 interval = next->check_usec;
         if (next->recheck_usec > 0)
                 interval = sooner(interval, next->recheck_usec);
-        interval = cadence_wake(interval, next->wake_at_usec, now_usec(), &exact);
+        interval = cadence_wake(interval, next->wake_at_usec, manager_now(), &exact);
         timer->interval_usec = interval;
-        if (!timer->source)
-                return;
-        if (interval == 0) {
-                sd_event_source_set_enabled(timer->source, SD_EVENT_OFF);
-                return;
-        }
-        r = sd_event_source_set_time_relative(timer->source, interval);
-        if (r >= 0)
-                r = sd_event_source_set_time_accuracy(timer->source,
-                                                      exact ? EXACT_USEC : interval / 4);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
-        log_failure(r);
+        if (timer->source && interval > 0)
+                sd_event_source_set_time_accuracy(timer->source, exact ? EXACT_USEC : interval / 4);
+        timer_set_at(timer->source, interval > 0 ? manager_now() + interval : 0);
 }
 
 void tick_timer_arm(TickTimer *timer, const NextTick *next)
@@ -193,38 +159,27 @@ void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next)
 
         arm(timer, next);
         /* What no event brought near was for a period, or for knobs, that are no more. */
-        if (due >= due_at(timer) || (timer->interval_usec == 0 && due > now_usec() + READING_USEC))
+        if (due >= due_at(timer) ||
+            (timer->interval_usec == 0 && due > manager_now() + READING_USEC))
                 return;
-        sd_event_source_set_time(timer->source, due);
-        sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+        timer_set_at(timer->source, due);
 }
 
 void tick_timer_soon(TickTimer *timer)
 {
-        int r;
-
-        if (!timer->source)
-                return;
-        r = sd_event_source_set_time(timer->source, 0);
-        log_failure(r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT));
+        timer_set_at(timer->source, SOON);
 }
 
 void tick_timer_in(TickTimer *timer, uint64_t usec)
 {
-        if (timer->source)
-                timer_set_in(timer->source, usec);
+        timer_set_in(timer->source, usec);
 }
 
-int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec)
+void tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec)
 {
-        int r;
-
-        if (!timer->source)
-                return 0;
-        r = sd_event_source_set_time(timer->source, MAX(usec, timer->over_usec));
-        if (r >= 0)
-                r = sd_event_source_set_time_accuracy(timer->source, accuracy_usec);
-        return r < 0 ? r : sd_event_source_set_enabled(timer->source, SD_EVENT_ONESHOT);
+        if (timer->source)
+                sd_event_source_set_time_accuracy(timer->source, accuracy_usec);
+        timer_set_at(timer->source, MAX(usec, timer->over_usec));
 }
 
 uint64_t tick_timer_count(const TickTimer *timer)

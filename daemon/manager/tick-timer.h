@@ -5,9 +5,7 @@
 #ifndef IDLED_TICK_TIMER_H
 #define IDLED_TICK_TIMER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <systemd/sd-event.h>
+#include "manager/ground.h"
 
 /* How many periods ticks may be apart while nothing changes. By default that is 3 s: a third of a
  * wake-up a second. */
@@ -64,7 +62,6 @@ void tick_timer_free(TickTimer *timer);
 int tick_timer_listen(TickTimer *timer, sd_event *event, void (*tick)(void *userdata),
                       void *userdata);
 void tick_timer_unlisten(TickTimer *timer);
-bool tick_timer_is_listening(const TickTimer *timer);
 
 /* After a tick: sets the timer for the next one, with slack unless a policy requested that time, or
  * switches it off. */
@@ -78,7 +75,7 @@ void tick_timer_arm_sooner(TickTimer *timer, const NextTick *next);
  * accuracy but not before the policies' period is over. */
 void tick_timer_soon(TickTimer *timer);
 void tick_timer_in(TickTimer *timer, uint64_t usec);
-int tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec);
+void tick_timer_at(TickTimer *timer, uint64_t usec, uint64_t accuracy_usec);
 
 /* True while a tick is due. */
 bool tick_timer_is_set(const TickTimer *timer);
@@ -91,8 +88,5 @@ uint64_t tick_timer_interval(const TickTimer *timer);
 
 /* The most that a tick came after the time and slack of the timer. */
 uint64_t tick_timer_late(const TickTimer *timer);
-
-/* Has any timer go off once, after so many microseconds; logs errors. */
-void timer_set_in(sd_event_source *timer, uint64_t usec);
 
 #endif

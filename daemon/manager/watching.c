@@ -78,17 +78,12 @@ static WindowLengths lengths_of(const Watching *w)
                                 .terminal = options->terminal_window };
 }
 
-static uint64_t now_usec(void)
-{
-        return (uint64_t)g_get_monotonic_time();
-}
-
 /* The window that is open now; windows_open(). */
 static Window open_window(const Watching *w, char **ret_why)
 {
         const WindowLengths lengths = lengths_of(w);
 
-        return windows_open(&w->windows, &lengths, now_usec(), ret_why);
+        return windows_open(&w->windows, &lengths, manager_now(), ret_why);
 }
 
 /* The plan must be made safe again, with a new reading. */
@@ -108,20 +103,8 @@ static int on_close(sd_event_source *source, uint64_t usec, void *userdata);
 static void set_close_timer(Watching *w)
 {
         const WindowLengths lengths = lengths_of(w);
-        uint64_t at = windows_close_at(&w->windows, &lengths, now_usec());
-        int r;
 
-        if (!w->close)
-                return;
-        if (at == 0) {
-                sd_event_source_set_enabled(w->close, SD_EVENT_OFF);
-                return;
-        }
-        r = sd_event_source_set_time(w->close, at);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(w->close, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to set a timer: %m");
+        timer_set_at(w->close, windows_close_at(&w->windows, &lengths, manager_now()));
 }
 
 /* What opened the window may be another unit now. The next plan names it. */
@@ -140,7 +123,7 @@ static void on_made(const char *path, void *userdata)
         if (!options_of(w)->start_window || g_str_has_prefix(path, "/idled."))
                 return;
         log_debug("New %s", what);
-        windows_begun(&w->windows, what, now_usec());
+        windows_begun(&w->windows, what, manager_now());
         name_again(w);
 }
 
@@ -155,7 +138,7 @@ static void look_back_at_cgroups(Watching *w)
 /* Input while idled did not listen opens the window, or keeps it open. */
 static void look_back(Watching *w)
 {
-        uint64_t now = now_usec(), real = (uint64_t)g_get_real_time(), last, ago;
+        uint64_t now = manager_now(), real = (uint64_t)g_get_real_time(), last, ago;
         uint64_t listening = now - w->listens_usec;
         g_autofree char *name = NULL;
 
@@ -231,7 +214,7 @@ void watching_unit_job(Watching *w, const char *unit, UnitJob job)
                 job_begins(w, unit);
         else if (job == UNIT_JOB_OTHER)
                 job_is_other(w, unit);
-        else if (windows_started(&w->windows, unit, now_usec()))
+        else if (windows_started(&w->windows, unit, manager_now()))
                 started(w);
 }
 
@@ -294,7 +277,7 @@ void watching_units_listed(Watching *w, int error)
  * has had its time. */
 static bool wait_for_units(Watching *w)
 {
-        uint64_t now = now_usec();
+        uint64_t now = manager_now();
 
         if (w->listed)
                 return false;
@@ -429,7 +412,7 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
                 return 0;
         log_debug("Input to terminal %s", name);
         sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        windows_input(&w->windows, name, now_usec());
+        windows_input(&w->windows, name, manager_now());
         opened(w);
         return 0;
 }
@@ -441,15 +424,13 @@ static int on_groups(sd_event_source *source, int fd, uint32_t revents, void *us
         Watching *w = userdata;
         uint64_t before = w->windows.started_usec;
         bool changed = cpuset_watch_read(w->cpusets, on_made, w);
-        int r;
 
         if (w->windows.started_usec != before)
                 opened(w);
         note_cpusets(w, cpuset_watch_error(w->cpusets));
-        if (!changed || sd_event_source_get_enabled(w->groups_settle, NULL) > 0)
-                return 0;
-        r = sd_event_source_set_time_relative(w->groups_settle, SETTLE_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(w->groups_settle, SD_EVENT_ONESHOT);
+        if (changed && sd_event_source_get_enabled(w->groups_settle, NULL) <= 0)
+                timer_set_in(w->groups_settle, SETTLE_USEC);
+        return 0;
 }
 
 static int on_groups_settled(sd_event_source *source, uint64_t usec, void *userdata)
@@ -564,17 +545,13 @@ Watching *watching_new(Ground *ground, const MachineFacts *machine, const Knobs 
 
 int watching_listen(Watching *w)
 {
+        sd_event *event = w->ground->event;
         int r;
 
-        w->listens_usec = now_usec();
-        r = sd_event_add_time(w->ground->event, &w->close, CLOCK_MONOTONIC, 0, 0, on_close, w);
+        w->listens_usec = manager_now();
+        r = timer_add(event, &w->close, 0, on_close, w);
         if (r >= 0)
-                r = sd_event_source_set_enabled(w->close, SD_EVENT_OFF);
-        if (r >= 0)
-                r = sd_event_add_time(w->ground->event, &w->groups_settle, CLOCK_MONOTONIC, 0,
-                                      SETTLE_USEC, on_groups_settled, w);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(w->groups_settle, SD_EVENT_OFF);
+                r = timer_add(event, &w->groups_settle, SETTLE_USEC, on_groups_settled, w);
         return r;
 }
 
