@@ -113,13 +113,13 @@ BUS_GETTER(get_utilization)
 
 const IdleStates *bus_idle_states(Bus *bus, int cpu)
 {
-        IdleStates *states = g_ptr_array_index(bus->states, cpu);
+        IdleStates *states = g_ptr_array_index(bus->seen.states, cpu);
 
         if (states)
                 return states;
         states = g_new0(IdleStates, 1);
         states->n = MAX(idle_states_read(manager_setup(bus->manager)->root, cpu, states->info), 0);
-        bus->states->pdata[cpu] = states;
+        bus->seen.states->pdata[cpu] = states;
         return states;
 }
 
@@ -257,16 +257,16 @@ static CpuSeen cpu_state(const Manager *manager, int cpu)
 void bus_remember_cpus(Bus *bus)
 {
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
-                bus->seen_cpus[cpu] = cpu_state(bus->manager, cpu);
+                bus->seen.cpus[cpu] = cpu_state(bus->manager, cpu);
 }
 
 void bus_publish_cpus(Bus *bus, unsigned changes)
 {
         if (changes & CHANGE_TOPOLOGY)
-                for (guint i = 0; i < bus->states->len; i++)
-                        g_clear_pointer(&bus->states->pdata[i], g_free);
+                for (guint i = 0; i < bus->seen.states->len; i++)
+                        g_clear_pointer(&bus->seen.states->pdata[i], g_free);
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible) {
-                CpuSeen now = cpu_state(bus->manager, cpu), *seen = &bus->seen_cpus[cpu];
+                CpuSeen now = cpu_state(bus->manager, cpu), *seen = &bus->seen.cpus[cpu];
                 g_autofree char *path = NULL;
 
                 if (now.since_usec == seen->since_usec && now.parked == seen->parked &&

@@ -196,14 +196,14 @@ static void see(Bus *bus, const Held *held, const char *path)
         seen->moves = held->n_moves;
         seen->obstacle = manager_hold_obstacle(bus->manager, held);
         sd_bus_emit_object_added(bus->connection, path);
-        g_hash_table_insert(bus->seen_holds, g_memdup2(&held->id, sizeof(held->id)), seen);
+        g_hash_table_insert(bus->seen.holds, g_memdup2(&held->id, sizeof(held->id)), seen);
 }
 
 /* What is new of one hold; `obstacles` says that what stands in its way may have changed. */
 static void publish_hold(Bus *bus, const Held *held, bool obstacles)
 {
         g_autofree char *path = bus_hold_path(held->id), *obstacle = NULL;
-        Seen *seen = g_hash_table_lookup(bus->seen_holds, &held->id);
+        Seen *seen = g_hash_table_lookup(bus->seen.holds, &held->id);
         bool moved;
 
         if (!seen) {
@@ -231,7 +231,7 @@ void bus_publish_holds(Bus *bus, unsigned changes)
 
         if (!obstacles && !(changes & CHANGE_HOLDS))
                 return;
-        g_hash_table_foreach_remove(bus->seen_holds, is_gone, bus);
+        g_hash_table_foreach_remove(bus->seen.holds, is_gone, bus);
         for (unsigned i = 0; i < holds_count(manager_holds(bus->manager)); i++)
                 publish_hold(bus, holds_nth(manager_holds(bus->manager), i), obstacles);
 }

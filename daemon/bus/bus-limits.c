@@ -78,7 +78,7 @@ int bus_export_limits(Bus *bus)
 void bus_remember_limits(Bus *bus)
 {
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
-                bus->seen_limits[cpu] = manager_limits(bus->manager, cpu);
+                bus->seen.limits[cpu] = manager_limits(bus->manager, cpu);
 }
 
 static bool differ(const CpuWish *a, const CpuWish *b)
@@ -96,11 +96,11 @@ void bus_publish_limits(Bus *bus, unsigned changes)
                 CpuWish now = manager_limits(bus->manager, cpu);
                 g_autofree char *path = NULL;
 
-                if (!differ(&now, &bus->seen_limits[cpu]))
+                if (!differ(&now, &bus->seen.limits[cpu]))
                         continue;
                 path = g_strdup_printf(BUS_PATH_CPU "/%d", cpu);
                 sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU, "Limits",
                                                NULL);
-                bus->seen_limits[cpu] = now;
+                bus->seen.limits[cpu] = now;
         }
 }

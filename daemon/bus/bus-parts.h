@@ -75,6 +75,15 @@ typedef struct CpuSeen {
         bool parked, online;
 } CpuSeen;
 
+/* What clients know. */
+typedef struct BusSeen {
+        CpuSeen *cpus;     /* by CPU number */
+        CpuWish *limits;   /* the same */
+        GPtrArray *paths;  /* of policies and energy domains */
+        GHashTable *holds; /* by ID */
+        GPtrArray *states; /* by CPU number: IdleStates *, NULL: not read yet */
+} BusSeen;
+
 /* The sleep ledgers of clients. */
 typedef struct BusSleeps BusSleeps;
 void bus_sleeps_free(BusSleeps *sleeps);
@@ -101,12 +110,8 @@ struct Bus {
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
         sd_event_source *publish, *publish_later;
-        unsigned changes;       /* Change flags not yet signalled */
-        CpuSeen *seen_cpus;     /* by CPU number */
-        CpuWish *seen_limits;   /* the same */
-        GPtrArray *seen_paths;  /* policies and energy domains that clients know */
-        GHashTable *seen_holds; /* what clients know of them, by ID */
-        GPtrArray *states;      /* by CPU number: IdleStates *, NULL: not read yet */
+        unsigned changes; /* Change flags not yet signalled */
+        BusSeen seen;
 };
 
 /* The signature of every property's getter; the body follows. */

@@ -43,15 +43,15 @@ static void emit_removed(Bus *bus, const char *path)
 
 static void publish_objects(Bus *bus)
 {
-        g_autoptr(GPtrArray) before = bus->seen_paths;
+        g_autoptr(GPtrArray) before = bus->seen.paths;
 
-        bus->seen_paths = paths_now(bus);
+        bus->seen.paths = paths_now(bus);
         for (guint i = 0; i < before->len; i++)
-                if (!find_path(bus->seen_paths, before->pdata[i]))
+                if (!find_path(bus->seen.paths, before->pdata[i]))
                         emit_removed(bus, before->pdata[i]);
-        for (guint i = 0; i < bus->seen_paths->len; i++)
-                if (!find_path(before, bus->seen_paths->pdata[i]))
-                        sd_bus_emit_object_added(bus->connection, bus->seen_paths->pdata[i]);
+        for (guint i = 0; i < bus->seen.paths->len; i++)
+                if (!find_path(before, bus->seen.paths->pdata[i]))
+                        sd_bus_emit_object_added(bus->connection, bus->seen.paths->pdata[i]);
 }
 
 static int on_publish(sd_event_source *source, void *userdata)
@@ -84,14 +84,14 @@ void bus_publish_init(Bus *bus)
         gsize n_cpus = (gsize)manager_topology(bus->manager)->n_cpus;
         int r;
 
-        bus->seen_cpus = g_new0(CpuSeen, n_cpus);
+        bus->seen.cpus = g_new0(CpuSeen, n_cpus);
         bus_remember_cpus(bus);
-        bus->seen_limits = g_new0(CpuWish, n_cpus);
+        bus->seen.limits = g_new0(CpuWish, n_cpus);
         bus_remember_limits(bus);
-        bus->states = g_ptr_array_new_full((guint)n_cpus, g_free);
-        g_ptr_array_set_size(bus->states, (gint)n_cpus);
-        bus->seen_paths = paths_now(bus);
-        bus->seen_holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+        bus->seen.states = g_ptr_array_new_full((guint)n_cpus, g_free);
+        g_ptr_array_set_size(bus->seen.states, (gint)n_cpus);
+        bus->seen.paths = paths_now(bus);
+        bus->seen.holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                                 bus_seen_hold_free);
         r = sd_event_add_defer(bus->event, &bus->publish, on_publish, bus);
         if (r >= 0)
@@ -111,12 +111,12 @@ void bus_publish_done(Bus *bus)
 {
         sd_event_source_disable_unref(bus->publish);
         sd_event_source_disable_unref(bus->publish_later);
-        if (bus->seen_paths)
-                g_ptr_array_unref(bus->seen_paths);
-        if (bus->seen_holds)
-                g_hash_table_unref(bus->seen_holds);
-        if (bus->states)
-                g_ptr_array_unref(bus->states);
-        g_free(bus->seen_cpus);
-        g_free(bus->seen_limits);
+        if (bus->seen.paths)
+                g_ptr_array_unref(bus->seen.paths);
+        if (bus->seen.holds)
+                g_hash_table_unref(bus->seen.holds);
+        if (bus->seen.states)
+                g_ptr_array_unref(bus->seen.states);
+        g_free(bus->seen.cpus);
+        g_free(bus->seen.limits);
 }

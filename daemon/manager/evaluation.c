@@ -163,7 +163,7 @@ static bool recall(const Decided *decided, const char *policy, Evaluator *evalua
                 whole = g_strconcat(text, "\n", NULL);
                 r = evaluator_parse(whole, evaluation_source(decided),
                                     decided->seen->machine.topology->n_cpus, evaluator);
-                evaluator->away_usec = since_usec(&st.st_mtim);
+                evaluator->budget.away_usec = since_usec(&st.st_mtim);
         } else if (r != -EBADMSG && r != -EFBIG)
                 log_error_errno(r, "%s: %m; what was measured before is not used", path);
         if (r == -EBADMSG || r == -EFBIG)
@@ -326,7 +326,7 @@ static bool takes_effect(const Decided *decided, const ActivePolicy *p)
 
         cpuset_subtract(&wanted, &p->wish.allowed);
         if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
-            (evaluator_due(e) != UINT64_MAX && !e->slot.counted))
+            (evaluator_due(e) != UINT64_MAX && !e->trial.slot.counted))
                 return true;
         return cpuset_intersects(&wanted, &decided->seen->parked);
 }

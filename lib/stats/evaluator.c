@@ -96,12 +96,12 @@ static bool rests_on(const Evaluator *e, const EvaluateOptions *options)
 
 bool evaluator_is_trying(const Evaluator *e)
 {
-        return e->start_usec > 0 && e->slot.on != e->trial_rest_on;
+        return e->trial.start_usec > 0 && e->trial.slot.on != e->trial.rest_on;
 }
 
 bool evaluator_is_on(const Evaluator *e, const EvaluateOptions *options)
 {
-        return e->start_usec > 0 ? e->slot.on : rests_on(e, options);
+        return e->trial.start_usec > 0 ? e->trial.slot.on : rests_on(e, options);
 }
 
 /* What the time in effect was worth. */
@@ -122,7 +122,7 @@ static void add_saved(Evaluator *e, double seconds)
 /* A random number from 0 to 2, of mean 1. */
 static double spread(Evaluator *e)
 {
-        uint64_t state = e->seed + e->pair * UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t state = e->seed + e->trial.pair * UINT64_C(0x9e3779b97f4a7c15);
 
         return (double)(random_next(&state) >> 11) * 0x1p-52;
 }
@@ -152,40 +152,41 @@ static void set_next(Evaluator *e, uint64_t now)
         uint64_t gap = GAP_USEC, most = e->found.verdict == VERDICT_SAVES ? SAVES_USEC : COSTS_USEC;
 
         if (n < FIRST || is_contradicted(e) || is_nearly_known(e)) {
-                e->next_usec = now;
+                e->budget.next_usec = now;
                 return;
         }
         if (e->found.verdict != VERDICT_UNKNOWN)
                 for (unsigned i = FIRST; i <= n && gap < most; i += 2)
                         gap *= 2;
-        e->next_usec = now + (uint64_t)(spread(e) * (double)MIN(gap, most));
+        e->budget.next_usec = now + (uint64_t)(spread(e) * (double)MIN(gap, most));
 }
 
 static void set_slot(Evaluator *e, const EvaluateOptions *options, uint64_t now)
 {
         const ScheduleOptions schedule = { options->block_usec, options->washout_usec, e->seed };
 
-        e->slot = schedule_at(&schedule, e->pair, now - e->start_usec);
-        e->due_usec = e->start_usec + e->slot.end_usec;
+        e->trial.slot = schedule_at(&schedule, e->trial.pair, now - e->trial.start_usec);
+        e->trial.due_usec = e->trial.start_usec + e->trial.slot.end_usec;
 }
 
 static void end_trial(Evaluator *e, uint64_t now)
 {
-        e->start_usec = 0;
-        e->due_usec = 0;
-        e->pair++;
+        e->trial.start_usec = 0;
+        e->trial.due_usec = 0;
+        e->trial.pair++;
         look_up(e);
         set_next(e, now);
 }
 
 void evaluator_interrupt(Evaluator *e, const EvaluateOptions *options, BlockDrop why, uint64_t now)
 {
-        if (e->start_usec == 0)
+        if (e->trial.start_usec == 0)
                 return;
-        estimator_drop(&e->estimator, why, e->pair);
+        estimator_drop(&e->estimator, why, e->trial.pair);
         end_trial(e, now);
         /* What makes one block useless may do so to the next. */
-        e->next_usec = MAX(e->next_usec, now + 2 * (options->block_usec + options->washout_usec));
+        e->budget.next_usec = MAX(e->budget.next_usec,
+                                  now + 2 * (options->block_usec + options->washout_usec));
 }
 
 /* Another load than the one that is waited with has its own pace. */
@@ -198,14 +199,15 @@ static void follow_load(Evaluator *e, const EvaluatorView *view, double usec)
                 e->worked_usec = view->now_usec;
         e->load += weight * (view->work - e->load);
         look_up(e);
-        if (e->start_usec == 0 && e->found.n_pairs < FIRST && before >= FIRST && e->n_without == 0)
-                e->next_usec = view->now_usec;
+        if (e->trial.start_usec == 0 && e->found.n_pairs < FIRST && before >= FIRST &&
+            e->n_without == 0)
+                e->budget.next_usec = view->now_usec;
 }
 
 static void refill(Evaluator *e, const EvaluateOptions *options, double usec)
 {
-        e->budget_usec += usec * hourly_budget(options) / (double)(60 * MINUTE);
-        e->budget_usec = MIN(e->budget_usec, most_budget(options));
+        e->budget.usec += usec * hourly_budget(options) / (double)(60 * MINUTE);
+        e->budget.usec = MIN(e->budget.usec, most_budget(options));
 }
 
 static void pass_time(Evaluator *e, const EvaluateOptions *options, const EvaluatorView *view)
@@ -214,17 +216,17 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
         bool on = evaluator_is_on(e, options);
 
         if (e->seen_usec == 0) {
-                if (e->has_budget)
-                        refill(e, options, (double)e->away_usec);
+                if (e->budget.has)
+                        refill(e, options, (double)e->budget.away_usec);
                 else
-                        e->budget_usec = most_budget(options);
-                e->has_budget = true;
+                        e->budget.usec = most_budget(options);
+                e->budget.has = true;
                 follow_load(e, view, 0);
                 set_next(e, view->now_usec);
         }
         refill(e, options, usec);
         if (evaluator_is_trying(e))
-                e->budget_usec -= usec;
+                e->budget.usec -= usec;
         e->total_sec += usec / 1e6;
         if (e->active && on)
                 add_saved(e, usec / 1e6);
@@ -247,22 +249,22 @@ void evaluator_pass(Evaluator *e, const EvaluateOptions *options, const Evaluato
         if (view->now_usec < e->seen_usec)
                 return;
         pass_time(e, options, view);
-        if (e->start_usec > 0) {
+        if (e->trial.start_usec > 0) {
                 if (!may)
                         evaluator_interrupt(e, options, DROP_EFFECT, view->now_usec);
                 return;
         }
-        if (!may || is_idle(e, options, view->now_usec) || view->now_usec < e->next_usec ||
-            e->budget_usec < trial_cost(options))
+        if (!may || is_idle(e, options, view->now_usec) || view->now_usec < e->budget.next_usec ||
+            e->budget.usec < trial_cost(options))
                 return;
-        e->start_usec = view->now_usec;
-        e->trial_rest_on = rests_on(e, options);
+        e->trial.start_usec = view->now_usec;
+        e->trial.rest_on = rests_on(e, options);
         set_slot(e, options, view->now_usec);
 }
 
 uint64_t evaluator_due(const Evaluator *e)
 {
-        return e->start_usec > 0 ? e->due_usec : UINT64_MAX;
+        return e->trial.start_usec > 0 ? e->trial.due_usec : UINT64_MAX;
 }
 
 /* Why the block that was measured is of no use; BLOCK_DROPS: it is of use. */
@@ -289,12 +291,12 @@ static void drop_block(Evaluator *e, const EvaluateOptions *options, BlockDrop w
         evaluator_interrupt(e, options, why, now);
         e->n_idle = why == DROP_IDLE ? e->n_idle + 1 : 0;
         if (e->n_idle >= WITHOUT) /* the filtered load still contains what came before */
-                e->next_usec = MAX(e->next_usec, now + LOAD_USEC);
+                e->budget.next_usec = MAX(e->budget.next_usec, now + LOAD_USEC);
         e->n_without = without ? e->n_without + 1 : 0;
         if (e->n_without < WITHOUT)
                 return;
         e->n_without = 0;
-        e->next_usec = now + ABSENT;
+        e->budget.next_usec = now + ABSENT;
 }
 
 void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now,
@@ -303,9 +305,9 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now,
         Block block = *measured;
         BlockDrop why;
 
-        if (e->start_usec == 0 || now < e->due_usec)
+        if (e->trial.start_usec == 0 || now < e->trial.due_usec)
                 return;
-        if (e->slot.counted) {
+        if (e->trial.slot.counted) {
                 why = judge(options, measured);
                 if (why != BLOCK_DROPS) {
                         drop_block(e, options, why, now);
@@ -313,15 +315,15 @@ void evaluator_step(Evaluator *e, const EvaluateOptions *options, uint64_t now,
                 }
                 e->n_without = 0;
                 e->n_idle = 0;
-                block.on = e->slot.on;
-                estimator_add(&e->estimator, &block, e->pair);
+                block.on = e->trial.slot.on;
+                estimator_add(&e->estimator, &block, e->trial.pair);
         }
-        if (e->slot.counted && e->slot.half == 1) {
+        if (e->trial.slot.counted && e->trial.slot.half == 1) {
                 end_trial(e, now);
                 return;
         }
         /* A late reading makes what follows begin later, not shorter. */
-        e->start_usec += now - e->due_usec;
+        e->trial.start_usec += now - e->trial.due_usec;
         set_slot(e, options, now);
 }
 
@@ -343,7 +345,7 @@ char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
 {
         const double totals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
                                   e->unvalued_sec,    e->effective_sec,   e->total_sec,
-                                  e->budget_usec };
+                                  e->budget.usec };
         GString *text = g_string_new(NULL);
         g_autofree char *blocks = estimator_format(&e->estimator);
 
@@ -365,7 +367,7 @@ static bool parse_totals(const char *line, Evaluator *e)
         e->unvalued_sec = x[3];
         e->effective_sec = x[4];
         e->total_sec = x[5];
-        e->budget_usec = x[6];
+        e->budget.usec = x[6];
         return e->unvalued_sec >= 0 && e->effective_sec >= e->unvalued_sec &&
                e->total_sec >= e->effective_sec;
 }
@@ -384,9 +386,10 @@ int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator
                 return -EBADMSG;
         if (!g_str_equal(lines[1], machine))
                 return -ESTALE;
-        e->pair = e->estimator.n_pairs + e->estimator.n_blocks; /* another order than before */
+        e->trial.pair = e->estimator.n_pairs +
+                        e->estimator.n_blocks; /* another order than before */
         e->found_load = 0;
-        e->has_budget = true;
+        e->budget.has = true;
         *evaluator = *e;
         return 0;
 }

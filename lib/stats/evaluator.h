@@ -42,21 +42,29 @@ typedef struct EvaluateOptions {
 
 extern const Setting evaluate_settings[];
 
+/* The trial that goes on, or the next. */
+typedef struct EvaluatorTrial {
+        uint64_t pair;       /* its number */
+        uint64_t start_usec; /* 0: none goes on */
+        ScheduleSlot slot;
+        uint64_t due_usec; /* end of the slot */
+        bool rest_on;      /* the arm that rested when it began */
+} EvaluatorTrial;
+
+/* How much time trials may take. */
+typedef struct EvaluatorBudget {
+        uint64_t next_usec; /* no trial before this */
+        double usec;
+        bool has;           /* it was filled, by this instance or one before it */
+        uint64_t away_usec; /* between the two: a part of the budget has come back */
+} EvaluatorBudget;
+
 typedef struct Evaluator {
         Estimator estimator;
         uint64_t seed;
         WorkUnit unit; /* of all its work */
-
-        uint64_t pair;       /* number of the trial that goes on, or of the next */
-        uint64_t start_usec; /* of the trial; 0: none goes on */
-        ScheduleSlot slot;   /* of it */
-        uint64_t due_usec;   /* end of the slot */
-        bool trial_rest_on;  /* the arm that rested when it began */
-
-        uint64_t next_usec; /* no trial before this */
-        double budget_usec; /* for trials */
-        bool has_budget;    /* it was filled, by this instance or one before it */
-        uint64_t away_usec; /* between the two: a part of the budget has come back */
+        EvaluatorTrial trial;
+        EvaluatorBudget budget;
         unsigned n_without; /* blocks in a row without energy */
         unsigned n_idle;    /* and without load */
 

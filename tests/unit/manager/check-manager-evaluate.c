@@ -253,12 +253,12 @@ START_TEST(keeps_its_budget)
         start();
         manager_tick(manager);
         wait_for(evaluator() && evaluator()->estimator.n_pairs > 0);
-        before = evaluator()->budget_usec;
+        before = evaluator()->budget.usec;
         ck_assert_double_lt(before, 26e6);
         stop();
         start();
         manager_tick(manager);
-        ck_assert_double_le(evaluator()->budget_usec, before + 1e6);
+        ck_assert_double_le(evaluator()->budget.usec, before + 1e6);
         stop();
 }
 END_TEST
@@ -348,7 +348,7 @@ START_TEST(plugged_in)
         ck_assert_uint_ge(evaluator()->estimator.dropped[DROP_EFFECT] +
                                   evaluator()->estimator.dropped[DROP_ENERGY],
                           1);
-        evaluator()->next_usec = 0;
+        evaluator()->budget.next_usec = 0;
         for (int i = 0; i < 20; i++) {
                 follow_time();
                 manager_tick(manager);
@@ -492,7 +492,7 @@ START_TEST(drops)
         manager_tick(manager);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
         if (c->why == DROP_FROZEN || c->why == DROP_ENERGY)
-                wait_for(evaluator()->slot.half == 1);
+                wait_for(evaluator()->trial.slot.half == 1);
         c->happen();
         wait_for(evaluator()->estimator.dropped[c->why] > 0);
         ck_case(c->name, evaluator()->estimator.dropped[c->why] == 1, "counted more than once");

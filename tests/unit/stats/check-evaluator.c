@@ -349,7 +349,7 @@ static void read_meter(Lab *lab)
 
 static void call(Lab *lab)
 {
-        bool going_on = lab->evaluator->start_usec > 0;
+        bool going_on = lab->evaluator->trial.start_usec > 0;
 
         world_decide(lab->world, 0);
         pass_time(lab);
@@ -504,7 +504,7 @@ START_TEST(drops)
         const double load[2] = { 0.1, 0.1 };
         uint64_t pairs;
 
-        while (e->estimator.half.seconds <= 0 || !e->slot.counted)
+        while (e->estimator.half.seconds <= 0 || !e->trial.slot.counted)
                 pass(&lab, load, 2, STEP_USEC);
         pairs = e->estimator.n_pairs;
         break_block(&lab, c->why);
