@@ -24,13 +24,7 @@ static int publish_soon(Bus *bus)
 
 static void units_came(bool top, void *userdata)
 {
-        Bus *bus = userdata;
-
-        manager_units_came(bus->manager);
-        if (!top || !manager_follows_units(bus->manager))
-                return;
-        log_debug("New units: applying the plan again");
-        manager_groups_changed(bus->manager);
+        manager_units_came(((Bus *)userdata)->manager, top);
 }
 
 static void unit_job(const char *unit, UnitJob job, void *userdata)
@@ -57,13 +51,8 @@ void bus_watch_units(Bus *bus)
                 .listed = units_listed,
                 .userdata = bus,
         };
-        unsigned what = 0;
 
-        if (manager_follows_units(bus->manager) || manager_apps_need_units(bus->manager))
-                what |= UNITS_COME;
-        if (manager_follows_starts(bus->manager))
-                what |= UNITS_JOBS;
-        units_watch(bus->units, what, &listener);
+        units_watch(bus->units, manager_units_wanted(bus->manager), &listener);
 }
 
 void bus_changed(Manager *manager, unsigned changes, void *userdata)

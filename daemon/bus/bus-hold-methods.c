@@ -33,7 +33,7 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
                 return sd_bus_error_set(
                         error, SD_BUS_ERROR_ACCESS_DENIED,
                         "Only the client that requested a hold, or root, can release it");
-        holds_release(manager_open_holds(bus->manager), held->id);
+        holds_release(manager_holds(bus->manager), held->id);
         manager_attend(bus->manager);
         return sd_bus_reply_method_return(message, NULL);
 }
@@ -59,7 +59,7 @@ static int explain_failure(int r, sd_bus_error *error)
 /* Holds for whom the client named; else for the client itself, as far as that is known. */
 static int hold(Bus *bus, HoldRequest *request, pid_t client, int *ret_fd, uint64_t *ret_id)
 {
-        Holds *holds = manager_open_holds(bus->manager);
+        Holds *holds = manager_holds(bus->manager);
         bool for_client = !request->bound && client > 0;
         int r;
 

@@ -154,7 +154,7 @@ static int pause_open(Bus *bus, const char *reason, const Sender *sender, const 
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_PAUSES,
                                          "User %u holds %d pauses already, which is the limit",
                                          (unsigned)sender->uid, PAUSES_MAX);
-        return pauses_add(manager_open_pauses(bus->manager), reason, owner, sender->uid, ret_fd);
+        return pauses_add(manager_pauses(bus->manager), reason, owner, sender->uid, ret_fd);
 }
 
 /* Pauses for that long, UINT64_MAX: until Resume, whether or not the client is there. */
@@ -168,7 +168,7 @@ static int pause_lastingly(Bus *bus, const char *reason, const Sender *sender, u
                                          "usec: found %" PRIu64 ", expected at most %llu, or "
                                          "%" PRIu64 " for no end",
                                          usec, PAUSE_MAX_USEC, UINT64_MAX);
-        return pauses_add_lasting(manager_open_pauses(bus->manager), reason, owner, sender->uid,
+        return pauses_add_lasting(manager_pauses(bus->manager), reason, owner, sender->uid,
                                   usec == UINT64_MAX ? 0 : usec);
 }
 
@@ -205,8 +205,8 @@ static int do_resume_all(sd_bus_message *message, void *userdata, sd_bus_error *
 {
         const Bus *bus = userdata;
 
-        return sd_bus_reply_method_return(
-                message, "u", pauses_resume(manager_open_pauses(bus->manager), (uid_t)-1));
+        return sd_bus_reply_method_return(message, "u",
+                                          pauses_resume(manager_pauses(bus->manager), (uid_t)-1));
 }
 
 /* Another user may have paused since this was allowed: that needs more. */
@@ -219,7 +219,7 @@ static int do_resume_own(sd_bus_message *message, void *userdata, sd_bus_error *
         return r < 0 ? r
                      : sd_bus_reply_method_return(
                                message, "u",
-                               pauses_resume(manager_open_pauses(bus->manager), sender.uid));
+                               pauses_resume(manager_pauses(bus->manager), sender.uid));
 }
 
 /* True if a pause of another user lasts. */

@@ -40,7 +40,7 @@ static void hold_end(PowerHold *hold)
         g_free(hold);
         if (!manager) /* all holds are gone already */
                 return;
-        holds_remove(manager_open_holds(manager), id);
+        holds_remove(manager_holds(manager), id);
         manager_attend(manager);
 }
 
@@ -63,7 +63,7 @@ static int add_hold(BusPower *power, sd_bus_message *message, const HoldRequest 
         if (r >= 0)
                 r = sd_bus_track_add_sender(hold->track, message);
         if (r >= 0)
-                r = holds_add(manager_open_holds(power->bus->manager), request, NULL, &hold->id);
+                r = holds_add(manager_holds(power->bus->manager), request, NULL, &hold->id);
         if (r < 0) {
                 sd_bus_track_unref(hold->track);
                 g_free(hold->sender);
@@ -185,7 +185,7 @@ static void end_all(BusPower *power, bool emit)
         Manager *manager = power->bus->manager;
 
         if (manager)
-                holds_defer(manager_open_holds(manager), true);
+                holds_defer(manager_holds(manager), true);
         while (power->holds->len > 0) {
                 PowerHold *hold = g_ptr_array_index(power->holds, 0);
 
@@ -195,7 +195,7 @@ static void end_all(BusPower *power, bool emit)
         }
         if (!manager)
                 return;
-        holds_defer(manager_open_holds(manager), false);
+        holds_defer(manager_holds(manager), false);
         manager_attend(manager);
 }
 

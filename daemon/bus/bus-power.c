@@ -122,7 +122,7 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
         if (!power_is_profile(name) || !config_profile(manager_config(bus->manager), name))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "Expected power-saver, balanced or performance");
-        holds = manager_open_holds(bus->manager);
+        holds = manager_holds(bus->manager);
         holds_defer(holds, true);
         r = bus_set_profile(bus, name, error);
         if (r >= 0 && bus->power->holds->len > 0) {

@@ -55,7 +55,7 @@ static void name_lost(Bus *bus)
         log_warning("Another process owns the name %s on the bus: idled is paused until it owns "
                     "the name again",
                     BUS_NAME);
-        r = pauses_add(manager_open_pauses(bus->manager), "another process owns the name " BUS_NAME,
+        r = pauses_add(manager_pauses(bus->manager), "another process owns the name " BUS_NAME,
                        "idled", (uid_t)-1, &bus->yielded);
         if (r < 0)
                 log_error_errno(r, "Failed to restore the machine: %m");

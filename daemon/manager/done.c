@@ -128,7 +128,8 @@ int done_restore(Knobs *knobs)
         return r;
 }
 
-bool done_can_park(const Done *done)
+/* True if CPUs can be parked, whether or not that succeeds. */
+static bool can_park(const Done *done)
 {
         const ActuatorState *a = actuator_set_find(done->actuators, &actuator_park);
 
@@ -137,7 +138,7 @@ bool done_can_park(const Done *done)
 
 bool done_follows_starts(const Done *done)
 {
-        return done->ground->setup.units && done_can_park(done) &&
+        return done->ground->setup.units && can_park(done) &&
                done->ground->config->policies->len > 0;
 }
 
@@ -324,8 +325,7 @@ static const Knob *lost_knob(const Done *done)
         return NULL;
 }
 
-/* The CPUs that the plan leaves out. */
-static CpuSet planned_now(const Done *done)
+CpuSet done_planned(const Done *done)
 {
         CpuSet planned = done->seen->machine.topology->online;
 
@@ -336,7 +336,7 @@ static CpuSet planned_now(const Done *done)
 /* Those of them that are parked after acting. */
 static CpuSet parked_now(const Done *done)
 {
-        CpuSet parked = planned_now(done), kept = knobs_kept_free(done->knobs);
+        CpuSet parked = done_planned(done), kept = knobs_kept_free(done->knobs);
 
         cpuset_and(&parked, &kept);
         return parked;
@@ -344,7 +344,7 @@ static CpuSet parked_now(const Done *done)
 
 static bool lacks_parked(const Done *done)
 {
-        CpuSet planned = planned_now(done);
+        CpuSet planned = done_planned(done);
 
         return !cpuset_is_subset(&planned, &done->seen->parked);
 }
@@ -354,7 +354,7 @@ static bool is_unconfined(const Done *done)
 {
         const ActuatorState *a = actuator_set_find(done->actuators, &actuator_park);
 
-        return done_can_park(done) && a->actuator->follows_units(a->state) && a->error >= 0 &&
+        return can_park(done) && a->actuator->follows_units(a->state) && a->error >= 0 &&
                lacks_parked(done) && !lost_knob(done);
 }
 
@@ -517,9 +517,9 @@ void done_verify(Done *done)
 /* True if the plan leaves CPUs out and may be carried out, whether or not that succeeds. */
 static bool wants_parking(const Done *done)
 {
-        CpuSet planned = planned_now(done);
+        CpuSet planned = done_planned(done);
 
-        return done_can_park(done) && !cpuset_is_empty(&planned);
+        return can_park(done) && !cpuset_is_empty(&planned);
 }
 
 bool done_follows_units(const Done *done)
@@ -614,11 +614,6 @@ void done_keep(Done *done, const Plan *plan)
         done->plan.allowed = before.allowed;
         done->plan.resting = before.resting;
         done->plan.quiet = before.quiet;
-}
-
-CpuSet done_planned(const Done *done)
-{
-        return planned_now(done);
 }
 
 Done *done_new(Ground *ground, Seen *seen, Knobs *knobs)

@@ -53,9 +53,7 @@ void done_forget_foreign(Done *done);
 /* The CPUs that the plan leaves out. */
 CpuSet done_planned(const Done *done);
 
-/* True if CPUs can be parked, whether or not that succeeds; if new units and cgroups must be
- * reported; if jobs and CPUs of systemd's units must be. */
-bool done_can_park(const Done *done);
+/* True if new units and cgroups must be reported; if jobs and CPUs of systemd's units must be. */
 bool done_follows_units(const Done *done);
 bool done_follows_starts(const Done *done);
 

@@ -143,16 +143,6 @@ void manager_forget_senders(Manager *manager)
         asked_forget_senders(manager->asked);
 }
 
-Holds *manager_open_holds(Manager *manager)
-{
-        return manager->asked->holds;
-}
-
-Pauses *manager_open_pauses(Manager *manager)
-{
-        return manager->asked->pauses;
-}
-
 void manager_resumed(Manager *manager)
 {
         if (!seen_note_sleep(manager->seen)) /* too short for the clocks, or noticed before */
@@ -160,11 +150,6 @@ void manager_resumed(Manager *manager)
         seen_rescan(manager->seen);
         seen_recheck_facts(manager->seen);
         ground_raise(&manager->ground, DUE_TICK_SOON);
-}
-
-void manager_groups_changed(Manager *manager)
-{
-        ground_raise(&manager->ground, DUE_STALE | DUE_TICK_SOON);
 }
 
 void manager_verify(Manager *manager)
@@ -176,25 +161,22 @@ void manager_verify(Manager *manager)
         manager_attend(manager);
 }
 
-bool manager_apps_need_units(const Manager *manager)
+unsigned manager_units_wanted(const Manager *manager)
 {
-        return asked_apps_need_units(manager->asked);
+        const Done *done = manager->done;
+        bool come = done_follows_units(done) || asked_apps_need_units(manager->asked);
+
+        return (come ? UNITS_COME : 0) | (done_follows_starts(done) ? UNITS_JOBS : 0);
 }
 
-void manager_units_came(Manager *manager)
+void manager_units_came(Manager *manager, bool top)
 {
         if (manager->asked->apps)
                 apps_rescan(manager->asked->apps);
-}
-
-bool manager_follows_starts(const Manager *manager)
-{
-        return done_follows_starts(manager->done);
-}
-
-bool manager_follows_units(const Manager *manager)
-{
-        return done_follows_units(manager->done);
+        if (!top || !done_follows_units(manager->done))
+                return;
+        log_debug("New units: applying the plan again");
+        ground_raise(&manager->ground, DUE_STALE | DUE_TICK_SOON);
 }
 
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job)

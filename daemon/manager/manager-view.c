@@ -69,12 +69,12 @@ const History *manager_history(const Manager *manager)
         return journal_history(manager->decided->journal);
 }
 
-const Holds *manager_holds(const Manager *manager)
+Holds *manager_holds(const Manager *manager)
 {
         return manager->asked->holds;
 }
 
-const Pauses *manager_pauses(const Manager *manager)
+Pauses *manager_pauses(const Manager *manager)
 {
         return manager->asked->pauses;
 }

@@ -56,11 +56,11 @@ const ActuatorSet *manager_actuators(const Manager *manager);
 const Knobs *manager_knobs(const Manager *manager);
 const History *manager_history(const Manager *manager);
 
-/* The holds. manager_open_holds() has them to add and remove. */
-const Holds *manager_holds(const Manager *manager);
+/* The holds, to read, add and remove them; after a change call manager_attend(). */
+Holds *manager_holds(const Manager *manager);
 
-/* The pauses; and the trial that runs, NULL if none does. */
-const Pauses *manager_pauses(const Manager *manager);
+/* The pauses, also to add and end them; and the trial that runs, NULL if none does. */
+Pauses *manager_pauses(const Manager *manager);
 const TrialRequest *manager_trial(const Manager *manager);
 
 /* The profile in effect: why it is, and which one a client chose. */

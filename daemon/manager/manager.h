@@ -53,16 +53,9 @@ void manager_tick(Manager *manager);
  * answered after that. */
 void manager_attend(Manager *manager);
 
-/* The holds, to add, release and remove them; and the pauses. A tick follows each change. */
-Holds *manager_open_holds(Manager *manager);
-Pauses *manager_open_pauses(Manager *manager);
-
 /* The machine was asleep: the values that firmware and kernel gave the knobs do not count as taken
  * over, and the plan is carried out again at the next tick, which is now. */
 void manager_resumed(Manager *manager);
-
-/* Units or cgroups came or went: the plan is carried out again at the next tick, which is now. */
-void manager_groups_changed(Manager *manager);
 
 /* Reads the configuration again. On any error (appended to `errors`) the old one stays whole. */
 int manager_reload(Manager *manager, GPtrArray *errors);
@@ -95,19 +88,12 @@ unsigned manager_forget_refused(Manager *manager, const char *unit);
  * then on. Logs and signals what changed. */
 void manager_verify(Manager *manager);
 
-/* True if application rules name units or cgroups: then the caller must report new units to
- * manager_units_came(). */
-bool manager_apps_need_units(const Manager *manager);
-void manager_units_came(Manager *manager);
-
-/* True while jobs and CPUs of systemd's units must be reported, by the three functions below. */
-bool manager_follows_starts(const Manager *manager);
+/* What of systemd's units must be reported now, by the functions below: flags of UnitsWatch. */
+unsigned manager_units_wanted(const Manager *manager);
+void manager_units_came(Manager *manager, bool top);
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job);
 void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus);
 void manager_units_listed(Manager *manager, int error);
-
-/* True while new units and cgroups must be reported: manager_groups_changed(). */
-bool manager_follows_units(const Manager *manager);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
 

@@ -425,7 +425,7 @@ static void hold(void)
 
 static void pause_it(void)
 {
-        pauses_add_lasting(manager_open_pauses(manager), "a test", "check", 0,
+        pauses_add_lasting(manager_pauses(manager), "a test", "check", 0,
                            (uint64_t)g_get_monotonic_time() + TIMEOUT);
 }
 
