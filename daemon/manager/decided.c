@@ -303,7 +303,7 @@ Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done 
 
         *decided = (Decided){ .ground = ground, .seen = seen, .asked = asked, .done = done };
         decided->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
-        decided->journal = journal_new(seen->machine.topology->n_cpus, manager_now());
+        decided->history = history_new(seen->machine.topology->n_cpus, manager_now());
         evaluation_init(decided);
         return decided;
 }
@@ -315,7 +315,7 @@ void decided_free(Decided *decided)
         drop_policies(decided->policies);
         g_array_unref(decided->policies);
         evaluation_done(decided);
-        journal_free(decided->journal);
+        history_free(decided->history);
         g_free(decided->cpu_wishes[0]);
         g_free(decided->cpu_wishes[1]);
         g_free(decided);

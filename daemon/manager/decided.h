@@ -8,7 +8,7 @@
 #include "manager/active-policy.h"
 #include "manager/asked.h"
 #include "manager/done.h"
-#include "manager/journal.h"
+#include "manager/history.h"
 #include "idled-policy.h"
 
 /* Only decided.c and evaluation.c change it. */
@@ -21,7 +21,7 @@ typedef struct Decided {
         Plan wished;      /* what the policies together requested, before CPUs were made safe */
         CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
         bool asking;            /* nothing more is parked until tasks and units are known */
-        Journal *journal;
+        History *history;
         struct Evaluation *evaluation;
 } Decided;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Why the plan is as it is: what is written into the journal, and decisions as sentences, in the
+ * Why the plan is as it is: what is written into the history, and decisions as sentences, in the
  * words of model/explain.c.
  */
 #include "base/cpuset-text.h"
-#include "manager/journal.h"
+#include "manager/history.h"
 #include "manager/evaluation.h"
 #include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
@@ -46,7 +46,7 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
         cause->policy = p->policy->name;
         cause->reason = *reason;
         if (because)
-                cause->reason.because = journal_text(manager->decided->journal, because);
+                cause->reason.because = history_text(manager->decided->history, because);
         cause->option_source = (Source){ 0 };
         if (cause->reason.option)
                 cause->option_source = section_source(p->section, cause->reason.option);
@@ -93,21 +93,21 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
         if (!owner)
                 return safety_text(safety);
         if (safety == SAFETY_PINNED)
-                return journal_text(manager->decided->journal,
+                return history_text(manager->decided->history,
                                     g_strdup_printf("the affinity of %s has no other active "
                                                     "CPU",
                                                     owner));
         if (safety == SAFETY_NODE)
-                return journal_text(manager->decided->journal,
+                return history_text(manager->decided->history,
                                     g_strdup_printf("memory of %s is bound to a NUMA node with no "
                                                     "other active CPU",
                                                     owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
-                return journal_text(
-                        manager->decided->journal,
+                return history_text(
+                        manager->decided->history,
                         g_strdup_printf("%s needs a CPU, and no other one of its set is active",
                                         owner));
-        return journal_text(manager->decided->journal, g_strdup(owner));
+        return history_text(manager->decided->history, g_strdup(owner));
 }
 
 static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
@@ -143,7 +143,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->ignored = false;
         if (pauses_any(manager->asked->pauses)) {
                 cause->cause = CAUSE_PAUSE;
-                cause->reason.because = journal_text(manager->decided->journal,
+                cause->reason.because = history_text(manager->decided->history,
                                                      pauses_text(manager->asked->pauses));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
@@ -168,7 +168,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
 
 const CpuCause *manager_cause(Manager *manager, int cpu)
 {
-        CpuCause *cause = journal_cause(manager->decided->journal, cpu), now = *cause;
+        CpuCause *cause = history_cause(manager->decided->history, cpu), now = *cause;
 
         /* What made a plan safe stays the cause until the next one. */
         if (!cpuset_has(&manager->seen->machine.topology->online, cpu) ||
@@ -233,7 +233,7 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet
 {
         const DaemonOptions *options = config_section(manager->ground.config, "Daemon")->options;
         g_autofree char *text = cpuset_format(parked);
-        const Transition *added = history_add(journal_history(manager->decided->journal),
+        const Transition *added = history_add(manager->decided->history,
                                               &(Transition){
                                                       .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
@@ -259,7 +259,7 @@ static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
         int by = moved_by(manager, cpu, parked);
 
         if (move->cpu < 0 ||
-            journal_cause(manager->decided->journal, move->cpu)->safety != SAFETY_NONE ||
+            history_cause(manager->decided->history, move->cpu)->safety != SAFETY_NONE ||
             (by >= 0 && (move->by < 0 || by < move->by)))
                 *move = (Move){ cpu, by };
 }
@@ -268,13 +268,13 @@ void manager_note_causes(Manager *manager, const SafetyNotes *notes)
 {
         CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online)
                 cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu],
-                             journal_cause(manager->decided->journal, cpu));
+                             history_cause(manager->decided->history, cpu));
 }
 
 /* Why a CPU that the plan leaves out is active all the same. */
 static CpuCause cause_of_loss(Manager *manager)
 {
-        return (CpuCause){ .reason.because = journal_text(manager->decided->journal,
+        return (CpuCause){ .reason.because = history_text(manager->decided->history,
                                                           done_obstacle(manager->done)) };
 }
 
@@ -286,10 +286,9 @@ void manager_note_change(Manager *manager)
         bool is_parked;
         CpuCause why;
 
-        history_note_parked(journal_history(manager->decided->journal), &manager->seen->parked,
-                            manager_now());
+        history_note_parked(manager->decided->history, &manager->seen->parked, manager_now());
         parked = manager->ground.setup.dry_run ? planned : manager->seen->parked;
-        moved = history_moved(journal_history(manager->decided->journal), online, &parked);
+        moved = history_moved(manager->decided->history, online, &parked);
         CPUSET_FOREACH(cpu, &moved)
                 take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
         if (move.cpu < 0)
@@ -298,7 +297,7 @@ void manager_note_change(Manager *manager)
         why = !is_parked && cpuset_has(&planned, move.cpu)
                       ? cause_of_loss(manager)
                       : cause_of_transition(manager, move.by, is_parked,
-                                            journal_cause(manager->decided->journal, move.cpu));
+                                            history_cause(manager->decided->history, move.cpu));
         note_transition(manager, &parked, &moved, &why);
 }
 

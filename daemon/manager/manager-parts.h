@@ -6,7 +6,7 @@
  *   tick-timer, load-watch            when the next tick is; load between ticks
  *   affinity-cache, machine           pinned tasks; CPUs, and what their drivers offer
  *   windows, refusals, watching       what must not notice parking
- *   observers, pauses, journal        readings for queries; what is and was parked, and why
+ *   observers, pauses, history        readings for queries; what is and was parked, and why
  *   profile-keeper, active-profile    the profile in effect
  *   actuator-set                      the open actuators, and what they failed at
  *   seen, done, asked, decided        the four objects

@@ -157,10 +157,10 @@ static void add_event(Recorder *recorder, const char *kind, const char *cpus, co
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
-        uint64_t last = history_count(journal_history(manager->decided->journal));
+        uint64_t last = history_count(manager->decided->history);
 
         while (recorder->transition < last) {
-                const Transition *t = history_find(journal_history(manager->decided->journal),
+                const Transition *t = history_find(manager->decided->history,
                                                    ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
                 g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
@@ -339,7 +339,7 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
                                 topology_count_cores(manager->seen->machine.topology, &allowed));
         recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->asked->holds));
         recording_sample_number(sampler, "transitions", NULL, "", 0,
-                                (double)history_count(journal_history(manager->decided->journal)));
+                                (double)history_count(manager->decided->history));
         recording_sample_number(sampler, "paused", NULL, "", 0, pauses_any(manager->asked->pauses));
         recording_sample_text(sampler, "profile", NULL, profile_name(manager));
         recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
@@ -495,7 +495,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         recorder->job.text = g_string_new(NULL);
-        recorder->transition = history_count(journal_history(manager->decided->journal));
+        recorder->transition = history_count(manager->decided->history);
         manager->recorder = recorder;
         /* A quarter of the interval later will do as well, together with other timers. */
         r = timer_add(manager->ground.event, &recorder->timer, options->interval_usec / 4,

@@ -66,7 +66,7 @@ const Knobs *manager_knobs(const Manager *manager)
 
 const History *manager_history(const Manager *manager)
 {
-        return journal_history(manager->decided->journal);
+        return manager->decided->history;
 }
 
 Holds *manager_holds(const Manager *manager)

@@ -12,7 +12,7 @@
 #include "manager/active-policy.h"
 #include "manager/active-profile.h"
 #include "manager/actuator-set.h"
-#include "manager/journal.h"
+#include "manager/history.h"
 #include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/observers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The history: what is kept of many changes, and how long CPUs were parked. */
 #include "base/cpuset-text.h"
-#include "manager/journal.h"
+#include "manager/history.h"
 #include "table.h"
 
 static void add(History *history, uint64_t i)

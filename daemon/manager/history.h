@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The journal: why each CPU is parked or not; the last changes of the set of parked CPUs, which it
+ * The history: why each CPU is parked or not; the last changes of the set of parked CPUs, which it
  * can log; and how long each CPU was parked in all.
  */
-#ifndef IDLED_JOURNAL_H
-#define IDLED_JOURNAL_H
+#ifndef IDLED_HISTORY_H
+#define IDLED_HISTORY_H
 
 #include "base/cpuset.h"
 #include "config/config.h"
@@ -28,6 +28,17 @@ typedef struct Transition {
 
 /* "2-3 parked by ondemand: ...", "Nothing parked while paused: ...", as a new string. */
 char *transition_explain(const Transition *transition);
+
+/* Why a CPU is parked or not, as decided when that last changed. */
+typedef struct CpuCause {
+        Cause cause;
+        const char *policy; /* name if that is a policy; NULL: no policy requested anything */
+        Reason reason;
+        Source option_source; /* of reason.option */
+        Safety safety;        /* SAFETY_NONE: as the policies requested */
+        bool ignored;         /* what the policy requests is not done, to save energy or to measure
+                                 what it saves */
+} CpuCause;
 
 /* How many changes had one cause; with policy "": no policy requests anything any more, or what it
  * requests is no longer in effect. */
@@ -67,6 +78,13 @@ const Transition *history_find(const History *history, uint64_t number);
  * as are returned, valid until the next change. */
 unsigned history_causes(const History *history, const CauseCount **ret_counts);
 
+/* The present cause of the CPU, for the caller to change. Its texts are static, or
+ * history_text()'s. */
+CpuCause *history_cause(History *history, int cpu);
+
+/* The same text, which lives as long as a cause of a CPU refers to it; takes `text` over. */
+const char *history_text(History *history, char *text);
+
 /* From `now_usec` (CLOCK_MONOTONIC) on, these CPUs are parked. */
 void history_note_parked(History *history, const CpuSet *parked, uint64_t now_usec);
 
@@ -79,31 +97,5 @@ uint64_t history_parked_usec(const History *history, int cpu, uint64_t now_usec)
 /* Logs a change at level info: into the journal with fields, if the log goes there and journald
  * listens below `root`; else as a line. */
 void decision_log(int root, const Transition *transition);
-
-/* Why a CPU is parked or not, as decided when that last changed. */
-typedef struct CpuCause {
-        Cause cause;
-        const char *policy; /* name if that is a policy; NULL: no policy requested anything */
-        Reason reason;
-        Source option_source; /* of reason.option */
-        Safety safety;        /* SAFETY_NONE: as the policies requested */
-        bool ignored;         /* what the policy requests is not done, to save energy or to measure
-                                 what it saves */
-} CpuCause;
-
-typedef struct Journal Journal;
-
-/* `now_usec` as history_new(). */
-Journal *journal_new(int n_cpus, uint64_t now_usec);
-void journal_free(Journal *journal);
-
-/* The cause of the CPU, for the caller to change. Its texts are static, or journal_text()'s. */
-CpuCause *journal_cause(Journal *journal, int cpu);
-
-/* The same text, which lives as long as a cause refers to it; takes `text` over. */
-const char *journal_text(Journal *journal, char *text);
-
-/* The changes; they copy the texts of their causes. */
-History *journal_history(Journal *journal);
 
 #endif

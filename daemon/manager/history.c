@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The journal: causes by CPU, the texts that they refer to, and the history.
+ * The history: causes by CPU, the texts that they refer to, and the changes.
  *
- * The history is a ring that grows to HISTORY_KEPT changes, and a sum for each CPU. Most changes
+ * The changes are a ring that grows to HISTORY_KEPT changes, and a sum for each CPU. Most changes
  * have one of few reasons and one of few sets, so strings are counted references. In the log an
  * entry has a field for each part, so that journalctl can filter them: IDLED_POLICY=ondemand.
  */
-#include "manager/journal.h"
+#include "manager/history.h"
 
 #include <fcntl.h>
 #include <glib.h>
@@ -24,8 +24,14 @@
 
 #define FIELDS_MAX 12
 
+/* At more texts than this, and one for each CPU, those without a reference are dropped. */
+#define TEXTS_MAX 64
+
 struct History {
-        GArray *ring; /* of Transition; number n is at (n - 1) % HISTORY_KEPT */
+        int n_cpus;
+        CpuCause *cpus;    /* by CPU number */
+        GHashTable *texts; /* of these causes, as their own keys */
+        GArray *ring;      /* of Transition; number n is at (n - 1) % HISTORY_KEPT */
         uint64_t count;
         GArray *causes; /* of CauseCount */
         uint64_t start_usec;
@@ -53,6 +59,9 @@ History *history_new(int n_cpus, uint64_t now_usec)
 {
         History *history = g_new0(History, 1);
 
+        history->n_cpus = n_cpus;
+        history->cpus = g_new0(CpuCause, (gsize)n_cpus);
+        history->texts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         history->ring = g_array_new(FALSE, TRUE, sizeof(Transition));
         g_array_set_clear_func(history->ring, transition_clear);
         history->causes = g_array_new(FALSE, FALSE, sizeof(CauseCount));
@@ -67,6 +76,8 @@ void history_free(History *history)
 {
         if (!history)
                 return;
+        g_free(history->cpus);
+        g_hash_table_unref(history->texts);
         g_array_unref(history->ring);
         g_array_unref(history->causes);
         g_free(history->parked_usec);
@@ -267,67 +278,31 @@ void decision_log(int root, const Transition *transition)
                 log_info("%s", text);
 }
 
-/* At more texts than this, and one for each CPU, those without a reference are dropped. */
-#define TEXTS_MAX 64
-
-struct Journal {
-        int n_cpus;
-        CpuCause *causes;  /* by CPU number */
-        GHashTable *texts; /* of causes, as their own keys */
-        History *history;
-};
-
-Journal *journal_new(int n_cpus, uint64_t now_usec)
+CpuCause *history_cause(History *history, int cpu)
 {
-        Journal *journal = g_new0(Journal, 1);
-
-        journal->n_cpus = n_cpus;
-        journal->causes = g_new0(CpuCause, (gsize)n_cpus);
-        journal->texts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        journal->history = history_new(n_cpus, now_usec);
-        return journal;
-}
-
-void journal_free(Journal *journal)
-{
-        if (!journal)
-                return;
-        history_free(journal->history);
-        g_hash_table_unref(journal->texts);
-        g_free(journal->causes);
-        g_free(journal);
-}
-
-CpuCause *journal_cause(Journal *journal, int cpu)
-{
-        return &journal->causes[cpu];
+        return &history->cpus[cpu];
 }
 
 static gboolean is_unused(gpointer text, gpointer value, gpointer userdata)
 {
-        const Journal *journal = userdata;
+        const History *history = userdata;
 
-        for (int cpu = 0; cpu < journal->n_cpus; cpu++)
-                if (journal->causes[cpu].reason.because == text)
+        for (int cpu = 0; cpu < history->n_cpus; cpu++)
+                if (history->cpus[cpu].reason.because == text)
                         return FALSE;
         return TRUE;
 }
 
-const char *journal_text(Journal *journal, char *text)
+const char *history_text(History *history, char *text)
 {
         gpointer kept;
 
-        if (g_hash_table_lookup_extended(journal->texts, text, &kept, NULL)) {
+        if (g_hash_table_lookup_extended(history->texts, text, &kept, NULL)) {
                 g_free(text);
                 return kept;
         }
-        if (g_hash_table_size(journal->texts) > TEXTS_MAX + (guint)journal->n_cpus)
-                g_hash_table_foreach_remove(journal->texts, is_unused, journal);
-        g_hash_table_add(journal->texts, text);
+        if (g_hash_table_size(history->texts) > TEXTS_MAX + (guint)history->n_cpus)
+                g_hash_table_foreach_remove(history->texts, is_unused, history);
+        g_hash_table_add(history->texts, text);
         return text;
-}
-
-History *journal_history(Journal *journal)
-{
-        return journal->history;
 }
