@@ -5,6 +5,9 @@
 #ifndef IDLED_CONTRACT_CONTROLLER_H
 #define IDLED_CONTRACT_CONTROLLER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "model/idle-table.h"
 #include "model/wakeups.h"
 
