@@ -356,8 +356,7 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
 {
         BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
                                 .by_process = asked.by_process,
-                                .all = asked.all || geteuid() == 0,
-                                .waits = show_progress };
+                                .all = asked.all || geteuid() == 0 };
         g_autoptr(GHashTable) tasks = waits_read(ctl->root);
         g_autofree const char **units = waits_units(tasks);
         g_auto(Machine) machine = { 0 };
@@ -371,7 +370,7 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
                 *ret_status = machine_begin(ctl, &machine);
         if (*ret_status != EXIT_FINE)
                 return NULL;
-        r = client_bill(ctl->client, &request, &bill, &error);
+        r = client_bill(ctl->client, &request, show_progress, &bill, &error);
         if (asked.seconds_waited)
                 fputs("\r\033[K", stderr);
         if (r == -EREMOTEIO) {

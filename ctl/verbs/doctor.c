@@ -17,10 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act/park/park.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/sched-ext.h"
 #include "cli/client.h"
 #include "control.h"
 #include "doctor-cost.h"
@@ -662,7 +662,7 @@ static void check_processes(Doctor *doctor)
 
 static void check_sched_ext(Doctor *doctor)
 {
-        g_autofree char *name = park_scheduler(doctor->root);
+        g_autofree char *name = sched_ext_loaded(doctor->root);
         json_object *manager = client_manager(doctor->ctl->client);
         const char *way = manager ? json_text(manager, "ParkBackend") : "";
 
@@ -671,7 +671,7 @@ static void check_sched_ext(Doctor *doctor)
                     g_strdup_printf("the scheduler %s is loaded (sched_ext)", name),
                     "it chooses CPUs by itself, so with Backend=auto idled parks none",
                     "sudo systemctl stop scx scx_loader");
-        else if (strstr(way, "partition") && park_knows_schedulers(doctor->root))
+        else if (strstr(way, "partition") && sched_ext_is_known(doctor->root))
                 add(doctor, false, "sched_ext",
                     g_strdup("idled parks CPUs by an isolated partition"),
                     "from Linux 7.0 on no scheduler of sched_ext can be loaded while CPUs are "

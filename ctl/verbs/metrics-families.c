@@ -445,10 +445,10 @@ static void write_energy(json_object *rows, MetricsText *text)
                 family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
                 JSON_FOREACH(row, rows) {
                         double value = json_element_number(row, columns[c].column);
-                        g_autofree char *labels =
-                                metrics_labels("zone", json_element_text(row, 0), "parent",
-                                               json_element_text(row, 1), "source",
-                                               json_element_text(row, 5), NULL);
+                        g_autofree char *labels = metrics_labels(
+                                "zone", json_element_text(row, 0), "parent",
+                                json_element_text(row, 1), "source", json_element_text(row, 5),
+                                NULL);
 
                         if (value >= 0)
                                 metrics_sample(text, labels, value);

@@ -582,24 +582,24 @@ static int on_bill(sd_bus_message *message, void *userdata, sd_bus_error *error)
 }
 
 /* Sends the call and waits for the answer, good or bad. */
-static int bill_send(Client *client, sd_bus_message *message, const BillRequest *request,
+static int bill_send(Client *client, sd_bus_message *message, double seconds, void (*waits)(void),
                      sd_bus_message **ret_reply)
 {
-        uint64_t most = PASSWORD_USEC + (uint64_t)(request->seconds * 1e6);
+        uint64_t most = PASSWORD_USEC + (uint64_t)(seconds * 1e6);
         int r = sd_bus_call_async(client->connection, NULL, message, on_bill, ret_reply, most);
 
         while (r >= 0 && !*ret_reply) {
                 r = sd_bus_process(client->connection, NULL);
                 if (r == 0) {
-                        request->waits();
+                        waits();
                         r = sd_bus_wait(client->connection, G_USEC_PER_SEC);
                 }
         }
         return r;
 }
 
-int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
-                char **ret_error)
+int client_bill(Client *client, const BillRequest *request, void (*waits)(void),
+                json_object **ret_answer, char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
         const sd_bus_error *error;
@@ -613,7 +613,7 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
                                   "Processes", "b", (int)request->by_process, "All", "b",
                                   (int)request->all);
         if (r >= 0)
-                r = bill_send(client, message, request, &reply);
+                r = bill_send(client, message, request->seconds, waits, &reply);
         error = reply ? sd_bus_message_get_error(reply) : NULL;
         if (r >= 0 && !error) {
                 *ret_answer = read_value(reply);

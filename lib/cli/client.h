@@ -85,10 +85,9 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
 typedef struct BillRequest {
         double seconds;
         bool by_process, all;
-        void (*waits)(void);
 } BillRequest;
-int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
-                char **ret_error);
+int client_bill(Client *client, const BillRequest *request, void (*waits)(void),
+                json_object **ret_answer, char **ret_error);
 
 /* Begins a trial, or replaces that of this client: idled ignores the requests of `policies`, or
  * honours them, and sets options, of each three texts: section, key, value; both end with NULL. It

@@ -2,16 +2,16 @@
 /*
  * ondemand: as many cores as the load needs, the rest parked (coreidle); see docs/ondemand.md.
  *
- *  1. Order. The cores that may be parked have a fixed order (pack.c); the active ones come first.
- *     When CPUs come or go, or PackOrder or Kinds change, all are active again.
+ *  1. Order. The cores that may be parked have an order (pack.c); the active ones come first. All
+ *     are active again when it changes.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
  *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
  *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full; full for
  *     SATURATION_USEC and MaxWait it is saturated, gets a core, and the rest of the load another.
  *  4. Fast cores. As many of the fastest as CPUs have work that a slow core has no room for: a
- *     saturated slow core, or a fast one with more than TargetUtilization of a slow one. None while
- *     the cores of Kinds suffice without.
+ *     saturated slow core, or a fast one with more than TargetUtilization of a slow one. Only
+ *     cores of Kinds count while these suffice.
  *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up; MaxWait is too long. More
  *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
  *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
@@ -27,8 +27,7 @@
  *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
  *  9. Budget. At most MaxTransitions changes a minute, but growing is never refused: parking leaves
  *     one, and growing that takes the last one keeps all.
- * 10. Period. A new task that needs more cores if it fills its CPU halves it. It stretches if this
- *     load would change nothing by lasting, while no Dwell and no second reading runs.
+ * 10. Period. Half after a new task that may need more cores; longer while nothing would change.
  */
 #include <math.h>
 

@@ -33,7 +33,8 @@ static sd_bus *connection_new(void)
 
 static Manager *manager_make(void)
 {
-        static Manager manager;
+        static Seen seen;
+        static Manager manager = { .seen = &seen };
         ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", fuzz_modules() };
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
         CpuFacts facts[N_CPUS] = { 0 };
@@ -42,10 +43,10 @@ static Manager *manager_make(void)
         cpuset_add_range(&online, 0, N_CPUS - 2); /* the last one is offline */
         for (int i = 0; i < N_CPUS; i++)
                 facts[i].core_id = i;
-        manager.machine.topology = topology_build(N_CPUS, facts, &online, &online, NULL, NULL);
+        seen.machine.topology = topology_build(N_CPUS, facts, &online, &online, NULL, NULL);
         fuzz_put("etc/idled/idled.conf", "[Daemon]\nPolicies=alpha\n", 24);
         fuzz_put("etc/idled/profiles/game.conf", "[Profile]\n", 10);
-        g_assert(config_load(&paths, errors, &manager.config) == 0);
+        g_assert(config_load(&paths, errors, &manager.ground.config) == 0);
         return &manager;
 }
 
@@ -99,8 +100,8 @@ static void check(const Manager *manager, const HoldRequest *hold)
 {
         g_assert(hold->latency_us >= -1 && hold->latency_us <= (int)HOLD_LATENCY_MAX_US);
         g_assert(hold->min_cores <= N_CPUS && hold->pid >= 0 && hold->pidfd >= -1);
-        g_assert(!hold->cpus || cpuset_intersects(hold->cpus, &manager->machine.topology->online));
-        g_assert(!hold->profile || config_profile(manager->config, hold->profile));
+        g_assert(!hold->cpus || cpuset_intersects(hold->cpus, &manager_topology(manager)->online));
+        g_assert(!hold->profile || config_profile(manager_config(manager), hold->profile));
         g_assert(hold->bound == (hold->pid > 0 || hold->pidfd >= 0));
 }
 

@@ -10,8 +10,8 @@
  *
  * From Linux 7.0 on such lists do not matter: the neighbour has what is left of its own. But no
  * write is refused and no type is invalid then: CPUs of two partitions are silently taken from one
- * of them, and only cpuset.cpus.exclusive.effective shows that. Since the version says little about
- * kernels of distributions, idled tries once whether lists matter.
+ * of them, and only cpuset.cpus.exclusive.effective shows that. idled tries once whether lists
+ * matter.
  *
  * From Linux 6.8 on cpuset.cpus.exclusive names the CPUs of a partition whatever cpuset.cpus says.
  * On 6.12 it does not help against lists of neighbours: the next write to one makes it invalid.
@@ -20,8 +20,7 @@
  * none and get no work until the partition's type is written again. `root` then `isolated` does it
  * without a gap, at up to 20 ms, and is done only if an unparked CPU has no domain.
  *
- * An empty list in an active partition loses its CPUs for all groups (seen on 6.1), and is refused
- * here.
+ * An empty list in an active partition, refused here, loses its CPUs for all groups (seen on 6.1).
  *
  * The knobs of this file:
  *

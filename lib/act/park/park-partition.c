@@ -26,6 +26,7 @@
 #include "act/park/park-isolate.h"
 #include "act/park/park-workqueue.h"
 #include "base/cpuset-text.h"
+#include "base/sched-ext.h"
 
 /* Whose the cgroup is. */
 typedef struct Holder {
@@ -136,7 +137,7 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
         state->holder = holder;
         state->lists_matter = !isolate_has_exclusive(context->root);
         state->way = g_strconcat(holder->about,
-                                 park_knows_schedulers(context->root)
+                                 sched_ext_is_known(context->root)
                                          ? " (while CPUs are parked, the kernel may refuse to load "
                                            "schedulers of sched_ext)"
                                          : "",

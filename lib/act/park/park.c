@@ -15,8 +15,7 @@
  * - it touches no setting of other programs. A limit that is removed leaves a full list in the
  *   kernel where the controller stays on, and a drop-in that makes systemd read all its files
  *   again;
- * - if idled is killed with its service, systemd stops the slice and all CPUs are back, even if no
- *   instance restores;
+ * - if idled is killed with its service, systemd stops the slice and all CPUs are back;
  * - one unit changes instead of all: another mask takes a sixth of the time with four of them, a
  *   sixteenth with twelve, the first one less than half and a sixth, and parked CPUs sleep through
  *   it (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and
@@ -25,8 +24,7 @@
  * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
  * (Units=, Exclude=).
  *
- * A scheduler of sched_ext chooses CPUs by itself, and from Linux 7.0 on cannot be loaded while an
- * isolated partition exists. While one is loaded `auto` parks nothing.
+ * A scheduler of sched_ext chooses CPUs by itself: while one is loaded `auto` parks nothing.
  *
  * Each way changes cpusets. Where the kernel then resets affinities (park-affinities.c), `auto`
  * takes none: a program that pins itself must not pay for it. The administrator may name one.
@@ -38,7 +36,7 @@
 #include <unistd.h>
 
 #include "act/park/park-common.h"
-#include "base/file.h"
+#include "base/sched-ext.h"
 #include "base/setting-value.h"
 
 bool park_restricts_units(const ParkOptions *options)
@@ -102,25 +100,6 @@ static void close_way(State *state)
         if (state->state)
                 state->ops->close(state->state);
         state->state = NULL;
-}
-
-#define SCHED_EXT "sys/kernel/sched_ext/"
-
-bool park_knows_schedulers(int root)
-{
-        return exists(root, SCHED_EXT "state");
-}
-
-char *park_scheduler(int root)
-{
-        char state[32], name[64];
-
-        if (file_read_value(root, SCHED_EXT "state", state, sizeof(state)) < 0 ||
-            g_str_has_prefix(state, "disabled"))
-                return NULL;
-        if (file_read_value(root, SCHED_EXT "root/ops", name, sizeof(name)) < 0)
-                return g_strdup("of sched_ext");
-        return g_strdup(g_strchomp(name));
 }
 
 bool park_would_harm(const ActContext *context, const ParkOptions *options)
@@ -258,7 +237,7 @@ static bool yields_now(State *state, const Plan *plan, const Topology *topology)
         if (state->options->backend != PARK_AUTO ||
             cpuset_is_subset(&topology->online, &plan->allowed))
                 return false;
-        name = park_scheduler(state->context.root);
+        name = sched_ext_loaded(state->context.root);
         if (name)
                 state->yields = g_strdup_printf("nothing while the scheduler %s is loaded "
                                                 "(sched_ext), which chooses CPUs by itself",

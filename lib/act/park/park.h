@@ -40,13 +40,6 @@ const char *park_check(const void *options, const char **ret_key);
 /* True if the options leave out units or cgroups. */
 bool park_restricts_units(const ParkOptions *options);
 
-/* The scheduler of sched_ext that is loaded, which chooses CPUs by itself; a new string, NULL:
- * none. */
-char *park_scheduler(int root);
-
-/* True if the kernel can load one: not while an isolated partition exists, from Linux 7.0 on. */
-bool park_knows_schedulers(int root);
-
 /* One back end: as Actuator, but chosen by park.c. */
 typedef struct ParkBackendOps {
         const char *name;
