@@ -9,9 +9,8 @@
  *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
  *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full; full for
  *     SATURATION_USEC and MaxWait it is saturated, gets a core, and the rest of the load another.
- *  4. Fast cores. As many of the fastest as CPUs have work that a slow core has no room for: a
- *     saturated slow core, or a fast one with more than TargetUtilization of a slow one. Only
- *     cores of Kinds count while these suffice.
+ *  4. Fast cores. As many as CPUs have work that a slow core has no room for: a saturated slow
+ *     core, or more than TargetUtilization of one. None while the cores of Kinds suffice.
  *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up; MaxWait is too long. More
  *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
  *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
@@ -27,7 +26,8 @@
  *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
  *  9. Budget. At most MaxTransitions changes a minute, but growing is never refused: parking leaves
  *     one, and growing that takes the last one keeps all.
- * 10. Period. Half after a new task that may need more cores; longer while nothing would change.
+ * 10. Period. A task that may need more cores halves it. It stretches while this load cannot change
+ *     anything by lasting, and no Dwell and no second reading runs.
  */
 #include <math.h>
 
@@ -375,7 +375,7 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
         pack_parked(&self->pack, input->topology, self->active, &others);
         cpuset_subtract(&wish->allowed, &others);
         wish->allowed_reason = self->reason;
-        if (parked && self->parked_usec > 0)
+        if (parked && (self->parked_usec > 0 || size_is_kept(&call, self->active)))
                 wish->active_reason = explain_some_active(&call);
         wish->for_saving = parked && size_max(&call) == self->pack.n_cores;
         if (all_needed)

@@ -447,6 +447,7 @@ START_TEST(island)
 
         for (int i = 0; i < 14; i++)
                 facts[i] = (CpuFacts){ .core_id = i,
+                                       .core_first = i,
                                        .cluster_id = -1,
                                        .cache_id = -1,
                                        .capacity = i < 4    ? 1024
