@@ -156,6 +156,10 @@ def StartTransientUnit(self, name, mode, properties, _more):
         raise dbus.exceptions.DBusException('Unit %s was already loaded.' % name,
                                             name='org.freedesktop.systemd1.UnitExists')
     properties = dict(properties)
+    if name.endswith('.scope'):
+        self.history.append('%s start %s %s' % (name, mode, *properties['PIDs']))
+        add(self, name, 'user.slice')
+        return run_job(self, name)
     value = properties.pop('AllowedCPUs')
     self.history.append('%s start %s %s' % (name, mode, bytes(value).hex()))
     if self.broken == 'job':

@@ -78,6 +78,19 @@ class Kinds(WithSystemd, Case):
         wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
         self.assertEqual(self.mode(), 'frequency')
 
+    def test_file_of_the_limit(self):
+        """systemd's file goes with the limit."""
+        os.makedirs(os.path.join(self.root, 'run/systemd/system'))
+        control = os.path.join(self.root, 'run/systemd/system.control')
+        self.mocked('KeepFiles', control)
+        self.start()
+        _, descriptor = self.begin()
+        self.assertEqual(os.listdir(control), ['game.scope.d'])
+        self.assertEqual({str(knob[0]) for knob in self.get('Knobs')}, {'drop-in', 'kinds', 'x3d'})
+        self.close(descriptor)
+        wait_until(lambda: not os.listdir(control), 'no file')
+        self.assertEqual(self.limits('game.scope')[-1], [])
+
     def test_pause_ends_it(self):
         self.start()
         self.begin()
@@ -101,6 +114,22 @@ class Kinds(WithSystemd, Case):
         self.set_idle_mask('')
         wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'its kind')
         self.assertEqual(self.obstacle(path), '')
+
+    def test_offline_kind(self):
+        """Some of the kind's CPUs go, then all: the limit goes with the last."""
+        self.start()
+        path, _ = self.begin()
+        for gone, left in ((range(7), [7, *range(16, 24)]), (self.CACHE, [])):
+            online = [cpu for cpu in range(32) if cpu not in gone]
+            self.put('sys/devices/system/cpu/online', ','.join(map(str, online)) + '\n')
+            self.put('proc/stat', 'cpu 1 0 0 1\n' + ''.join('cpu%d 1 0 0 1\n' % cpu for cpu in online) +
+                     'ctxt 1\nprocs_running 1\nprocs_blocked 0\n')
+
+            def noticed():  # by a decision, if it is not made by a reading that is still fresh
+                self.set_option('userspace', 'IdleMask', '')
+                return self.limits('game.scope')[-1] == left  # pylint: disable=cell-var-from-loop
+            wait_until(noticed, 'CPUs %s' % left)
+        self.assertIn('no cores of kind cache online', self.obstacle(path))
 
     def test_not_its_own(self):
         self.start()
@@ -140,6 +169,19 @@ class Kinds(WithSystemd, Case):
         self.assertEqual(self.mode(), 'cache')
         self.assertEqual(self.spawn('--restore').wait_exit(), 0)
         self.assertEqual((self.limits('game.scope')[-1], self.mode()), ([], 'frequency'))
+
+    def test_run(self):
+        """The command is in a scope of its own when idled reads its cgroup, which here it cannot."""
+        self.start()
+        done = self.idlectl('run', '--kind', 'cache', '--', 'sh', '-c', 'echo $$')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pid = done.stdout.strip()
+        self.assertIn(['idlectl-run-%s.scope' % pid, 'start', 'fail', pid],
+                      [row.split(' ') for row in self.mocked('History')])
+        self.assertIn('no unit of its own', done.stderr)
+        refused = self.idlectl('run', '--kind', 'big', '--', 'true')
+        self.assertEqual(refused.returncode, 125)
+        self.assertIn('--kind: found "big", expected', refused.stderr)
 
     def test_words(self):
         self.start()
