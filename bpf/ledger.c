@@ -56,15 +56,14 @@ double sleep_mean_ns(const struct sleep_stats *stats)
 
 double sleep_deviation_ns(const struct sleep_stats *stats)
 {
-        unsigned __int128 squares = ((unsigned __int128)stats->squares_high << 64) |
-                                    stats->squares_low;
-        unsigned __int128 least;
+        long double sum = stats->sum_ns, least;
 
         if (!stats->count)
                 return NAN;
-        /* Exact: what is left is small next to both. */
-        least = (unsigned __int128)stats->sum_ns * stats->sum_ns / stats->count;
-        return squares > least ? sqrt((double)(squares - least) / (double)stats->count) : 0;
+        /* Not as double: what is left is small next to both. */
+        least = sum * sum / stats->count;
+        least = ldexpl(stats->squares_high, 64) + stats->squares_low - least;
+        return least > 0 ? (double)sqrtl(least / stats->count) : 0;
 }
 
 /* Limits of bucket `i`. */

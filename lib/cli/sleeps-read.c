@@ -213,13 +213,13 @@ static void take_stats(json_object *row, size_t first, struct sleep_stats *stats
 {
         json_object *hist = json_element(row, first + 5);
         double mean = number(row, first + 1), deviation = number(row, first + 2);
-        unsigned __int128 squares;
+        double squares;
 
         stats->count = (uint64_t)number(row, first);
         stats->sum_ns = (uint64_t)(mean * (double)stats->count);
-        squares = (unsigned __int128)((mean * mean + deviation * deviation) * (double)stats->count);
-        stats->squares_low = (uint64_t)squares;
-        stats->squares_high = (uint64_t)(squares >> 64);
+        squares = (mean * mean + deviation * deviation) * (double)stats->count;
+        stats->squares_low = (uint64_t)fmod(squares, 0x1p64);
+        stats->squares_high = (uint64_t)(squares / 0x1p64);
         stats->min_ns = (uint64_t)number(row, first + 3);
         stats->max_ns = (uint64_t)number(row, first + 4);
         for (size_t i = 0; i < MIN(json_length(hist), SLEEPS_BUCKETS); i++)
