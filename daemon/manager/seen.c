@@ -278,11 +278,13 @@ static int on_energy(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
+/* The last second that the kernel's timers know, or 32 bits can have. */
+#define LAST_SECOND (sizeof(time_t) > 4 ? INT64_MAX / (int64_t)G_USEC_PER_SEC / 1000 : INT32_MAX)
+
 /* Arms a timer that is not to go off, but which the kernel cancels when the clock is set. */
 static int arm_clock(int fd)
 {
-        const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / (int64_t)G_USEC_PER_SEC /
-                                                             1000 };
+        const struct itimerspec never = { .it_value.tv_sec = (time_t)LAST_SECOND };
 
         return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0
                        ? -errno
