@@ -7,6 +7,7 @@ import json
 
 from parking import HIERARCHY, SHORT_TIMES, TIMES, WHERE, OndemandTest, ParkingTest, emulated
 
+STATE = "/var/lib/kubelet/cpu_manager_state"
 NAME = "t-container"
 SERVICE = f"{HIERARCHY}/system.slice/{NAME}.service"
 MINE = f"{SERVICE}/payload/cpuset.cpus"
@@ -83,6 +84,36 @@ class Containers(ParkingTest):
 
 class ContainersBesidePartition(Containers):
     backend = "partition"
+
+
+class Kubelet(ParkingTest):
+    """The file that its static CPU manager keeps, in which it gives CPUs to containers alone. Debian has no
+    kubelet."""
+
+    backend = "partition"
+
+    def give(self, **containers):
+        """As the kubelet does: it replaces the file."""
+        self.write(f"{STATE}.new", json.dumps({"policyName": "static", "defaultCpuSet": "0-1",
+                                               "entries": {"7f1e": containers}, "checksum": 1}))
+        self.guest.run(f"mv {STATE}.new {STATE}")
+
+    def wait_parked(self, cpus):
+        self.wait_for(f"parking {cpus}", lambda: self.string("Parked") == cpus)
+
+    def test_exclusive_cpus(self):
+        self.addCleanup(self.guest.run, "rm -r /var/lib/kubelet")
+        self.give(web="3")
+        self.start()
+        self.set_idle_mask("1-3")
+        self.wait_parked("1-2")
+        self.assertIn("the kubelet's container web (exclusive CPUs 3)", self.guest.read("idlectl why 3"))
+        self.give(web="3", db="1")
+        self.wait_parked("2")
+        self.give(db="1")
+        self.wait_parked("2-3")
+        self.give()
+        self.wait_parked("1-3")
 
 
 SCOPE = "machine.slice:crun:t-runtime"  # in this slice, crun-t-runtime.scope
