@@ -105,7 +105,7 @@ const IdledPolicy idled_policy = {
         .summary = "Decides nothing",
         .settings = settings,
         .options_size = sizeof(Options),
-        .state_size = WRONG == WRONG_SIZE ? (size_t)1 << 40 : 0,
+        .state_size = WRONG == WRONG_SIZE ? (size_t)1 << 30 : 0,
         .check = check,
         .decide = WRONG == WRONG_DECIDE ? NULL : decide,
 };
