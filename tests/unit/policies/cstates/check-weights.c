@@ -140,7 +140,8 @@ START_TEST(forgets)
                 weights_forget(&w, 2, 0.5);
         for (int row = 0; row < 5; row++)
                 for (int column = 0; column < 5; column++)
-                        ck_assert_int_lt(labs((long)w.of[row][column] - fresh.of[row][column]), 20);
+                        ck_assert_int_lt(
+                                llabs((long long)w.of[row][column] - fresh.of[row][column]), 20);
 }
 END_TEST
 
