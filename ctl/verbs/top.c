@@ -29,23 +29,13 @@ static struct {
         const char *columns, *sort;
         CpuSet cpus;
         bool csv;
-        TopBy by;
+        int by; /* TopBy */
         uint64_t count;
 } asked;
 
-static int take_by(Ctl *ctl, const char *text)
-{
-        static const char *const names[] = {
-                [TOP_BY_CPU] = "cpu", [TOP_BY_CORE] = "core", [TOP_BY_PACKAGE] = "package"
-        };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-                if (g_str_equal(text, names[i])) {
-                        asked.by = (TopBy)i;
-                        return EXIT_FINE;
-                }
-        return complain_usage(NULL, "--by: found \"%s\", expected cpu, core or package", text);
-}
+static const char *const by_names[] = {
+        [TOP_BY_CPU] = "cpu", [TOP_BY_CORE] = "core", [TOP_BY_PACKAGE] = "package", NULL
+};
 
 static int take_json(Ctl *ctl, const char *text)
 {
@@ -59,7 +49,8 @@ static const VerbOption top_options[] = {
         { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", .text = &asked.columns },
         { "sort", "COLUMN", "sort by this column, largest first", .text = &asked.sort },
         { "cpus", "LIST", "rows of these CPUs", .cpus = &asked.cpus },
-        { "by", "WHAT", "a row for each cpu, core or package", .take = take_by },
+        { "by", "WHAT", "a row for each cpu, core or package", .choice = &asked.by,
+          .choices = by_names, .expected = "cpu, core or package" },
         { "count", "NUMBER", "exit after this many samples", .number = &asked.count, .least = 1,
           .expected = "a number of samples" },
         { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
@@ -319,7 +310,7 @@ static json_object *top_ask(Ctl *ctl, int *ret_status)
                 complain_cpus(ctl, r);
                 return NULL;
         }
-        top.by = asked.by;
+        top.by = (TopBy)asked.by;
         top.only = cpuset_is_empty(&asked.cpus) ? NULL : &asked.cpus;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");

@@ -22,35 +22,12 @@
 #define MACHINE_PID 1
 #define CPU_PID     1000 /* and the number of the CPU */
 
-typedef struct Format Format;
-
-static const Format *format_find(const char *name);
-
-static struct {
-        const Format *format;
-} asked;
-
 /* What a format does with a recording, on standard output. */
-struct Format {
-        const char *name;
+typedef struct Format {
         void (*begin)(void);
         void (*frame)(const RecordedFrame *frame, GHashTable *seen);
         void (*end)(void);
-};
-
-static int take_format(Ctl *ctl, const char *text)
-{
-        asked.format = format_find(text);
-        return asked.format
-                       ? EXIT_FINE
-                       : complain_usage(NULL, "--format: found \"%s\", expected csv or perfetto",
-                                        text);
-}
-
-static const VerbOption export_options[] = {
-        { "format", "FORMAT", "csv (the default) or perfetto", .take = take_format },
-        { 0 },
-};
+} Format;
 
 /* The value of a row of the column; false if it has none. Digits are those that were recorded. */
 static bool print_number(const RecordedColumn *column, size_t row)
@@ -252,21 +229,22 @@ static void trace_end(void)
 }
 
 static const Format formats[] = {
-        { "csv", csv_begin, csv_frame, csv_end },
-        { "perfetto", trace_begin, trace_frame, trace_end },
+        { csv_begin, csv_frame, csv_end },
+        { trace_begin, trace_frame, trace_end },
 };
 
-static const Format *format_find(const char *name)
-{
-        for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
-                if (g_str_equal(formats[i].name, name))
-                        return &formats[i];
-        return NULL;
-}
+static const char *const names[] = { "csv", "perfetto", NULL };
+static int asked; /* the number of the format */
+
+static const VerbOption export_options[] = {
+        { "format", "FORMAT", "csv (the default) or perfetto", .choice = &asked, .choices = names,
+          .expected = "csv or perfetto" },
+        { 0 },
+};
 
 static json_object *export_ask(Ctl *ctl, int *ret_status)
 {
-        const Format *format = asked.format ?: &formats[0];
+        const Format *format = &formats[asked];
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_autoptr(RecordingReader) reader = NULL;
         g_autofree char *problem = NULL;

@@ -43,12 +43,13 @@ static struct {
         uint64_t intervals_usec[INTERVALS_MAX];
         int n_intervals;
         uint64_t for_usec;
-        int policy, priority; /* -1: not given */
+        int policy;        /* -1: not given */
+        uint64_t priority; /* 0: not given */
         CpuSet cpus;
         bool csv;
         const char *plot;
         GPtrArray *sweep; /* of char *; NULL: none */
-} asked = { .policy = -1, .priority = -1 };
+} asked = { .policy = -1 };
 
 static int take_interval(Ctl *ctl, const char *text)
 {
@@ -69,28 +70,9 @@ static int take_interval(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_policy(Ctl *ctl, const char *text)
-{
-        asked.policy = g_str_equal(text, "fifo")    ? SCHED_FIFO
-                       : g_str_equal(text, "rr")    ? SCHED_RR
-                       : g_str_equal(text, "other") ? SCHED_OTHER
-                                                    : -1;
-        return asked.policy >= 0 ? EXIT_FINE
-                                 : complain_usage(NULL,
-                                                  "--policy: found \"%s\", expected fifo, rr or "
-                                                  "other",
-                                                  text);
-}
-
-static int take_priority(Ctl *ctl, const char *text)
-{
-        if (int_parse(text, &asked.priority) < 0 || asked.priority < 1 || asked.priority > 99)
-                return complain_usage(NULL,
-                                      "--priority: found \"%s\", expected a number from 1 "
-                                      "to 99",
-                                      text);
-        return EXIT_FINE;
-}
+static const char *const policies[] = {
+        [SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr", NULL
+};
 
 static int take_plot(Ctl *ctl, const char *text)
 {
@@ -113,8 +95,10 @@ static const VerbOption latency_options[] = {
           .take = take_interval },
         { "for", "TIME", "how long each setting is measured (5s)", .number = &asked.for_usec,
           .least = FOR_MIN_USEC, .expected = "a duration of at least 100ms, such as 10s" },
-        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other", .take = take_policy },
-        { "priority", "NUMBER", "of fifo and rr (80)", .take = take_priority },
+        { "policy", "NAME", "of scheduling: fifo (if permitted), rr, other",
+          .choice = &asked.policy, .choices = policies, .expected = "fifo, rr or other" },
+        { "priority", "NUMBER", "of fifo and rr (80)", .number = &asked.priority, .least = 1,
+          .most = 99, .expected = "a number from 1 to 99" },
         { "cpus", "LIST", "CPUs to measure (all)", .cpus = &asked.cpus },
         { "sweep", "WHAT", "under several settings; may be repeated", .take = take_sweep },
         { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
@@ -138,7 +122,7 @@ static int latency_check(const Ctl *ctl, const Verb *verb)
                                               "first %d wake-ups do not count",
                                               text, interval, CYCLIC_WARM_UPS);
         }
-        if (asked.policy == SCHED_OTHER && asked.priority >= 0)
+        if (asked.policy == SCHED_OTHER && asked.priority)
                 return complain_usage(verb, "--priority: expected --policy fifo or rr with it");
         return EXIT_FINE;
 }
@@ -334,11 +318,6 @@ static json_object *measure_point(Session *session, Sweep *sweep, const SweepPoi
         return object;
 }
 
-static const char *policy_name(int policy)
-{
-        return policy == SCHED_FIFO ? "fifo" : policy == SCHED_RR ? "rr" : "other";
-}
-
 /* True if threads may have the policy. */
 static bool policy_works(int policy, int priority)
 {
@@ -355,7 +334,7 @@ static bool choose(Session *session)
 {
         static const uint64_t usual[] = { 1000, 100, 10 };
         int policy = asked.policy >= 0 ? asked.policy : SCHED_FIFO;
-        int priority = asked.priority >= 0 ? asked.priority : PRIORITY;
+        int priority = asked.priority ? (int)asked.priority : PRIORITY;
         CpuSet absent = asked.cpus;
 
         if (asked.n_intervals == 0) {
@@ -363,12 +342,12 @@ static bool choose(Session *session)
                 asked.n_intervals = G_N_ELEMENTS(usual);
         }
         asked.for_usec = asked.for_usec ?: FOR_USEC;
-        if (asked.policy < 0 && asked.priority < 0 && !policy_works(policy, priority))
+        if (asked.policy < 0 && !asked.priority && !policy_works(policy, priority))
                 policy = SCHED_OTHER;
         session->options = (CyclicOptions){ 0, policy, policy == SCHED_OTHER ? 0 : priority };
         if (policy != SCHED_OTHER && !policy_works(policy, priority)) {
                 complain("--policy %s --priority %d: %s; --policy other needs no permission",
-                         policy_name(policy), priority, g_strerror(errno));
+                         policies[policy], priority, g_strerror(errno));
                 return false;
         }
         session->cpus = cpuset_is_empty(&asked.cpus) ? session->watch->topology->online
@@ -398,7 +377,7 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
         json_object *answer = json_object_new_object(), *settings = json_object_new_array();
         g_autofree char *cpus = cpuset_format(&session->cpus);
 
-        json_put_text(answer, "policy", policy_name(session->options.policy));
+        json_put_text(answer, "policy", policies[session->options.policy]);
         json_put_int(answer, "priority", session->options.priority);
         json_put_text(answer, "cpus", cpus);
         json_put_text(answer, "root", session->ctl->root_path);

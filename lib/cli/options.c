@@ -243,9 +243,14 @@ static int take_value(const VerbOption *row, const char *text)
         if (row->cpus && (cpuset_parse(text, row->cpus) < 0 || cpuset_is_empty(row->cpus)))
                 return complain_usage(NULL, "--%s: found \"%s\", expected CPUs such as 0-3,8",
                                       row->name, text);
-        if (!row->number)
+        for (int i = 0; row->choices && row->choices[i]; i++)
+                if (g_str_equal(row->choices[i], text)) {
+                        *row->choice = i;
+                        return EXIT_FINE;
+                }
+        if (!row->number && !row->choices)
                 return EXIT_FINE;
-        if ((time ? duration_parse(text, &number) : u64_parse(text, &number)) < 0 ||
+        if (!row->number || (time ? duration_parse(text, &number) : u64_parse(text, &number)) < 0 ||
             number < row->least || (row->most && number > row->most))
                 return complain_usage(NULL, "--%s: found \"%s\", expected %s", row->name, text,
                                       row->expected);

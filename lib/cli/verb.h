@@ -55,9 +55,11 @@ typedef struct VerbOption {
         const char **text;
         CpuSet *cpus;
         uint64_t *number; /* or microseconds, if the placeholder is TIME */
+        int *choice;      /* becomes the index of the word in this list, which ends with NULL */
+        const char *const *choices;
 
         uint64_t least, most; /* of the number; 0: none */
-        const char *expected; /* the number, for messages: "a duration such as 10s" */
+        const char *expected; /* of number or choice, for messages: "a duration such as 10s" */
 } VerbOption;
 
 /* --interval, for verbs that measure: ctl->interval_usec. */
