@@ -71,12 +71,12 @@ def product():
 
 
 def tables(texts):
-    """{type: its functions} of every struct that has some."""
+    """{type: its functions} of every struct that has several."""
     found = {}
     for text in texts.values():
         for tag, body, alias in re.findall(r"\bstruct (\w*) ?\{(.*?)\n\}(?: (\w+))?;", text, re.DOTALL):
             functions = set(re.findall(r"\(\*(\w+)\)\(", body))
-            if functions:
+            if len(functions) > 1:  # one alone is the callback of a request
                 found[alias or tag] = functions
     return found
 
@@ -85,7 +85,7 @@ def fillings(kind, functions, texts):
     """(file, names in it) of every initializer of the type that fills in functions."""
     start = re.compile(rf"\b{kind}\s+\w+(?:\[\w*\])?\s*=\s*\{{|\(\s*(?:const )?(?:struct )?{kind}\s*\)\s*\{{")
     for name, text in texts.items():
-        for match in start.finditer(text):
+        for match in start.finditer(text) if kind in text else ():
             end, depth = match.end(), 1
             while depth:
                 depth += {"{": 1, "}": -1}.get(text[end], 0)
@@ -129,7 +129,7 @@ def calls_by_table(owners):
             continue
         place, names = filled[0]
         called = {place} | {owners[n] for n in names & owners.keys()}
-        definitions = {name for name, text in texts.items() if re.search(rf"\b{kind}\b", text)}
+        definitions = {name for name, text in texts.items() if kind in text}
         call = re.compile(rf"(?:->|\.)(?:{'|'.join(functions)})\(")
         for caller, scope in scopes.items():
             if scope & definitions and call.search(texts[caller]):
