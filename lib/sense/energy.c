@@ -327,12 +327,17 @@ static void battery_add(Energy *energy, int root)
 static int energy_open(int root, const Topology *topology, void **ret_state)
 {
         Energy *energy = g_new0(Energy, 1);
-        int error = zones_add(energy, root, "intel-rapl", ENERGY_SOURCE_RAPL), r = error;
+        int error = zones_add(energy, root, "intel-rapl", ENERGY_SOURCE_RAPL);
 
-        if (r == -ENOENT && energy->n == 0)
+        /* What is there and cannot be read is no reason to take less. */
+        if (energy->n == 0 && error == -ENOENT)
                 error = zones_add(energy, root, "intel-rapl-mmio", ENERGY_SOURCE_RAPL);
-        if (energy->n == 0)
-                zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
+        if (energy->n == 0 && error == -ENOENT)
+                error = zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
+        if (energy->n == 0 && error != -ENOENT) {
+                energy_close(energy);
+                return error;
+        }
         if (energy->n == 0)
                 hwmon_add(energy, root, "energy1_input", false);
         if (energy->n == 0)

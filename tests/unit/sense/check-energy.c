@@ -140,6 +140,8 @@ START_TEST(root_only)
         g_autoptr(Sensors) sensors = NULL;
 
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
+        tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
+        tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
         ck_assert_int_eq(fchmodat(tree.root, ZONES "intel-rapl:0/energy_uj", 0, 0), 0);
         sensors = sensors_new_unprivileged(&tree, &topology);
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), -EACCES);
