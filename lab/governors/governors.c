@@ -7,13 +7,10 @@
 #include "governors/governors.h"
 
 const Governor *const governors[] = {
-        &governor_ladder,     &governor_menu_6_1,
-        &governor_menu_6_12,  &governor_teo_6_1,
-        &governor_teo_6_12,   &governor_teo_6_18,
-        &governor_teo_util,   &governor_omniscient,
-        &governor_timer_only, &governor_learned,
-        &governor_weighted,   &governor_history,
-        &governor_fixed,      NULL,
+        &governor_ladder,   &governor_menu_6_1,   &governor_menu_6_12,  &governor_teo_6_1,
+        &governor_menu_7_3, &governor_teo_6_12,   &governor_teo_6_18,   &governor_teo_7_3,
+        &governor_teo_util, &governor_omniscient, &governor_timer_only, &governor_learned,
+        &governor_weighted, &governor_history,    &governor_fixed,      NULL,
 };
 
 const Governor *governor_find(const char *name)

@@ -9,8 +9,8 @@
 
 extern const Governor governor_learned, governor_weighted, governor_history;
 extern const Governor governor_ladder, governor_menu_6_1, governor_menu_6_12, governor_teo_6_1,
-        governor_teo_6_12, governor_teo_6_18, governor_teo_util, governor_omniscient,
-        governor_timer_only, governor_fixed;
+        governor_teo_6_12, governor_teo_6_18, governor_menu_7_3, governor_teo_7_3,
+        governor_teo_util, governor_omniscient, governor_timer_only, governor_fixed;
 
 /* All governors, in the order of the help text; ends with NULL. */
 extern const Governor *const governors[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * menu of Linux 6.12, with the fixes of its stable releases.
+ * menu of Linux 6.12, with the fixes of its stable releases, and of 7.3.
  *
  * After a period:
  * 1. Its length is what was measured less the exit latency (half of it if it is not above twice the
@@ -12,7 +12,8 @@
  *
  * Before a period:
  * 4. The prediction is the mean of the last intervals if they are alike; long ones are left out
- * until they are. Intervals that are all 0 predict nothing.
+ * until they are; in 7.3 whichever are furthest from the mean. Intervals that are all 0 predict
+ * nothing.
  * 5. If it is above 15 us or there is none, ask for the next timer: the prediction is at most the
  *    time to it times the bucket's factor. Else the timer counts as never, the tick as half a
  * period away.
@@ -62,15 +63,14 @@ static int find_state(const StateTable *table, uint64_t timer_ns, int64_t limit_
         return state < 0 ? 0 : state;
 }
 
-static int menu_select(void *state, const StateTable *table, const Period *period)
+/* Steps 5 to 8, from the interval of step 4 on. */
+static int select_for(Menu *menu, const StateTable *table, const Period *period,
+                      uint32_t typical_us)
 {
-        Menu *menu = state;
-        uint64_t predicted_ns;
+        uint64_t predicted_ns = typical_us * UINT64_C(1000);
         int64_t tick_ns = TICK_NS / 2;
         int chosen;
 
-        menu_learn(menu, table);
-        predicted_ns = menu_typical(menu, MENU_NEVER, true) * UINT64_C(1000);
         menu->timer_ns = INT64_MAX;
         menu->bucket = MENU_BUCKETS - 1;
         if (predicted_ns > SOON_NS) {
@@ -89,11 +89,32 @@ static int menu_select(void *state, const StateTable *table, const Period *perio
         return menu_fit_tick(table, chosen, predicted_ns, tick_ns);
 }
 
+static int menu_select(void *state, const StateTable *table, const Period *period)
+{
+        menu_learn(state, table);
+        return select_for(state, table, period, menu_typical(state, MENU_NEVER, true));
+}
+
+static int menu_select_7_3(void *state, const StateTable *table, const Period *period)
+{
+        menu_learn(state, table);
+        return select_for(state, table, period, menu_typical_middle(state));
+}
+
 const Governor governor_menu_6_12 = {
         .name = "menu-6.12",
         .summary = "menu of Linux 6.12",
         .state_size = sizeof(Menu),
         .init = menu_init,
         .select = menu_select,
+        .reflect = menu_reflect,
+};
+
+const Governor governor_menu_7_3 = {
+        .name = "menu-7.3",
+        .summary = "menu of Linux 7.3",
+        .state_size = sizeof(Menu),
+        .init = menu_init,
+        .select = menu_select_7_3,
         .reflect = menu_reflect,
 };

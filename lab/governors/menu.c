@@ -70,13 +70,19 @@ void menu_learn(Menu *menu, const StateTable *table)
         add_interval(menu, (uint32_t)(length_ns / 1000));
 }
 
-/* For the intervals up to `most_us`. */
+/* For the intervals between two bounds. */
 typedef struct Spread {
         uint32_t n, min, max, mean;
         uint64_t variance;
+        uint64_t squares; /* their sum */
 } Spread;
 
-static Spread find_spread(const Menu *menu, uint32_t most_us)
+static bool is_between(uint32_t us, int64_t above_us, int64_t below_us)
+{
+        return us > above_us && us < below_us;
+}
+
+static Spread find_spread(const Menu *menu, int64_t above_us, int64_t below_us)
 {
         Spread spread = { .min = UINT32_MAX };
         uint64_t sum = 0;
@@ -84,9 +90,10 @@ static Spread find_spread(const Menu *menu, uint32_t most_us)
         for (int i = 0; i < MENU_INTERVALS; i++) {
                 uint32_t us = menu->intervals_us[i];
 
-                if (us > most_us)
+                if (!is_between(us, above_us, below_us))
                         continue;
                 sum += us;
+                spread.squares += (uint64_t)us * us;
                 spread.n++;
                 spread.min = us < spread.min ? us : spread.min;
                 spread.max = us > spread.max ? us : spread.max;
@@ -97,7 +104,7 @@ static Spread find_spread(const Menu *menu, uint32_t most_us)
         for (int i = 0; i < MENU_INTERVALS; i++) {
                 int64_t off = (int64_t)menu->intervals_us[i] - spread.mean;
 
-                if (menu->intervals_us[i] <= most_us)
+                if (is_between(menu->intervals_us[i], above_us, below_us))
                         spread.variance += (uint64_t)(off * off);
         }
         spread.variance /= spread.n;
@@ -117,10 +124,10 @@ static bool is_alike(const Spread *spread)
 
 uint32_t menu_typical(const Menu *menu, uint32_t below_us, bool not_zeroes)
 {
-        uint32_t most_us = INT32_MAX;
+        int64_t longer_us = INT64_C(1) << 31;
 
         for (;;) {
-                Spread spread = find_spread(menu, most_us);
+                Spread spread = find_spread(menu, -1, longer_us);
 
                 if (spread.min >= below_us || (not_zeroes && spread.max == 0))
                         return MENU_NEVER;
@@ -128,7 +135,28 @@ uint32_t menu_typical(const Menu *menu, uint32_t below_us, bool not_zeroes)
                         return spread.mean;
                 if (spread.n * 4 <= MENU_INTERVALS * 3)
                         return MENU_NEVER;
-                most_us = spread.max - 1;
+                longer_us = spread.max;
+        }
+}
+
+uint32_t menu_typical_middle(const Menu *menu)
+{
+        int64_t above_us = -1, below_us = UINT32_MAX;
+
+        for (;;) {
+                Spread spread = find_spread(menu, above_us, below_us);
+
+                if (spread.max == 0)
+                        return MENU_NEVER;
+                spread.variance = spread.squares / spread.n - (uint64_t)spread.mean * spread.mean;
+                if (is_alike(&spread))
+                        return spread.mean;
+                if (spread.n * 4 <= MENU_INTERVALS * 3)
+                        return MENU_NEVER;
+                if (spread.mean - spread.min > spread.max - spread.mean)
+                        above_us = spread.min;
+                else
+                        below_us = spread.max;
         }
 }
 

@@ -41,6 +41,9 @@ void menu_learn(Menu *menu, const StateTable *table);
  * `below_us`, or, if that is asked for, if these are all 0. */
 uint32_t menu_typical(const Menu *menu, uint32_t below_us, bool not_zeroes);
 
+/* The same of Linux 7.3: those furthest from the mean are left out, long or short. */
+uint32_t menu_typical_middle(const Menu *menu);
+
 /* The time to the timer times the bucket's factor, in us, rounded. */
 uint32_t menu_corrected(const Menu *menu);
 

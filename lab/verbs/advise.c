@@ -13,6 +13,7 @@
  * 4. What is in effect stays if it is within the bound, and the best saves less than predictions
  *    may be wrong by. Without a model of the governor in effect, nothing can be said.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,27 +114,47 @@ static int advise_check(const Ctl *ctl, const Verb *verb)
  * room for CANDIDATES_MAX and an end. */
 static void find_candidates(const char *release, Candidate *ret)
 {
-        unsigned major = 7, minor = 0;
-        bool old, middle;
+        static const struct {
+                unsigned major, minor; /* up to below this */
+                Candidate models[4];
+        } kernels[] = {
+                { 6,
+                  12,
+                  { { "menu", "menu-6.1", false, false },
+                    { "teo", "teo-6.1", false, false },
+                    { "menu", "history:menu-6.1", false, true },
+                    { "teo", "history:teo-6.1", false, true } } },
+                { 6,
+                  18,
+                  { { "menu", "menu-6.12", false, false },
+                    { "teo", "teo-6.12", false, false },
+                    { "menu", "history:menu-6.12", false, true },
+                    { "teo", "history:teo-6.12", false, true } } },
+                { 7,
+                  0,
+                  { { "menu", "menu-6.12", false, false },
+                    { "teo", "teo-6.18", false, false },
+                    { "menu", "history:menu-6.12", false, true },
+                    { "teo", "history:teo-6.18", false, true } } },
+                { UINT_MAX,
+                  0,
+                  { { "menu", "menu-7.3", false, false },
+                    { "teo", "teo-7.3", false, false },
+                    { "menu", "history:menu-7.3", false, true },
+                    { "teo", "history:teo-7.3", false, true } } },
+        };
+        unsigned major = 7, minor = 0, k = 0;
 
         if (release && sscanf(release, "%u.%u", &major, &minor) != 2)
                 major = 7;
-        old = major < 6 || (major == 6 && minor < 12);
-        middle = major == 6 && minor < 18;
-        *ret++ = (Candidate){ "menu", old ? "menu-6.1" : "menu-6.12", false, false };
-        *ret++ = (Candidate){ "teo",
-                              old      ? "teo-6.1"
-                              : middle ? "teo-6.12"
-                                       : "teo-6.18",
-                              false, false };
+        while (major > kernels[k].major || (major == kernels[k].major && minor >= kernels[k].minor))
+                k++;
+        *ret++ = kernels[k].models[0];
+        *ret++ = kernels[k].models[1];
         *ret++ = (Candidate){ "ladder", "ladder", false, false };
         *ret++ = (Candidate){ "teo", "teo-util", true, false };
-        *ret++ = (Candidate){ "menu", old ? "history:menu-6.1" : "history:menu-6.12", false, true };
-        *ret++ = (Candidate){ "teo",
-                              old      ? "history:teo-6.1"
-                              : middle ? "history:teo-6.12"
-                                       : "history:teo-6.18",
-                              false, true };
+        *ret++ = kernels[k].models[2];
+        *ret++ = kernels[k].models[3];
         *ret = (Candidate){ 0 };
 }
 

@@ -568,8 +568,9 @@ const Verb verb_replay = {
         .summary = "Compare idle governors on recorded idle periods",
         .help = "Correct% is how often a governor chose the deepest state that saves energy and\n"
                 "meets the latency limit. Energy is relative to always choosing that state. The\n"
-                "TRACE - is standard input. Governors: ladder, menu-6.1, menu-6.12, teo-6.1,\n"
-                "teo-6.12, teo-6.18, teo-util, learned, weighted:BASE, history:BASE, "
+                "TRACE - is standard input. Governors: ladder, menu-6.1, menu-6.12, menu-7.3, "
+                "teo-6.1,\n"
+                "teo-6.12, teo-6.18, teo-7.3, teo-util, learned, weighted:BASE, history:BASE, "
                 "omniscient,\n"
                 "timer-only, fixed:N.\n"
                 "  idlelab replay --table laptop.tbl --governor menu-6.12,teo-6.18 trace.csv.xz",

@@ -114,8 +114,8 @@ class Advise(TestCase):
         trace = str(TRACES / "timers.csv.xz")
         for release, expected in (("6.1.0-56-amd64", "menu-6.1 teo-6.1"),
                                   ("6.12.9", "menu-6.12 teo-6.12"),
-                                  ("6.18.2-rt", "menu-6.12 teo-6.18"), ("7.2", "menu-6.12 teo-6.18"),
-                                  ("strange", "menu-6.12 teo-6.18")):
+                                  ("6.18.2-rt", "menu-6.12 teo-6.18"), ("7.2", "menu-7.3 teo-7.3"),
+                                  ("strange", "menu-7.3 teo-7.3")):
             self.machine(release, "menu", "menu")
             answer = self.advise("--table", CLIENT, trace)
             models = {row["model"] for row in answer["candidates"]}

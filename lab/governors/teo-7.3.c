@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * teo (the timer events oriented governor) of Linux 7.3.
+ *
+ * Bins, hits and intercepts are those of teo-6.18.c. Counts for all bins together: of short periods
+ * (below 15 us, or than the exit latency), of intercepts within a tick, and of wake-ups by the
+ * tick. The total is the sum of all hits and intercepts.
+ *
+ * After a period:
+ * 1. All counts lose an eighth, and become 0 when that is less than one.
+ * 2. The length is what was measured, less half of the exit latency.
+ * 3. If the tick woke the CPU: where ticks are over two thirds of the total, the deepest bin gets a
+ *    hit; else, where intercepts within a tick are fewer than two thirds, the timer's bin gets it.
+ * 4. Otherwise, if length and timer are in one bin and the timer was no later than half of the exit
+ *    latency after the length, the bin gets a hit, else the length's bin gets an intercept.
+ *
+ * Before a period:
+ * 5. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
+ *    the latency limit, and the bin with most intercepts. If only one is enabled, take it.
+ * 6. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
+ *    shallower, to the bin with most intercepts at least, until over half of these intercepts lie
+ * at or below the state.
+ * 7. Be no deeper than the latency limit allows. If the state is 0 or pays within 15 us, and at
+ *    least half of the periods were short or the limit is below 7.5 us, take it at once.
+ * 8. Ask for the timer. State 0 is taken; else go shallower until the state pays before the timer.
+ * 9. If the state pays within a tick and two thirds of the total are intercepts within a tick, the
+ *    expected length is half a tick, else the time to the timer. If that is below a tick or the
+ *    state polls, the tick is kept: go shallower until the state pays before it.
+ */
+#include "governors/governors.h"
+#include "governors/teo.h"
+
+#define SOON_NS      15000         /* periods below this are short */
+#define LOW_LIMIT_NS (SOON_NS / 2) /* latency limits that allow shallow states only */
+#define NONE         -1
+
+typedef struct Teo {
+        int64_t sleep_ns; /* to the timer, before the last period */
+        int64_t residency_ns;
+        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX];
+        uint32_t total, tick_intercepts, shorts, ticks;
+        int8_t last;  /* state */
+        bool by_tick; /* a tick ended the last period */
+} Teo;
+
+static void decay(uint32_t *metric)
+{
+        uint32_t part = *metric >> TEO_SHIFT;
+
+        *metric = part ? *metric - part : 0;
+}
+
+/* Step 2, with the count of short periods. */
+static int64_t length_of_last(Teo *teo, int64_t latency_ns)
+{
+        int64_t length = teo->residency_ns / 2;
+
+        decay(&teo->shorts);
+        if (teo->residency_ns >= latency_ns)
+                length = teo->residency_ns - latency_ns / 2;
+        if (teo->residency_ns < latency_ns || length < SOON_NS)
+                teo->shorts += TEO_PULSE;
+        return length;
+}
+
+/* Step 1 for the bins, and in which of them timer and length are. Returns what is left in all. */
+static uint32_t find_bins(Teo *teo, const StateTable *table, int64_t length, int *ret_timer,
+                          int *ret_woken)
+{
+        uint32_t left = 0;
+
+        for (int i = 0; i < table->n; i++) {
+                int64_t residency_ns = table->states[i].residency_ns;
+
+                decay(&teo->hits[i]);
+                decay(&teo->intercepts[i]);
+                left += teo->hits[i] + teo->intercepts[i];
+                if (residency_ns > teo->sleep_ns)
+                        continue;
+                *ret_timer = i;
+                if (residency_ns <= length)
+                        *ret_woken = i;
+        }
+        return left;
+}
+
+/* Step 3: the bin that gets a hit for a tick; NONE: step 4 decides. */
+static int bin_of_tick(Teo *teo, const StateTable *table, uint32_t left, int timer)
+{
+        decay(&teo->ticks);
+        if (!teo->by_tick)
+                return NONE;
+        teo->ticks += TEO_PULSE;
+        if (3 * teo->ticks > 2 * teo->total)
+                return table->n - 1;
+        return 3 * teo->tick_intercepts < 2 * left ? timer : NONE;
+}
+
+static void learn(Teo *teo, const StateTable *table)
+{
+        int64_t latency_ns = table->states[teo->last].latency_ns;
+        int64_t length = length_of_last(teo, latency_ns);
+        int timer = 0, woken = 0, hit;
+        uint32_t left = find_bins(teo, table, length, &timer, &woken);
+
+        teo->total = left + TEO_PULSE;
+        decay(&teo->tick_intercepts);
+        hit = bin_of_tick(teo, table, left, timer);
+        if (hit == NONE && timer == woken && teo->sleep_ns - length < latency_ns / 2)
+                hit = timer;
+        if (hit != NONE) {
+                teo->hits[hit] += TEO_PULSE;
+                return;
+        }
+        teo->intercepts[woken] += TEO_PULSE;
+        if (length <= TICK_NS)
+                teo->tick_intercepts += TEO_PULSE;
+}
+
+/* What step 5 finds. The sums are over all bins above the candidate's. */
+typedef struct Candidate {
+        int state, first, allowed, most; /* `most`: the bin with most intercepts */
+        uint32_t intercepts, hits;
+} Candidate;
+
+static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t limit_ns)
+{
+        Candidate found = { .state = table->states[0].off ? NONE : 0, .most = NONE };
+        uint32_t intercepts = 0, hits = 0, most = 0;
+
+        for (int i = 1; i < table->n; i++) {
+                intercepts += teo->intercepts[i - 1];
+                hits += teo->hits[i - 1];
+                if (teo->intercepts[i - 1] >= most) {
+                        most = teo->intercepts[i - 1];
+                        found.most = i - 1;
+                }
+                if (table->states[i].off)
+                        continue;
+                if (found.state == NONE)
+                        found.first = i;
+                found.state = i;
+                if (table->states[i].latency_ns <= limit_ns)
+                        found.allowed = i;
+                found.intercepts = intercepts;
+                found.hits = hits;
+        }
+        return found;
+}
+
+/* Step 6. */
+static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
+{
+        uint32_t intercepts = 0;
+        int state = from->state;
+
+        if (2 * from->intercepts <= teo->total - from->hits)
+                return state;
+        for (int i = from->state - 1; i >= from->first; i--) {
+                intercepts += teo->intercepts[i];
+                if (table->states[i].off)
+                        continue;
+                state = i;
+                if (2 * intercepts > from->intercepts && i <= from->most)
+                        break;
+        }
+        return state;
+}
+
+/* Steps 8 and 9. */
+static int ask_timer(Teo *teo, const StateTable *table, int first, int state, const Period *period)
+{
+        int64_t length_ns = period->sleep_ns;
+
+        teo->sleep_ns = length_ns;
+        if (state == 0)
+                return 0;
+        if (table->states[state].residency_ns > length_ns)
+                state = teo_shallower(table, state, length_ns, false);
+        if (table->states[state].residency_ns < TICK_NS &&
+            3 * teo->tick_intercepts >= 2 * teo->total)
+                length_ns = TICK_NS / 2;
+        return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
+}
+
+static int teo_select(void *data, const StateTable *table, const Period *period)
+{
+        Teo *teo = data;
+        Candidate candidate;
+        int state;
+
+        learn(teo, table);
+        teo->sleep_ns = INT64_MAX;
+        candidate = find_candidate(teo, table, period->limit_ns);
+        if (candidate.state == NONE)
+                return 0;
+        if (candidate.state == candidate.first)
+                return candidate.state;
+        state = expect_early(teo, table, &candidate);
+        if (state > candidate.allowed)
+                state = candidate.allowed;
+        if ((state == 0 || table->states[state].residency_ns < SOON_NS) &&
+            (2 * teo->shorts >= teo->total || period->limit_ns < LOW_LIMIT_NS))
+                return state;
+        return ask_timer(teo, table, candidate.first, state, period);
+}
+
+static void remember(void *state, const StateTable *table, const Outcome *outcome)
+{
+        Teo *teo = state;
+
+        teo->last = (int8_t)outcome->state;
+        teo->residency_ns = outcome->residency_ns;
+        teo->by_tick = outcome->got_tick;
+}
+
+const Governor governor_teo_7_3 = {
+        .name = "teo-7.3",
+        .summary = "teo of Linux 7.3",
+        .state_size = sizeof(Teo),
+        .select = teo_select,
+        .reflect = remember,
+};
