@@ -32,6 +32,7 @@
 #include "verbs.h"
 
 #define CPUS    "sys/devices/system/cpu"
+#define CGROUPS "sys/fs/cgroup"
 #define RESTORE "sudo idled --restore"
 
 #define NO_BPF "what ends sleeps cannot be recorded by BPF, and refused affinities go unseen"
@@ -679,6 +680,39 @@ static void check_sched_ext(Doctor *doctor)
                     "for such a scheduler, set Backend=systemd in section [Park]");
 }
 
+/* Adds the CPUs of a list of the group, if it has one. */
+static void add_list(const Doctor *doctor, const char *group, const char *file, CpuSet *cpus)
+{
+        g_autofree char *path = g_strdup_printf(CGROUPS "/%s/%s", group, file), *text = NULL;
+        CpuSet more;
+
+        if (file_read(doctor->root, path, &text) == 0 && cpuset_parse(text, &more) == 0)
+                cpuset_or(cpus, &more);
+}
+
+/* Early releases of Linux 7.0 do not return all CPUs when overlapping partitions end: then they are
+ * neither the root's nor a partition's. */
+static void check_lost(Doctor *doctor)
+{
+        _dir_ DIR *dir = dir_open(doctor->root, CGROUPS);
+        CpuSet had = { 0 }, lost = doctor->topology->online;
+        g_autofree char *list = NULL;
+        struct dirent *entry;
+
+        add_list(doctor, ".", "cpuset.cpus.effective", &had);
+        if (cpuset_is_empty(&had) || !exists(doctor, CGROUPS "/cpuset.cpus.isolated"))
+                return;
+        while (dir && (entry = readdir(dir)))
+                add_list(doctor, entry->d_name, "cpuset.cpus.exclusive.effective", &had);
+        cpuset_subtract(&lost, &had);
+        list = cpuset_format(&lost);
+        if (!cpuset_is_empty(&lost))
+                add(doctor, true, "cpusets",
+                    g_strdup_printf("the kernel lost CPUs %s when partitions of cpusets overlapped",
+                                    list),
+                    "no task can run there", "reboot; stable releases of Linux 7.0 return them");
+}
+
 static void check_pressure(Doctor *doctor)
 {
         const char *option = kernel_option(doctor, "psi");
@@ -835,9 +869,10 @@ static void check_daemon(Doctor *doctor)
 static json_object *doctor_ask(Ctl *ctl, int *ret_status)
 {
         static void (*const checks[])(Doctor * doctor) = {
-                check_hypervisor,   check_command_line, check_driver,    check_states,
-                check_limits,       check_processes,    check_sched_ext, check_kernel,
-                check_capabilities, check_daemon,       check_refused,   check_left,
+                check_hypervisor, check_command_line, check_driver,    check_states,
+                check_limits,     check_processes,    check_sched_ext, check_kernel,
+                check_lost,       check_capabilities, check_daemon,    check_refused,
+                check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(DoctorCost) cost = NULL;
