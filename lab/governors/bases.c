@@ -8,8 +8,8 @@
 #include "governors/governors.h"
 
 static const Governor *const bases[] = {
-        &governor_ladder,   &governor_menu_6_1,   &governor_menu_6_12,
-        &governor_teo_6_1,  &governor_teo_6_12,   &governor_teo_6_18,
+        &governor_ladder,   &governor_menu_6_1,   &governor_menu_6_12,  &governor_teo_6_1,
+        &governor_teo_6_12, &governor_teo_6_18,   &governor_menu_7_3,   &governor_teo_7_3,
         &governor_teo_util, &governor_omniscient, &governor_timer_only,
 };
 
