@@ -31,10 +31,10 @@ class Bill(TestCase):
     def setUp(self):
         super().setUp()
         self.tree = Path(self.directory, "tree")
-        for number, cgroup in enumerate(UNITS, 1):
-            self.write(f"proc/{number}/cgroup", f"0::{cgroup}\n")
-            self.write(f"proc/{number}/comm", f"task{number}\n")
-            self.wait(number, 1000 * number, 10)
+        for pid, cgroup in enumerate(UNITS, 1):
+            self.write(f"proc/{pid}/cgroup", f"0::{cgroup}\n")
+            self.write(f"proc/{pid}/comm", f"task{pid}\n")
+            self.wait(pid, 1000 * pid, 10)
         for cpu in range(2):
             for state, (name, latency) in enumerate(STATES):
                 for key, value in (("name", name), ("latency", latency), ("residency", latency), ("usage", 0),

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Days in minutes: a whole manager with the shipped policies on a described machine ticks while the
+ * load changes at random, CPUs come and go, holds and pauses begin and end, the configuration is
+ * reloaded, the clock is set and the machine sleeps. Memory, descriptors, the record and the
+ * directory of state stay as they are after the first tenth; in a pause, and in the end, every knob
+ * is as it was found. $TICKS is how often it ticks, $SEED begins other chances.
+ *
+ * Time is virtual: clock_gettime() of this program is the real one and what has been skipped, which
+ * the event loop sees, too.
+ */
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <syslog.h>
+
+#include "all-machines.h"
+#include "base/log.h"
+#include "manager/manager-parts.h"
+
+#define N_CPUS 8
+#define HOLDS  64
+
+/* What may come: megabytes while the rest is tried for the first time, and descriptors of idle
+ * states, which stay open once they were written. */
+#ifdef __SANITIZE_ADDRESS__
+#define MEGABYTES 1024 /* a sanitizer keeps freed memory */
+#else
+#define MEGABYTES 8
+#endif
+#define KEPT 32
+
+typedef struct Size {
+        long kilobytes, descriptors, record, state;
+} Size;
+
+static Tree tree;
+static sd_event *event;
+static Manager *manager;
+static GRand *chance;
+static char *found; /* sum of the tree before the start */
+static uint64_t skipped_usec, asleep_usec;
+static int64_t set_usec; /* by which CLOCK_REALTIME was set forward */
+static uint64_t busy[N_CPUS], idle[N_CPUS];
+static int fds[HOLDS], n_online = N_CPUS;
+static unsigned changes, n_holds, n_reloads, n_moves, n_sleeps;
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+        int r = (int)syscall(SYS_clock_gettime, id, now);
+        int64_t usec = id == CLOCK_MONOTONIC || id == CLOCK_BOOTTIME || id == CLOCK_REALTIME
+                               ? (int64_t)skipped_usec
+                               : 0;
+
+        if (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME)
+                usec += (int64_t)asleep_usec;
+        if (id == CLOCK_REALTIME)
+                usec += set_usec;
+        usec += now->tv_nsec / 1000;
+        now->tv_sec += usec / 1000000;
+        now->tv_nsec = usec % 1000000 * 1000 + now->tv_nsec % 1000;
+        return r;
+}
+
+static uint64_t slept(void)
+{
+        return asleep_usec;
+}
+
+static bool one_in(int n)
+{
+        return g_rand_int_range(chance, 0, n) == 0;
+}
+
+static void on_change(Manager *from, unsigned what, void *userdata)
+{
+        changes |= what;
+}
+
+/* Writes in place because the sensor keeps the file open. */
+static void put_stat(void)
+{
+        g_autoptr(GString) text = g_string_new("cpu 0 0 0 0 0 0 0 0 0 0\n");
+        int fd = openat(tree.root, "proc/stat", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+        for (int cpu = 0; cpu < n_online; cpu++)
+                g_string_append_printf(text, "cpu%d %lu 0 0 %lu 0 0 0 0 0 0\n", cpu, busy[cpu],
+                                       idle[cpu]);
+        g_string_append(text, "intr 0\nctxt 1\nbtime 1\nprocesses 1\nprocs_running 1\n");
+        ck_assert_int_eq(write(fd, text->str, text->len), (ssize_t)text->len);
+        close(fd);
+}
+
+/* Each CPU is idle, busy or in between, for some seconds. */
+static void pass_time(void)
+{
+        static int share[N_CPUS]; /* percent */
+        int ms = g_rand_int_range(chance, 50, 1000);
+
+        skipped_usec += (uint64_t)ms * 1000;
+        for (int cpu = 0; cpu < N_CPUS; cpu++) {
+                if (one_in(20))
+                        share[cpu] = g_rand_int_range(chance, 0, 3) * 50;
+                busy[cpu] += (uint64_t)(ms * share[cpu] / 1000);
+                idle[cpu] += (uint64_t)(ms * (100 - share[cpu]) / 1000);
+        }
+        put_stat();
+}
+
+static void change_hold(void)
+{
+        static const char *const profiles[] = { NULL, NULL, "performance", "power-saver" };
+        HoldRequest request = HOLD_REQUEST_NONE;
+        uint64_t id;
+        int *fd = &fds[g_rand_int_range(chance, 0, HOLDS)];
+
+        if (*fd >= 0) {
+                close(*fd);
+                *fd = -1;
+                return;
+        }
+        request.owner = "soak";
+        request.reason = "a reason";
+        request.latency_us = g_rand_int_range(chance, -1, 500);
+        request.min_cores = (unsigned)g_rand_int_range(chance, 0, N_CPUS);
+        request.min_khz = one_in(2) ? 0 : 1000000;
+        request.profile = profiles[g_rand_int_range(chance, 0, G_N_ELEMENTS(profiles))];
+        ck_assert_int_eq(holds_add(manager_holds(manager), &request, fd, &id), 0);
+        n_holds++;
+}
+
+static void reload(void)
+{
+        g_autoptr(GPtrArray)
+                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autofree char *text = g_strdup_printf("[Policy]\nMinCores=%d\n%s",
+                                                g_rand_int_range(chance, 1, N_CPUS),
+                                                one_in(10) ? "Mistake=1\n" : "");
+
+        tree_put(&tree, "etc/idled/policies/ondemand.conf", text);
+        ck_assert_int_eq(manager_reload(manager, errors), strstr(text, "Mistake") ? -EINVAL : 0);
+        n_reloads++;
+}
+
+static void move_cpus(void)
+{
+        g_autofree char *text = NULL;
+
+        n_online = n_online == N_CPUS ? g_rand_int_range(chance, 1, N_CPUS) : N_CPUS;
+        text = g_strdup_printf("0-%d\n", n_online - 1);
+        tree_put(&tree, "sys/devices/system/cpu/online", text);
+        n_moves++;
+}
+
+static void set_option(void)
+{
+        g_autofree char *error = NULL,
+                        *mask = g_strdup_printf("%d", g_rand_int_range(chance, 0, 7));
+        OptionValue value = { "userspace", "IdleMask", one_in(2) ? "" : mask };
+
+        ck_assert_int_eq(manager_set_options(manager, &value, 1, &error), 0);
+}
+
+static void pause_or_resume(void)
+{
+        Pauses *pauses = manager_pauses(manager);
+
+        if (pauses_resume(pauses, 1000) == 0)
+                ck_assert_int_eq(pauses_add_lasting(pauses, "soak", "soak", 1000, 5000000), 0);
+}
+
+static void sleep_a_while(void)
+{
+        asleep_usec += 3600ull * 1000000;
+        set_usec += one_in(2) ? 7200ll * 1000000 : -7200ll * 1000000;
+        manager_resumed(manager);
+        n_sleeps++;
+}
+
+static void live_once(void)
+{
+        pass_time();
+        manager_tick(manager);
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+static void live(void)
+{
+        if (one_in(20))
+                change_hold();
+        if (one_in(100))
+                set_option();
+        if (one_in(200))
+                move_cpus();
+        if (one_in(500))
+                pause_or_resume();
+        if (one_in(1000))
+                reload();
+        if (one_in(2000))
+                sleep_a_while();
+        live_once();
+}
+
+/* Entries of a directory, or bytes of a file; 0 if it is not there. */
+static long extent(const char *path)
+{
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        struct stat st;
+        long n = 0;
+
+        if (!dir)
+                return stat(path, &st) == 0 ? st.st_size : 0;
+        while (g_dir_read_name(dir))
+                n++;
+        return n;
+}
+
+static Size measure(void)
+{
+        g_autofree char *statm = NULL,
+                        *record = g_build_filename(tree.path, "run/idled/undo", NULL);
+        g_autofree char *state = g_build_filename(tree.path, "var/lib/idled", NULL);
+
+        ck_assert(g_file_get_contents("/proc/self/statm", &statm, NULL, NULL));
+        return (Size){ strtol(strchr(statm, ' '), NULL, 10) * 4, extent("/proc/self/fd"),
+                       extent(record), extent(state) };
+}
+
+/* A sum of all files that idled may write: their first lines, because a plain file keeps the rest
+ * of a longer text. */
+static char *sum_of_tree(void)
+{
+        g_autofree char *command = g_strdup_printf(
+                "sh -c 'cd %s && find sys -type f | sort | xargs head -qn1 | cksum'", tree.path);
+        char *text = NULL;
+
+        ck_assert(g_spawn_command_line_sync(command, &text, NULL, NULL, NULL) && *text);
+        return text;
+}
+
+static void check_restored(void)
+{
+        g_autofree char *sum = sum_of_tree();
+
+        ck_assert_str_eq(sum, found);
+}
+
+static void start(void)
+{
+        static char state[PATH_MAX];
+        g_autoptr(GPtrArray) errors = g_ptr_array_new();
+        ManagerSetup setup = { .keep_log_level = true, .slept = slept };
+
+        tree = machine_tree("synthetic-laptop.machine");
+        tree_put(&tree, "etc/idled/idled.conf",
+                 "[Daemon]\nPolicies=userspace ondemand cpufreq cstates latency quiet\n"
+                 "[Park]\nBackend=none\n");
+        tree_put(&tree, "etc/idled/profiles/performance.conf", "[cpufreq]\nMinFrequency=100%\n");
+        tree_put(&tree, "etc/idled/profiles/power-saver.conf", "[cpufreq]\nMaxFrequency=50%\n");
+        tree_put(&tree, "etc/idled/policies/cstates.conf", "[Policy]\nUtilizationAware=yes\n");
+        tree_put(&tree, "run/idled/.empty", "");
+        tree_put(&tree, "var/lib/idled/.empty", "");
+        g_snprintf(state, sizeof(state), "%s/var/lib/idled", tree.path);
+        setup.root = tree.root;
+        setup.state = state;
+        setup.paths = (ConfigPaths){ tree.root, tree.path, "nowhere", "etc/idled",
+                                     g_getenv("IDLED_POLICIES") };
+        setup.run = openat(tree.root, "run/idled", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        put_stat();
+        tree_put(&tree, "sys/devices/system/cpu/online", "0-7\n");
+        found = sum_of_tree();
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        for (int i = 0; i < HOLDS; i++)
+                fds[i] = -1;
+        if (manager_new(&setup, event, errors, &manager) < 0) {
+                g_autofree char *text = config_error_format(errors->pdata[0]);
+
+                ck_abort_msg("%s", text);
+        }
+        manager_set_listener(manager, on_change, &changes);
+        ck_assert_int_eq(manager_start(manager), 0);
+}
+
+static void check_growth(Size before, Size after)
+{
+        printf("%ld kB, then %ld; %ld descriptors, then %ld; record %ld bytes, then %ld; %ld files "
+               "of "
+               "state, then %ld\n",
+               before.kilobytes, after.kilobytes, before.descriptors, after.descriptors,
+               before.record, after.record, before.state, after.state);
+        ck_assert_int_le(after.kilobytes, before.kilobytes + MEGABYTES * 1024);
+        ck_assert_int_le(after.descriptors, before.descriptors + KEPT);
+        ck_assert_int_le(after.record, before.record);
+        ck_assert_int_le(after.state, before.state);
+}
+
+/* A pause without a hold, and with all CPUs. */
+static Size pause_and_measure(void)
+{
+        Pauses *pauses = manager_pauses(manager);
+        Size size;
+
+        for (int i = 0; i < HOLDS; i++)
+                if (fds[i] >= 0) {
+                        close(fds[i]);
+                        fds[i] = -1;
+                }
+        if (n_online < N_CPUS)
+                move_cpus();
+        ck_assert_int_eq(pauses_add_lasting(pauses, "soak", "soak", 1000, 0), 0);
+        for (int i = 0; i < 100; i++)
+                live_once();
+        check_restored();
+        size = measure();
+        pauses_resume(pauses, 1000);
+        return size;
+}
+
+static long variable(const char *name, long otherwise)
+{
+        return g_getenv(name) ? atol(g_getenv(name)) : otherwise;
+}
+
+START_TEST(ticks)
+{
+        long n = variable("TICKS", 20000), seed = variable("SEED", 1);
+        uint64_t first;
+        Size early = { 0 }, late;
+
+        printf("%ld ticks, seed %ld\n", n, seed);
+        chance = g_rand_new_with_seed((guint32)seed);
+        start();
+        first = manager_now();
+        for (long i = 0; i < n; i++) {
+                live();
+                if (i == n / 10)
+                        early = pause_and_measure();
+        }
+        late = pause_and_measure();
+        printf("%.0f days; %u holds, %u reloads, %u changes of CPUs, %u sleeps\n",
+               (double)(manager_now() - first) / 86400e6, n_holds, n_reloads, n_moves, n_sleeps);
+        check_growth(early, late);
+        ck_assert_int_eq(manager_free(manager), 0);
+        check_restored();
+        ck_assert_int_eq(measure().record, 0);
+        sd_event_unref(event);
+        g_rand_free(chance);
+        g_free(found);
+        tree_done(&tree);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("soak");
+        TCase *tcase = tcase_create("soak");
+
+        log_set_level(LOG_CRIT);
+        tcase_add_test(tcase, ticks);
+        tcase_set_timeout(tcase, 0);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
