@@ -13,6 +13,7 @@
 
 #include "base/cpuset.h"
 #include "base/setting.h"
+#include "model/contract.h"
 #include "model/frequency.h"
 #include "model/hold.h"
 #include "model/idle-table.h"
@@ -35,6 +36,7 @@ enum {
         WISHES_NAMED_CPUS = 1 << 3,   /* the administrator named the CPUs of wish->allowed: while a
                                          program starts or a person types, idled keeps the others
                                          parked all the same */
+        WISHES_BY_CONTRACTS = 1 << 4, /* it reads input->contracts, and has contracts() */
 };
 
 #define EXPLAIN_MAX 7
@@ -67,7 +69,10 @@ typedef struct PolicyInput {
         int n_frequency;             /* how many */
         const Hold *holds;           /* what applications hold now, n_holds of them */
         int n_holds;
-        const void *options; /* this policy's options, read by its settings */
+        const void *options;       /* this policy's options, read by its settings */
+        const CpuSet *kept;        /* CPUs that policies of higher rank keep active; NULL: none */
+        const Contract *contracts; /* n_contracts of them, CONTRACTS_MAX at most */
+        int n_contracts;
 } PolicyInput;
 
 typedef struct IdledPolicy {
@@ -112,6 +117,11 @@ typedef struct IdledPolicy {
         /* What the policy counted for `cpu` since it began, into `ret_figures` (room for
          * FIGURES_MAX). Returns how many. NULL: nothing. Called only on a client's query. */
         int (*figures)(const void *state, int cpu, Figure *ret_figures);
+
+        /* What the policy found out about each of the contracts of the last decision, into
+         * `ret_reports` (room for CONTRACTS_MAX). Returns how many. Called only with
+         * WISHES_BY_CONTRACTS. */
+        int (*contracts)(const void *state, ContractReport *ret_reports);
 } IdledPolicy;
 
 /* What a module defines, and the only thing that it needs to export. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/contract.h"
 #include "model/hold.h"
 #include "cli/client.h"
 
@@ -55,6 +56,9 @@ const VerbOption hold_options[] = {
           .flag = &hold_arguments.latency_given, .number = &hold_arguments.latency_us,
           .most = HOLD_LATENCY_MAX_US,
           .expected = "0 (no sleep at all) or a duration from 1us to 1s, such as 50us" },
+        { "p99", "TIME", "99 % of wake-ups of the process's unit run within TIME, such as 5ms",
+          .number = &hold_arguments.p99_us, .least = 1, .most = CONTRACT_LIMIT_MAX_US,
+          .expected = "a duration from 1us to 10s, such as 5ms" },
         { "cores", "N", "keep this many cores active", .number = &hold_arguments.min_cores,
           .least = 1, .most = INT32_MAX, .expected = "a number of cores" },
         { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", .take = take_frequency },
@@ -80,10 +84,10 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
 {
         const HoldArguments *hold = &hold_arguments;
 
-        if (!hold->latency_given && !hold->min_cores && !hold->min_khz && !hold->cpus &&
+        if (!hold->latency_given && !hold->p99_us && !hold->min_cores && !hold->min_khz && !hold->cpus &&
             !hold->profile && !hold->kind)
                 return complain_usage(verb,
-                                      "%s: expected at least one of --latency, --cores, "
+                                      "%s: expected at least one of --latency, --p99, --cores, "
                                       "--min-frequency, --cpus, --kind, --profile",
                                       verb->name);
         if (hold->global && !hold->latency_given)
@@ -120,6 +124,7 @@ int hold_complain(const char *error, const char *more)
                 const char *key, *option;
         } rows[] = {
                 { "latency_us: ", "--latency: " },
+                { "wakeup_p99_us: ", "--p99: " },
                 { "min_cores: ", "--cores: " },
                 { "min_frequency_khz: ", "--min-frequency: " },
                 { "cpus: ", "--cpus: " },

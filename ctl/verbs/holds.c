@@ -50,6 +50,7 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
         json_put_same(answer, "since_usec", hold, "SinceUSec");
         json_put_same(answer, "reason", hold, "Reason");
         put_number(answer, "latency_us", request, "latency_us", 0);
+        put_number(answer, "wakeup_p99_us", request, "wakeup_p99_us", 1);
         json_put_bool(answer, "global", json_true(request, "global"));
         put_number(answer, "min_cores", request, "min_cores", 1);
         put_number(answer, "min_frequency_khz", request, "min_frequency_khz", 1);
@@ -114,7 +115,7 @@ static void add_row(Table *table, json_object *hold, bool measured)
 {
         double since = json_number(hold, "since_usec", 0) / 1e6;
         g_autofree char *age = text_duration(MAX((double)time(NULL) - since, 0));
-        g_autofree char *who = NULL;
+        g_autofree char *who = NULL, *p99 = NULL;
 
         add_number(table, hold, "hold", 1, "");
         add_number(table, hold, "user", 1, "");
@@ -137,6 +138,11 @@ static void add_row(Table *table, json_object *hold, bool measured)
                                                         json_text(hold, "kind"));
 
                 table_note(table, STYLE_PLAIN, kind);
+        }
+        if (json_get(hold, "wakeup_p99_us")) {
+                p99 = g_strdup_printf("Contract of its unit: 99 %% of wake-ups run within %g ms.",
+                                      json_number(hold, "wakeup_p99_us", 0) / 1e3);
+                table_note(table, STYLE_PLAIN, p99);
         }
         if (json_get(hold, "obstacle")) {
                 who = g_strdup_printf("Not fully in effect: %s.", json_text(hold, "obstacle"));

@@ -137,6 +137,43 @@ static void write_refused(const MetricsFacts *facts, MetricsText *text)
         }
 }
 
+/* One series for each contract; that of all other units has an empty name. */
+static void write_contracts(json_object *contracts, MetricsText *text)
+{
+        static const struct {
+                const char *name, *unit, *key, *help;
+                MetricType type;
+                double divisor;
+        } rows[] = {
+                { "idled_contract_limit_seconds", "seconds", "limit_us",
+                  "99 % of the unit's wake-ups must run within this time.", METRIC_GAUGE, 1e6 },
+                { "idled_contract_p99_seconds", "seconds", "p99_us",
+                  "The delay that 99 % of wake-ups of the last window did not exceed.",
+                  METRIC_GAUGE, 1e6 },
+                { "idled_contract_infeasible", NULL, "infeasible",
+                  "1 if the contract is broken with everything active.", METRIC_GAUGE, 1 },
+                { "idled_contract_measured", NULL, "measured",
+                  "0 if the delays of the unit's wake-ups are not measured.", METRIC_GAUGE, 1 },
+                { "idled_contract_windows_kept", NULL, "windows_kept",
+                  "Windows of 10 s and 200 wake-ups in which the contract was kept.",
+                  METRIC_COUNTER, 1 },
+                { "idled_contract_windows_broken", NULL, "windows_broken",
+                  "Windows in which it was not.", METRIC_COUNTER, 1 },
+        };
+        json_object *row;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows) && json_length(contracts); i++) {
+                family(text, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
+                JSON_FOREACH(row, contracts) {
+                        g_autofree char *labels = metrics_labels("unit", json_text(row, "unit"),
+                                                                 "cgroup", json_text(row, "cgroup"),
+                                                                 NULL);
+
+                        metrics_sample(text, labels, member(row, rows[i].key) / rows[i].divisor);
+                }
+        }
+}
+
 /* What idled itself costs. */
 static void write_cost(json_object *manager, MetricsText *text)
 {
@@ -572,6 +609,7 @@ void metrics_write(const MetricsFacts *facts, MetricsText *text)
         write_daemon(manager, text);
         write_profile(manager, text);
         write_refused(facts, text);
+        write_contracts(json_get(manager, "Contracts"), text);
         write_cost(manager, text);
         write_knobs(manager, text);
         write_transitions(json_get(got, "Transitions"), text);

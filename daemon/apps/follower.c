@@ -322,6 +322,7 @@ static int follow_hold(Follow *follow, int pidfd)
         request.pidfd = pidfd;
         request.bound = true;
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
+        request.p99_us = (uint32_t)options->p99_usec;
         request.min_cores = (unsigned)options->cores;
         request.kinds = app_kinds(follow->app);
         if (request.kinds &&

@@ -60,6 +60,13 @@ static int take_latency(sd_bus_message *m, const char *key, const Manager *manag
         return r;
 }
 
+static int take_p99(sd_bus_message *m, const char *key, const Manager *manager,
+                    BusHoldRequest *request, sd_bus_error *error)
+{
+        return read_number(m, key, 1, CONTRACT_LIMIT_MAX_US, " microseconds", &request->hold.p99_us,
+                           error);
+}
+
 static int take_cores(sd_bus_message *m, const char *key, const Manager *manager,
                       BusHoldRequest *request, sd_bus_error *error)
 {
@@ -169,6 +176,7 @@ static const struct {
                     BusHoldRequest *request, sd_bus_error *error);
 } keys[] = {
         { "latency_us", "u", true, take_latency },
+        { "wakeup_p99_us", "u", true, take_p99 },
         { "global", "b", false, take_global },
         { "profile", "s", true, take_profile },
         { "min_cores", "u", true, take_cores },
@@ -233,10 +241,15 @@ static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_erro
         if (!asks)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "Found no request, expected at least one of latency_us, "
-                                        "profile, min_cores, min_frequency_khz, cpus, kind");
+                                        "wakeup_p99_us, profile, min_cores, min_frequency_khz, cpus, kind");
         if (request->hold.global && request->hold.latency_us < 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "global: found no latency_us, expected both");
+        if (request->hold.p99_us > 0 && request->hold.pid == 0 && request->hold.pidfd < 0)
+                return sd_bus_error_set(
+                        error, BUS_ERROR_INVALID_VALUE,
+                        "wakeup_p99_us: found no pid or pidfd, expected the process "
+                        "whose unit it is about");
         if (request->hold.pid > 0 && request->hold.pidfd >= 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "pid, pidfd: found both, expected one of them");

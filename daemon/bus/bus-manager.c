@@ -346,6 +346,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Transitions", "t", get_transitions, 0, CHANGES),
         SD_BUS_PROPERTY("ConfigFiles", "as", get_config_files, 0, CHANGES),
         SD_BUS_PROPERTY("RefusedAffinities", "aa{sv}", bus_get_refused, 0, CHANGES),
+        SD_BUS_PROPERTY("Contracts", "aa{sv}", bus_get_contracts, 0, CHANGES),
         SD_BUS_VTABLE_END,
 };
 
@@ -388,6 +389,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
                 { "RefusedAffinities", CHANGE_REFUSED },
+                { "Contracts", CHANGE_CONTRACTS },
                 { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
         };
         char *names[G_N_ELEMENTS(rows) + 1];

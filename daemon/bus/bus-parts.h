@@ -16,6 +16,7 @@
  *   bus-hold-request.c reads
  *   bus-trial.c        trials, on /org/idled1
  *   bus-refused.c      refused affinities, the same
+ *   bus-contracts.c    contracts of units, the same
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
  *   bus-bill.c         the bill of wake-ups, the same
  *   turns.c            the order in which calls are answered
@@ -245,7 +246,10 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
 int bus_method_wakeup_bill(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Getter of RefusedAffinities. */
+/* Getters of RefusedAffinities and Contracts. */
+int bus_get_contracts(sd_bus *connection, const char *path, const char *interface,
+                      const char *property, sd_bus_message *reply, void *userdata,
+                      sd_bus_error *error);
 int bus_get_refused(sd_bus *connection, const char *path, const char *interface,
                     const char *property, sd_bus_message *reply, void *userdata,
                     sd_bus_error *error);

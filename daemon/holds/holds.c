@@ -459,6 +459,7 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->uid = request->uid;
         held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
         held->reason = reason_of(request, held->shown_uid);
+        held->p99_us = request->p99_us;
         held->bound = request->bound;
         held->kinds = request->kinds;
         held->unit = g_strdup(request->unit);

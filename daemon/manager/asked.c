@@ -286,6 +286,9 @@ Asked *asked_new(Ground *ground, const Seen *seen)
         asked->pauses = pauses_new(ground);
         asked->holds = holds_new(ground->event, setup->root, &seen->machine.topology->online,
                                  HOLDS_FOLLOW_USEC, on_holds, asked);
+        asked->contracts = contracts_new(
+                openat(setup->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                seen->machine.topology->n_cpus);
         active_profile_init(&asked->profile, ground->event, setup->state, !setup->dry_run, on_kept,
                             asked);
         return asked;
@@ -299,6 +302,7 @@ void asked_free(Asked *asked)
                 trial_free(asked->trial);
         apps_free(asked->apps);
         holds_free(asked->holds);
+        contracts_free(asked->contracts);
         active_profile_done(&asked->profile);
         pauses_free(asked->pauses);
         g_free(asked);

@@ -7,6 +7,7 @@
 
 #include "apps/apps.h"
 #include "manager/active-profile.h"
+#include "manager/contracts.h"
 #include "manager/pauses.h"
 #include "manager/seen.h"
 #include "manager/trial.h"
@@ -16,6 +17,7 @@ typedef struct Asked {
         Ground *ground;
         const Seen *seen;
         Holds *holds;
+        Contracts *contracts;
         Pauses *pauses;
         ActiveProfile profile;
         Apps *apps;   /* NULL: there are no rules */

@@ -33,8 +33,7 @@ PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
 {
         const Hold *holds;
         unsigned n_holds = holds_list(decided->asked->holds, &holds);
-
-        return (PolicyInput){
+        PolicyInput input = {
                 .holds = holds,
                 .n_holds = (int)n_holds,
                 .topology = decided->seen->machine.topology,
@@ -46,6 +45,9 @@ PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
                 .n_frequency = decided->seen->machine.n_frequency,
                 .options = active->section->options,
         };
+
+        input.n_contracts = contracts_list(decided->asked->contracts, &input.contracts);
+        return input;
 }
 
 /* Room for the requests of the next plan, which the current plan does not use; NULL if there are no
@@ -72,17 +74,19 @@ static void pack_wish(const Decided *decided, ActivePolicy *p, const CpuSet *off
         cpuset_subtract(&p->wish.allowed, &parked);
 }
 
-static void ask(Decided *decided, ActivePolicy *p, const CpuSet *offered)
+/* `plan` has the requests of the policies of higher rank. */
+static void ask(Decided *decided, ActivePolicy *p, const Plan *plan)
 {
         PolicyInput input = decided_input(decided, p);
 
-        input.offered = offered;
+        input.offered = &plan->allowed;
+        input.kept = &plan->kept;
         wish_init(&p->wish);
         if (p->cpus)
                 wish_init_cpus(&p->wish, p->cpus, decided->seen->machine.topology->n_cpus);
         p->policy->decide(p->state, &input, &p->wish);
         if (p->wish.max_cores > 0)
-                pack_wish(decided, p, offered);
+                pack_wish(decided, p, &plan->allowed);
 }
 
 /* Adds what the policy requests; while that is ignored, only when to call it again. */
@@ -100,6 +104,7 @@ static void merge(const Decided *decided, const ActivePolicy *p, Plan *plan)
         timing.settled = p->wish.settled;
         timing.on_pressure = p->wish.on_pressure;
         timing.reads = p->wish.reads;
+        timing.p99_us = p->wish.p99_us;
         plan_merge(plan, &timing);
 }
 
@@ -111,7 +116,7 @@ void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan)
 
                 p->before = p->wish.allowed;
                 if (!by_holds || p->policy->wishes & (WISHES_BY_HOLDS | WISHES_BESIDE_HOLDS))
-                        ask(decided, p, &ret_plan->allowed);
+                        ask(decided, p, ret_plan);
                 merge(decided, p, ret_plan);
                 if (p->policy->wishes & WISHES_NAMED_CPUS)
                         cpuset_and(&ret_plan->widest, &p->wish.allowed);

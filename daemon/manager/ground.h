@@ -58,14 +58,15 @@ typedef enum Change {
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
         CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
         CHANGE_REFUSED = 1 << 13,    /* an affinity was refused, or forgotten */
+        CHANGE_CONTRACTS = 1 << 14,  /* of units: whose there are, or what a policy found out */
         CHANGE_OBSTACLES = 1 << 9,   /* perhaps: what stands in the way of holds */
 } Change;
 
-#define CHANGE_ANY ((1u << 14) - 1)
+#define CHANGE_ANY ((1u << 15) - 1)
 
 /* What the manager must do. */
 typedef enum Due {
-        DUE_TICK = 1 << 14,      /* tick now */
+        DUE_TICK = 1 << 28,      /* tick now */
         DUE_TICK_SOON = 1 << 15, /* as soon as the loop is free */
         DUE_READING = 1 << 16,   /* as soon as a reading may differ from the last one */
         DUE_HOLDS = 1 << 17,     /* decide again where holds matter, and act */

@@ -23,7 +23,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (manager->ground.setup.dry_run)
                 return g_strdup("this is a dry run");
         if (!held->profile)
-                return decided_serves_holds(manager->decided) || held->kinds
+                return decided_serves_holds(manager->decided) || held->kinds || held->p99_us > 0
                                ? NULL
                                : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->ground.config, held->profile))
@@ -274,12 +274,15 @@ static void report_policy(Manager *manager, const Held *held, GString *text)
 
 char *manager_hold_obstacle(Manager *manager, const Held *held)
 {
+        g_autofree char *contract = manager_contract_obstacle(manager, held);
         char *whole = whole_obstacle(manager, held);
         GString *text;
 
         if (whole)
                 return whole;
         text = g_string_new(NULL);
+        if (contract)
+                g_string_append_printf(text, "its contract has no effect: %s", contract);
         report_policy(manager, held, text);
         if (held->kinds)
                 report_kinds(manager, held, text);

@@ -7,6 +7,7 @@
  *   affinity-cache, machine           pinned tasks; CPUs, and what their drivers offer
  *   windows, refusals, watching       what must not notice parking
  *   observers, pauses, history        readings for queries; what is and was parked, and why
+ *   contracts                         limits of delays
  *   profile-keeper, active-profile    the profile in effect
  *   actuator-set                      the open actuators, and what they failed at
  *   seen, done, asked, decided        the four objects
@@ -14,6 +15,7 @@
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-explain.c     why the plan is as it is
+ *   manager-contracts.c   contracts around deciding
  *   hold-obstacles.c      why a hold is not in effect
  *   manager.c             the tick, and attending to what is due
  *   manager-control.c     what clients have it do
@@ -47,6 +49,17 @@ void manager_note_causes(Manager *manager, const SafetyNotes *notes);
 /* Adds a change to the history if the set of parked CPUs is not that of the last one; in a dry run
  * that set is what the plan leaves out. A plan that cannot be carried out changes nothing. */
 void manager_note_change(Manager *manager);
+
+/* Brings up to date which contracts there are; `fresh`: a hold came or went. True if they
+ * changed: then a tick must follow. */
+bool manager_follow_contracts(Manager *manager, bool fresh);
+
+/* Before the policies decide: the same, and what was counted; after it: what they found out. */
+void manager_read_contracts(Manager *manager);
+void manager_note_contracts(Manager *manager);
+
+/* Why the hold's p99 has no effect, as a new string; NULL: it has. */
+char *manager_contract_obstacle(const Manager *manager, const Held *held);
 
 /* Puts `config`, which it takes over, to work in place of the old one. */
 void manager_use_config(Manager *manager, Config *config);

@@ -74,6 +74,11 @@ Holds *manager_holds(const Manager *manager)
         return manager->asked->holds;
 }
 
+const Contracts *manager_contracts(const Manager *manager)
+{
+        return manager->asked->contracts;
+}
+
 Pauses *manager_pauses(const Manager *manager)
 {
         return manager->asked->pauses;

@@ -12,6 +12,7 @@
 #include "manager/active-policy.h"
 #include "manager/active-profile.h"
 #include "manager/actuator-set.h"
+#include "manager/contracts.h"
 #include "manager/history.h"
 #include "manager/load-watch.h"
 #include "manager/manager.h"
@@ -58,6 +59,9 @@ const History *manager_history(const Manager *manager);
 
 /* The holds, to read, add and remove them; after a change call manager_attend(). */
 Holds *manager_holds(const Manager *manager);
+
+/* Contracts of units. */
+const Contracts *manager_contracts(const Manager *manager);
 
 /* The pauses, also to add and end them; and the trial that runs, NULL if none does. */
 Pauses *manager_pauses(const Manager *manager);

@@ -147,10 +147,12 @@ static void tick(Manager *manager)
                 return;
         }
         asked_follow_holds(manager->asked);
+        manager_read_contracts(manager);
         asked_follow_profile(manager->asked);
         evaluation_pass(manager->decided);
         manager_record_follow(manager);
         changed = settle(manager, false);
+        manager_note_contracts(manager);
         if (!changed && done_check_knobs(manager->done))
                 manager_note_change(manager);
         arm(manager, changed);
@@ -163,6 +165,8 @@ static void act_between(Manager *manager, bool holds)
 {
         bool by_holds = !holds || !asked_follow_profile(manager->asked);
 
+        if (holds && manager_follow_contracts(manager, true))
+                ground_raise(&manager->ground, DUE_TICK_SOON);
         if (settle(manager, by_holds))
                 manager_arm_sooner(manager);
 }
@@ -173,6 +177,8 @@ static void interrupt_evaluation(Manager *manager, unsigned due)
         for (unsigned why = DROP_CONFIG; why <= DROP_CLOCK; why++)
                 if (due & DUE_DROP(why))
                         evaluation_interrupt(manager->decided, why);
+        if (due & DUE_DROP(DROP_SLEEP))
+                contracts_drop(manager->asked->contracts);
         if (due & CHANGE_TOPOLOGY)
                 evaluation_choose_source(manager->decided, manager->ground.config);
 }

@@ -163,6 +163,7 @@ static char *hold_text(json_object *hold)
         json_object *request = json_get(hold, "Request");
         int64_t latency = json_int(request, "latency_us", -1);
         int64_t cores = json_int(request, "min_cores", 0);
+        int64_t p99 = json_int(request, "wakeup_p99_us", 0);
         int64_t khz = json_int(request, "min_frequency_khz", 0);
 
         g_string_append_printf(text, "hold %" G_GINT64_FORMAT " of %s (user %" G_GINT64_FORMAT "):",
@@ -171,6 +172,8 @@ static char *hold_text(json_object *hold)
         if (latency >= 0)
                 g_string_append_printf(text, " latency %" G_GINT64_FORMAT " us%s", latency,
                                        json_true(request, "global") ? " on all CPUs" : "");
+        if (p99 > 0)
+                g_string_append_printf(text, " p99 of wake-ups %" G_GINT64_FORMAT " us", p99);
         if (cores >= CPUSET_MAX)
                 g_string_append(text, " all cores");
         else if (cores > 0)

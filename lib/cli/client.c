@@ -391,6 +391,8 @@ static int append_request(sd_bus_message *m, const HoldArguments *request)
         if (r >= 0)
                 r = append_number(m, "latency_us", request->latency_us, request->latency_given);
         if (r >= 0)
+                r = append_number(m, "wakeup_p99_us", request->p99_us, request->p99_us > 0);
+        if (r >= 0)
                 r = append_number(m, "min_cores", request->min_cores, request->min_cores > 0);
         if (r >= 0)
                 r = append_number(m, "min_frequency_khz", request->min_khz, request->min_khz > 0);

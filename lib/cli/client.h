@@ -14,7 +14,7 @@
 /* What a hold requests. Numbers are 0 and texts NULL where it does not. */
 typedef struct HoldArguments {
         bool latency_given, global;
-        uint64_t latency_us, min_cores, min_khz, pid, for_usec;
+        uint64_t latency_us, p99_us, min_cores, min_khz, pid, for_usec;
         const char *cpus, *kind, *profile, *reason;
 } HoldArguments;
 

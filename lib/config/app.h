@@ -15,6 +15,7 @@ typedef struct AppOptions {
         bool children; /* processes that it starts match, too, whatever they execute */
         /* [Ask] */
         uint64_t latency_usec; /* 0: any */
+        uint64_t p99_usec;     /* of a contract of the unit; 0: none */
         char *profile;         /* "": none */
         uint64_t cores;        /* least number of active ones; CPUSET_MAX: all; 0: any */
         char **kinds;          /* of cores, for the process's unit; empty: any */

@@ -46,6 +46,8 @@ void plan_merge(Plan *plan, const Wish *wish)
         plan->settled &= wish->settled;
         plan->on_pressure |= wish->on_pressure;
         plan->reads |= wish->reads;
+        if (wish->p99_us && (!plan->p99_us || wish->p99_us < plan->p99_us))
+                plan->p99_us = wish->p99_us;
         plan_merge_quiet(plan, wish);
         plan_merge_cpus(plan, wish);
 }

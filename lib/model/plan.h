@@ -36,6 +36,7 @@ typedef struct Plan {
         unsigned reads; /* Sense flags of the next reading */
         const char *idle_governor, *platform;
         int32_t global_latency_us;
+        uint32_t p99_us; /* of a contract for all units without one; 0: none */
         CpuSet resting; /* what is left out of `allowed`, or only a window adds: what `quiet` is for
                          */
         QuietWish quiet;

@@ -105,6 +105,8 @@ typedef struct Wish {
         unsigned reads;   /* Sense flags that the next reading must include in addition to those of
                              `needs`. A snapshot has a difference only if the readings at both its
                              ends had the flag. No request: 0. Merge: union. */
+        uint32_t p99_us;  /* the limit of a contract (contract.h) for all units that have none,
+                             which counts them as one. No request: 0. Merge: minimum. */
         Reason active_reason; /* why the CPUs of `allowed` are active, if `allowed_reason` is why
                                  others are not. None: `allowed_reason` is of all CPUs. */
 } Wish;

@@ -37,7 +37,7 @@
 #define SPARSE_USEC (60 * SECOND) /* instead, if there are less than 200 wake-ups */
 #define TRY_USEC    (20 * SECOND)
 #define LIMIT_USEC  (45 * SECOND) /* with everything active before a contract is infeasible */
-#define RETRY_USEC  (120 * SECOND)
+#define RETRY_USEC  (180 * SECOND)
 #define HELD_USEC   (200 * SECOND) /* a broken window in so many is one of 20 */
 #define RETRY_MAX   4              /* doublings */
 #define HOLDS       0.9            /* odds that a step needs */
@@ -141,6 +141,7 @@ static void window_end(Controller *self, ContractState *c, const ControlInput *i
             c->window.n < CONTRACT_WINDOW_WAKEUPS)
                 return;
         c->p99_us = p99_since(wakeups, &c->begin);
+        c->p99_of = c->window.n;
         c->n_windows++;
         c->n_broken += !kept;
         if (kept || self->work < (1 - SAME_LOAD) * c->failed_work)
@@ -162,7 +163,7 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
         read = tally_read(contract);
         more = tally_between(&read, &c->read);
         c->read = read;
-        if (!c->measured || !input->effect || more.n < 0 || more.late < 0 ||
+        if (!c->measured || !input->effect || more.n < 0 || more.late < -0.5 ||
             input->now_usec - self->seen_usec > GAP_USEC) {
                 c->measured = true;
                 c->here = (Tally){ 0 };

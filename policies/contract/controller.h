@@ -8,21 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/contract.h"
 #include "model/idle-table.h"
-#include "model/wakeups.h"
 
-#define CONTRACTS_MAX           16   /* the tightest are kept if there are more */
 #define CONTRACT_SHARE          0.01 /* of wake-ups may be late */
 #define CONTRACT_WINDOW_USEC    UINT64_C(10000000)
 #define CONTRACT_WINDOW_WAKEUPS 200
-
-/* A unit's contract, and its wake-ups as growing counts: all, NULL if they are not measured, and
- * those of CPUs that left an idle state. */
-typedef struct Contract {
-        uint64_t id;
-        double limit_us;
-        const WakeupDelays *wakeups, *idle;
-} Contract;
 
 typedef struct ControlInput {
         uint64_t now_usec;
@@ -50,6 +41,7 @@ typedef struct ContractState {
         bool infeasible; /* late even with everything active */
         double best_us;  /* then: the p99 with everything active; else 0 */
         double p99_us;   /* of the last whole window; 0: none yet */
+        double p99_of;   /* that window's wake-ups */
         uint64_t n_windows, n_broken;
         Tally read;           /* all that was counted */
         Tally window, recent; /* in this window; of that, at this setting */

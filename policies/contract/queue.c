@@ -42,6 +42,14 @@ static double fraction_term(double a, double b, double x, int i)
         return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 }
 
+/* Without the sign, which lgamma() writes to a variable. */
+static double log_gamma(double x)
+{
+        int sign;
+
+        return lgamma_r(x, &sign);
+}
+
 /* The regularised incomplete beta function, from the end of its fraction to the beginning. */
 static double beta_below(double a, double b, double x)
 {
@@ -51,7 +59,7 @@ static double beta_below(double a, double b, double x)
                 return 1 - beta_below(b, a, 1 - x);
         for (int i = 200; i > 0; i--)
                 fraction = 1 + fraction_term(a, b, x, i) / fraction;
-        return exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) /
+        return exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x)) /
                (a * fraction);
 }
 

@@ -3,7 +3,7 @@
  * ondemand: as many cores as the load needs, the rest parked (coreidle); see docs/ondemand.md.
  *
  *  1. Order. The cores that may be parked have an order (pack.c); the active ones come first. All
- *     are active again when it changes.
+ *     are active again when it changes, or a policy of higher rank keeps all.
  *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
  *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
  *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
@@ -347,6 +347,17 @@ static void watch(Call *call)
         self->checking = call->doubt;
 }
 
+/* True if a policy of higher rank decides about all these CPUs: nothing is left to be parked. */
+static bool is_decided(const Ondemand *self, const PolicyInput *input)
+{
+        CpuSet rest = self->pack.cpus;
+
+        if (!input->kept)
+                return false;
+        cpuset_subtract(&rest, input->kept);
+        return cpuset_is_empty(&rest);
+}
+
 static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
 {
         Ondemand *self = state;
@@ -357,11 +368,14 @@ static void ondemand_decide(void *state, const PolicyInput *input, Wish *wish)
                       .now_usec = input->snapshot->time_usec };
         bool known = input->snapshot->interval_usec > 0;
         bool parked = self->active.cores < self->pack.n_cores, all_needed;
+        bool other = pack_update(&self->pack, input->topology, input->offered, options->pack_order,
+                                 ondemand_kinds(options));
         CpuSet others;
 
-        if (pack_update(&self->pack, input->topology, input->offered, options->pack_order,
-                        ondemand_kinds(options)))
+        if (other || is_decided(self, input))
                 start(&call, parked);
+        if (is_decided(self, input))
+                return;
         call.n_active = size_count(&call, self->active);
         call.capacity = size_capacity(&call, self->active);
         if (known)

@@ -30,7 +30,7 @@ SIGNATURES = {
         "ConfigFiles": "as", **measured.SIGNATURES,
         "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
         "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s", "RefusedAffinities": "aa{sv}",
+        "Profile": "s", "ProfileReason": "s", "RefusedAffinities": "aa{sv}", "Contracts": "aa{sv}",
         "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s", "LateUSec": "t",
     },
     "sample": {
@@ -66,9 +66,11 @@ SIGNATURES = {
         "value": "s", "default": "s", "expects": "s", "help": "s", "runtime": "b",
         "obstacle": "s", "reasons": "aa{sv}", "figures": "a(sssd)",
         "owner": "s", "reason": "s", "lasting": "b", "until_usec": "t", "user": "u",
-        "latency_us": "u", "global": "b", "min_cores": "u", "min_frequency_khz": "u", "kind": "s",
+        "latency_us": "u", "wakeup_p99_us": "u", "global": "b", "min_cores": "u", "min_frequency_khz": "u", "kind": "s",
         "profile": "s",
         "unit": "s", "cpus": "s", "program": "s", "pid": "u", "count": "t",
+        "cgroup": "s", "contract": "t", "limit_us": "u", "measured": "b", "infeasible": "b", "p99_us": "d",
+        "wakeups": "t", "best_us": "d", "cores": "u", "windows_kept": "t", "windows_broken": "t",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,

@@ -165,7 +165,7 @@ def hold(number, **more):
 def held():
     says = unparked()
     says["hold"] = [
-        hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2"),
+        hold(2, Request={"latency_us": 50, "wakeup_p99_us": 5000}, Reason="audio", CPUs="2"),
         hold(10, User=0, Request={"latency_us": 0, "global": True}, Reason="a test\x1b[31m"),
         hold(9, Request={"min_cores": 2, "min_frequency_khz": 2400000, "kind": "cache",
                          "profile": "performance"},
@@ -268,10 +268,20 @@ def without_measured(says):
 REFUSED = [{"unit": "mpi.service", "user": 33, "program": "mpirun", "pid": 812, "cpus": "2-3", "count": 3},
            {"unit": "", "user": 1000, "program": "", "pid": 0, "cpus": "3", "count": 1}]
 
+CONTRACTS = [
+    {"contract": 3, "unit": "nginx.service", "cgroup": "/system.slice/nginx.service", "obstacle": "", "limit_us": 5000,
+     "measured": True, "infeasible": False, "p99_us": 3250.0, "wakeups": 12000, "cores": 1, "latency_us": 10,
+     "windows_kept": 58, "windows_broken": 2},
+    {"contract": 2, "unit": "tight.service", "cgroup": "/system.slice/tight.service", "obstacle": "", "limit_us": 20,
+     "measured": True, "infeasible": True, "p99_us": 190.0, "wakeups": 200, "best_us": 180.0,
+     "windows_kept": 0, "windows_broken": 9},
+    {"contract": 1, "unit": "", "cgroup": "", "obstacle": "this kernel has no BTF", "limit_us": 20000,
+     "measured": False, "infeasible": False, "windows_kept": 0, "windows_broken": 0}]
+
 
 def degraded():
     says = normal()
-    says["manager"]["RefusedAffinities"] = REFUSED
+    says["manager"].update(RefusedAffinities=REFUSED, Contracts=CONTRACTS)
     without_measured(says)
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program")]
     says["manager"]["Knobs"][1] = ("cgroup", "/user.slice", "0-3", "0-1", "foreign")
@@ -320,7 +330,7 @@ def large():
 def fleet():
     """All that metrics are made of: limits, energy, changes, and what a policy saves."""
     says = normal()
-    says["manager"]["RefusedAffinities"] = REFUSED
+    says["manager"].update(RefusedAffinities=REFUSED, Contracts=CONTRACTS)
     says["manager"].update(LateUSec=1500, Degraded=[("cpufreq", "policy0 governor", "busy")])
     says["policies"][1].update(
         SavedJoules=(1234567.25, -1000.5, 2500000.75), SavedWatts=(1.5, -0.1, 3.25),

@@ -57,6 +57,10 @@ SHAPES = {
                                   "estimated": bool}]},
         "refused": [{"unit": optional(str), "user": int, "program": optional(str), "pid": optional(int),
                      "cpus": str, "count": int}],
+        "contracts": [{"contract": int, "unit": optional(str), "cgroup": optional(str), "obstacle": optional(str),
+                       "limit_us": int, "measured": bool, "infeasible": bool, "p99_us": optional(number),
+                       "wakeups": optional(int), "best_us": optional(number), "cores": optional(int),
+                       "latency_us": optional(int), "windows_kept": optional(int), "windows_broken": optional(int)}],
         "degraded": [{"kind": str, "name": str, "why": str}],
         "missing": [{"what": str, "why": str}],
     },
@@ -83,6 +87,7 @@ SHAPES = {
     "holds": dict(HEAD, holds=[{
         "hold": int, "owner": str, "user": int, "pid": optional(int), "process": optional(str),
         "ends_with_process": bool, "since_usec": int, "reason": str, "latency_us": optional(int),
+        "wakeup_p99_us": optional(int),
         "global": bool, "min_cores": optional(int), "min_frequency_khz": optional(int),
         "kind": optional(str), "profile": optional(str), "cpus": str, "obstacle": optional(str)}]),
     "verify": dict(HEAD, fine=bool, knobs=optional(int), problems=optional([PROBLEM]),

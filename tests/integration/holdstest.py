@@ -16,7 +16,7 @@ FREE = ['0'] * CPUS
 
 
 def wishes(**values):
-    types = {'latency_us': dbus.UInt32, 'min_cores': dbus.UInt32, 'min_frequency_khz': dbus.UInt32,
+    types = {'latency_us': dbus.UInt32, 'wakeup_p99_us': dbus.UInt32, 'min_cores': dbus.UInt32, 'min_frequency_khz': dbus.UInt32,
              'pid': dbus.UInt32, 'pidfd': dbus.types.UnixFd, 'global': dbus.Boolean}
     return dbus.Dictionary({key: types.get(key, dbus.String)(value)
                             for key, value in values.items()}, signature='sv')

@@ -140,10 +140,11 @@ class Executable(Apps):
 
     def test_all_cores(self):
         """However many there are, and may be later."""
-        self.rules(game='[Match]\nExecutable=BIN/game\n[Ask]\nCores=all\n')
+        self.rules(game='[Match]\nExecutable=BIN/game\n[Ask]\nCores=all\nWakeupP99=20ms\n')
         self.start()
         self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
-        self.assertEqual(self.get('Request', path='/org/idled1/hold/1', interface='org.idled1.Hold'), {'min_cores': 8192})
+        self.assertEqual(self.get('Request', path='/org/idled1/hold/1', interface='org.idled1.Hold'),
+                         {'min_cores': 8192, 'wakeup_p99_us': 20000})
         self.assertRegex(self.idlectl('holds').stdout, r'(?m)^ *1 .* all ')
 
     def test_hostile_path(self):

@@ -88,12 +88,12 @@ class Run(Case):
         self.assertEqual(process.communicate(timeout=TIMEOUT)[0], '--json|-x|a b|')
 
     def test_hold(self):
-        process = self.begin('run', '--latency', '50us', '--cores', '2', '--min-frequency',
+        process = self.begin('run', '--latency', '50us', '--p99', '5ms', '--cores', '2', '--min-frequency',
                              '1.5GHz', '--cpus', '2-3', '--profile', 'balanced', '--reason',
                              'a game', '--', 'sh', '-c', 'echo $$; ' + WAIT)
         pid = int(process.stdout.readline())
         path, = self.holds()
-        for name, value in (('Request', {'latency_us': 50, 'min_cores': 2, 'min_frequency_khz': 1500000,
+        for name, value in (('Request', {'latency_us': 50, 'wakeup_p99_us': 5000, 'min_cores': 2, 'min_frequency_khz': 1500000,
                                          'profile': 'balanced'}),
                             ('CPUs', '2-3'), ('Reason', 'a game'),
                             ('Pid', pid), ('Bound', True)):

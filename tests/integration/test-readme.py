@@ -34,6 +34,7 @@ class Readme(WithSystemd, TestCase):
         self.program('busctl', '/usr/bin/busctl --address=%s "$@"' % self.bus.address)
         self.program('systemctl', 'test "$*" = "reload idled" || exit 1\nexec %s%s' % reload.groups())
         self.program('pw-record', 'exec idlectl holds')
+        self.program('make', 'true')
         self.start_systemd()
         self.start()
 

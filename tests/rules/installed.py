@@ -24,13 +24,16 @@ EXPECTED = """
     {includedir}/idled/idled-policy.h
     {includedir}/idled/base/cpuset.h
     {includedir}/idled/base/setting.h
+    {includedir}/idled/model/contract.h
     {includedir}/idled/model/frequency.h
     {includedir}/idled/model/hold.h
     {includedir}/idled/model/idle-table.h
     {includedir}/idled/model/snapshot.h
     {includedir}/idled/model/topology.h
+    {includedir}/idled/model/wakeups.h
     {includedir}/idled/model/wish.h
     {libdir}/pkgconfig/idled-policy.pc
+    {policydir}/contract.so
     {policydir}/cpufreq.so
     {policydir}/cstates.so
     {policydir}/latency.so
@@ -39,6 +42,7 @@ EXPECTED = """
     {policydir}/userspace.so
     {vendordir}/apps/example.conf
     {vendordir}/idled.conf
+    {vendordir}/policies/contract.conf
     {vendordir}/policies/cpufreq.conf
     {vendordir}/policies/cstates.conf
     {vendordir}/policies/latency.conf

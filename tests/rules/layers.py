@@ -12,8 +12,8 @@ import re
 from source import TOP, blanked, files, finish, literals, relative
 
 # Installed headers, which plugins are built with: they include only installed headers.
-INSTALLED = ["base/cpuset.h", "base/setting.h", "model/frequency.h", "model/hold.h",
-             "model/idle-table.h", "model/snapshot.h", "model/topology.h",
+INSTALLED = ["base/cpuset.h", "base/setting.h", "model/contract.h", "model/frequency.h", "model/hold.h",
+             "model/idle-table.h", "model/snapshot.h", "model/topology.h", "model/wakeups.h",
              "model/wish.h"]
 
 DECIDE = [*INSTALLED, "idled-policy.h", "./"]
@@ -45,7 +45,7 @@ LAYERS = {
     "policies": DECIDE,
     # Packing is idled's, too (max_cores), and compiled into the module.
     "policies/ondemand": [*DECIDE, "ondemand/", "model/pack.h"],
-    "policies/contract": [*DECIDE, "contract/", "model/wakeups.h"],
+    "policies/contract": [*DECIDE, "contract/", "model/pack.h"],
     "policies/cstates": [*DECIDE, "cstates/", "words.h", "model/random.h", "model/weights.h"],
     "policies/cpufreq": [*DECIDE, "cpufreq/", "words.h"],
     "lab/governors": ["base/", "model/idle-table.h", "model/random.h", "model/weights.h", "governors/"],

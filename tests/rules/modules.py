@@ -13,7 +13,7 @@ import sys
 PURE = {
     "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strlen", "strncmp",
     "strnlen", "strrchr", "abs", "labs",
-    "ceil", "exp", "exp2", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "log2",
+    "ceil", "exp", "exp2", "expm1", "fabs", "floor", "fmax", "fmin", "lgamma_r", "log", "log1p", "log2",
     "lround", "pow", "rint", "round", "sqrt", "trunc",
 }
 # What compiler and linker put into every shared object, and what instrumented builds call.

@@ -34,6 +34,9 @@ typedef struct World {
         CpuSet allowed;        /* active: online and requested */
         bool ignored;          /* what the policy requests */
         const CpuSet *offered; /* NULL: all */
+        const CpuSet *kept;    /* NULL: none */
+        const Contract *contracts;
+        int n_contracts;
         const IdleTable *idle; /* by CPU number; NULL: no idle states */
         const FreqPolicy *frequency;
         const Hold *holds;

@@ -8,7 +8,9 @@
 
 /* Errors about the default policies, none of which is among these modules; five lines. */
 #define DEFAULTS                                                                                   \
-        "(default): Policies:|\"userspace\"|\"latency\"|\"ondemand\"|\"cpufreq\"|\"cstates\"|" ALL
+        "(default): "                                                                              \
+        "Policies:|\"userspace\"|\"latency\"|\"contract\"|\"ondemand\"|\"cpufreq\"|"               \
+        "\"cstates\"|" ALL
 
 #define PROFILES "/etc/idled/profiles"
 #define KEYS     "Period, MinCores, MaxCores, Share, Order, Cpus, Text, Words, Eager"

@@ -48,7 +48,7 @@ static void load_from(const char *vendor_dir)
 
                 ck_abort_msg("%s", error);
         }
-        ck_assert_uint_eq(config->policies->len, 5);
+        ck_assert_uint_eq(config->policies->len, 6);
         close(paths.root);
 }
 

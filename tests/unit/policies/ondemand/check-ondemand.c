@@ -288,6 +288,34 @@ START_TEST(offered)
 }
 END_TEST
 
+/* What a policy of higher rank keeps is not parked, and that is no work for this one; afterwards it
+ * begins again. */
+START_TEST(decided)
+{
+        g_autoptr(Topology) topology = grid_build(&eight);
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        CpuSet rest = set_of("2-5"), kept = rest;
+
+        world_rest(world);
+        expect("before", world, "0");
+        world->offered = &rest;
+        world->kept = &kept;
+        world_decide(world, 250000);
+        expect("decided", world, "0-7");
+        ck_assert(world->wish.period_usec == 0 && !world->wish.on_pressure &&
+                  !world->wish.for_saving);
+        ck_assert_ptr_null(world->wish.allowed_reason.because);
+        cpuset_remove(&kept, 5);
+        world_decide(world, 250000);
+        ck_assert_uint_gt(world->wish.period_usec, 0);
+        world->offered = world->kept = NULL;
+        world_decide(world, 250000);
+        expect("after", world, "0-7");
+        world_rest(world);
+        expect("rested", world, "0");
+}
+END_TEST
+
 /* CPUs that come or go: everything is kept until the load is known again. */
 START_TEST(hotplug)
 {
@@ -381,6 +409,7 @@ int main(void)
         tcase_add_test(tcase, wants_calls);
         tcase_add_test(tcase, shortest_period);
         tcase_add_test(tcase, offered);
+        tcase_add_test(tcase, decided);
         tcase_add_test(tcase, hotplug);
         tcase_add_test(tcase, patience);
         tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(check_cases));

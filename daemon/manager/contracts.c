@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Contracts of units: which there are, and what the kernel counted for them.
+ */
+#include "manager/contracts.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "bpf/bill.h"
+#include "model/cgroup-unit.h"
+#include "sense/process-facts.h"
+
+/* The units of processes are read no more often. */
+#define FOLLOW_USEC (5 * G_USEC_PER_SEC)
+
+struct Contracts {
+        int proc, n_cpus;
+        GPtrArray *units; /* of UnitContract, CONTRACTS_MAX at most, the first is the last to go */
+        GArray *list;     /* of Contract, the same */
+        GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
+        uint64_t followed_usec, last_id;
+        Bill *bill;  /* NULL: nothing is measured */
+        char *error; /* then: why; NULL: there is no contract */
+};
+
+static void unit_free(gpointer data)
+{
+        UnitContract *unit = data;
+
+        g_free(unit->cgroup);
+        g_free(unit->unit);
+        g_free(unit);
+}
+
+Contracts *contracts_new(int proc, int n_cpus)
+{
+        Contracts *contracts = g_new0(Contracts, 1);
+
+        contracts->proc = proc;
+        contracts->n_cpus = n_cpus;
+        contracts->units = g_ptr_array_new_with_free_func(unit_free);
+        contracts->list = g_array_new(FALSE, FALSE, sizeof(Contract));
+        contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        return contracts;
+}
+
+void contracts_free(Contracts *contracts)
+{
+        if (!contracts)
+                return;
+        bill_close(contracts->bill);
+        g_ptr_array_unref(contracts->units);
+        g_array_unref(contracts->list);
+        g_hash_table_unref(contracts->cgroups);
+        g_free(contracts->error);
+        fd_close(&contracts->proc);
+        g_free(contracts);
+}
+
+/* The unit of the hold's process; where that is not there any more, the last one. */
+static void read_cgroup(Contracts *contracts, const Held *held)
+{
+        g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
+
+        process_facts_init(facts, held_pid(held));
+        if (process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts) < 0 ||
+            !*facts->unit_cgroup)
+                return;
+        g_hash_table_insert(contracts->cgroups, g_memdup2(&held->id, sizeof(held->id)),
+                            cgroup_unit_path(facts->unit_cgroup));
+}
+
+static gboolean is_over(gpointer key, gpointer value, gpointer holds)
+{
+        return !holds || !holds_find(holds, *(uint64_t *)key);
+}
+
+static void read_cgroups(Contracts *contracts, const Holds *holds)
+{
+        g_hash_table_foreach_remove(contracts->cgroups, is_over, (gpointer)holds);
+        for (unsigned i = 0; holds && i < holds_count(holds); i++) {
+                const Held *held = holds_nth(holds, i);
+
+                if (held->p99_us > 0 && held->holder)
+                        read_cgroup(contracts, held);
+        }
+}
+
+/* The unit that the hold is a contract of; NULL: of none. */
+static const char *cgroup_of(const Contracts *contracts, const Held *held)
+{
+        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id);
+        bool own = held->uid == 0 || (cgroup && cgroup_is_of_user(cgroup, held->uid));
+
+        return held->p99_us > 0 && own ? cgroup : NULL;
+}
+
+static UnitContract *find_unit(const GPtrArray *units, const char *cgroup)
+{
+        for (unsigned i = 0; i < units->len; i++) {
+                UnitContract *unit = units->pdata[i];
+
+                if (g_strcmp0(unit->cgroup, cgroup) == 0)
+                        return unit;
+        }
+        return NULL;
+}
+
+static UnitContract *unit_new(const char *cgroup, uint32_t limit_us)
+{
+        UnitContract *unit = g_new0(UnitContract, 1);
+
+        unit->cgroup = g_strdup(cgroup);
+        unit->unit = cgroup ? cgroup_unit_name(cgroup) : NULL;
+        unit->limit_us = limit_us;
+        return unit;
+}
+
+static int compare_units(gconstpointer a, gconstpointer b)
+{
+        const UnitContract *x = *(UnitContract *const *)a, *y = *(UnitContract *const *)b;
+
+        if (!x->cgroup != !y->cgroup)
+                return x->cgroup ? 1 : -1;
+        if (x->root != y->root)
+                return x->root ? -1 : 1;
+        return (x->limit_us > y->limit_us) - (x->limit_us < y->limit_us);
+}
+
+/* What is requested now, the most important first: the profile's, root's, the tightest. */
+static GPtrArray *requested(const Contracts *contracts, const Holds *holds, const CpuSet *online,
+                            uint32_t rest_us)
+{
+        GPtrArray *units = g_ptr_array_new_with_free_func(unit_free);
+
+        if (rest_us > 0) {
+                UnitContract *rest = unit_new(NULL, rest_us);
+
+                rest->root = true;
+                rest->cpus = *online;
+                g_ptr_array_add(units, rest);
+        }
+        for (unsigned i = 0; holds && i < holds_count(holds); i++) {
+                const Held *held = holds_nth(holds, i);
+                const char *cgroup = cgroup_of(contracts, held);
+                UnitContract *unit = cgroup ? find_unit(units, cgroup) : NULL;
+
+                if (!cgroup)
+                        continue;
+                if (!unit) {
+                        unit = unit_new(cgroup, held->p99_us);
+                        g_ptr_array_add(units, unit);
+                }
+                unit->limit_us = MIN(unit->limit_us, held->p99_us);
+                unit->root |= held->uid == 0;
+                cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
+        }
+        g_ptr_array_sort(units, compare_units);
+        if (units->len > CONTRACTS_MAX)
+                g_ptr_array_set_size(units, CONTRACTS_MAX);
+        return units;
+}
+
+/* Goes on to count where the contract was there before; true if one is new. */
+static bool inherit(Contracts *contracts, GPtrArray *units)
+{
+        bool added = false;
+
+        for (unsigned i = 0; i < units->len; i++) {
+                UnitContract *unit = units->pdata[i];
+                const UnitContract *before = find_unit(contracts->units, unit->cgroup);
+
+                if (before && before->limit_us == unit->limit_us) {
+                        unit->id = before->id;
+                        unit->wakeups = before->wakeups;
+                        unit->idle = before->idle;
+                        unit->report = before->report;
+                } else {
+                        unit->id = ++contracts->last_id;
+                        added = true;
+                }
+        }
+        return added;
+}
+
+static void list_again(Contracts *contracts)
+{
+        g_array_set_size(contracts->list, 0);
+        for (unsigned i = 0; i < contracts->units->len; i++) {
+                const UnitContract *unit = contracts->units->pdata[i];
+                Contract contract = { .id = unit->id,
+                                      .limit_us = unit->limit_us,
+                                      .wakeups = contracts->bill ? &unit->wakeups : NULL,
+                                      .idle = &unit->idle,
+                                      .cpus = unit->cpus };
+
+                g_array_append_val(contracts->list, contract);
+        }
+}
+
+static void lose_bill(Contracts *contracts, int error)
+{
+        g_clear_pointer(&contracts->bill, bill_close);
+        contracts->error = bill_error(error);
+        log_warning("The delays of wake-ups are not measured, so contracts have no effect: %s",
+                    contracts->error);
+}
+
+/* Has the kernel count while there is a contract. What could not begin is tried again with the
+ * first contract after there was none. */
+static void follow_bill(Contracts *contracts)
+{
+        int r;
+
+        if (contracts->units->len == 0) {
+                g_clear_pointer(&contracts->bill, bill_close);
+                g_clear_pointer(&contracts->error, g_free);
+        } else if (!contracts->bill && !contracts->error) {
+                r = bill_open(contracts->n_cpus, false, &contracts->bill);
+                if (r < 0)
+                        lose_bill(contracts, r);
+        }
+}
+
+bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *online,
+                      uint32_t rest_us, bool fresh, uint64_t now_usec)
+{
+        GPtrArray *units;
+        bool changed;
+
+        if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
+                read_cgroups(contracts, holds);
+                contracts->followed_usec = now_usec;
+        }
+        units = requested(contracts, holds, online, rest_us);
+        changed = units->len != contracts->units->len;
+        changed |= inherit(contracts, units);
+        g_ptr_array_unref(contracts->units);
+        contracts->units = units;
+        follow_bill(contracts);
+        list_again(contracts);
+        return changed;
+}
+
+static bool is_wanted(const char *cgroup, void *data)
+{
+        const Contracts *contracts = data;
+
+        return find_unit(contracts->units, cgroup) || find_unit(contracts->units, NULL);
+}
+
+/* Before bins are full the counts begin again, as policies expect of them. */
+static void add(UnitContract *unit, const UnitWakeups *row)
+{
+        WakeupDelays all, idle;
+
+        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
+        unit_wakeups_sum(row, 0, WAKEUPS_STATES - 1, &idle);
+        if (unit->wakeups.count > UINT32_MAX / 2)
+                unit->wakeups = unit->idle = (WakeupDelays){ 0 };
+        wakeups_merge(&unit->wakeups, &all);
+        wakeups_merge(&unit->idle, &idle);
+}
+
+void contracts_read(Contracts *contracts, int n_parked, int n_active)
+{
+        g_auto(BillReading) reading = { 0 };
+        int r;
+
+        if (!contracts->bill)
+                return;
+        bill_set_parked(contracts->bill, n_parked, n_active);
+        r = bill_read(contracts->bill, is_wanted, contracts, &reading);
+        if (r < 0) {
+                lose_bill(contracts, r);
+                list_again(contracts);
+                return;
+        }
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                const UnitWakeups *row = reading.units->pdata[i];
+                UnitContract *unit = find_unit(contracts->units, row->cgroup);
+
+                unit = unit ?: find_unit(contracts->units, NULL);
+                if (unit)
+                        add(unit, row);
+        }
+}
+
+void contracts_drop(Contracts *contracts)
+{
+        contracts_read(contracts, 0, 0);
+        for (unsigned i = 0; i < contracts->units->len; i++) {
+                UnitContract *unit = contracts->units->pdata[i];
+
+                unit->wakeups = unit->idle = (WakeupDelays){ 0 };
+        }
+}
+
+static void log_feasible(const UnitContract *unit, const ContractReport *report)
+{
+        const char *name = unit->unit ?: "units without a contract of their own";
+        g_autofree char *clean = log_clean(name);
+
+        if (report->infeasible)
+                log_notice("The contract of %s is infeasible: with everything active the p99 of "
+                           "its wake-ups is %g ms, the limit %g ms; idled does nothing for it",
+                           clean, report->best_us / 1e3, unit->limit_us / 1e3);
+        else
+                log_info("The contract of %s is feasible again", clean);
+}
+
+bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
+{
+        bool changed = false;
+
+        for (unsigned i = 0; i < contracts->units->len; i++) {
+                UnitContract *unit = contracts->units->pdata[i];
+                ContractReport report = { .latency_us = -1 }, *last = &unit->report;
+
+                for (int j = 0; j < n; j++)
+                        if (reports[j].id == unit->id)
+                                report = reports[j];
+                if (report.infeasible != last->infeasible)
+                        log_feasible(unit, &report);
+                changed |= report.infeasible != last->infeasible ||
+                           report.measured != last->measured || report.kept != last->kept ||
+                           report.broken != last->broken || report.cores != last->cores ||
+                           report.latency_us != last->latency_us;
+                *last = report;
+        }
+        return changed;
+}
+
+int contracts_list(const Contracts *contracts, const Contract **ret_list)
+{
+        *ret_list = (const Contract *)(const void *)contracts->list->data;
+        return (int)contracts->list->len;
+}
+
+const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
+{
+        return i < contracts->units->len ? contracts->units->pdata[i] : NULL;
+}
+
+const char *contracts_error(const Contracts *contracts)
+{
+        return contracts->error;
+}
+
+char *contracts_obstacle(const Contracts *contracts, const Held *held)
+{
+        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id);
+        const UnitContract *unit;
+
+        if (held->p99_us == 0)
+                return NULL;
+        if (contracts->error)
+                return g_strdup_printf("delays of wake-ups are not measured: %s", contracts->error);
+        if (!cgroup)
+                return g_strdup("the cgroup of its process cannot be read");
+        if (!cgroup_of(contracts, held))
+                return g_strdup_printf("the process runs in %s, which is no unit of user %u",
+                                       cgroup, (unsigned)held->uid);
+        unit = find_unit(contracts->units, cgroup);
+        if (!unit)
+                return g_strdup_printf("%d more important contracts are measured", CONTRACTS_MAX);
+        if (!unit->report.infeasible)
+                return NULL;
+        return g_strdup_printf("infeasible: with everything active the p99 of wake-ups is %g ms",
+                               unit->report.best_us / 1e3);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Contracts in the manager: whose there are, what the kernel counted for them, and what the policy
+ * that serves them found out.
+ */
+#include "manager/manager-parts.h"
+
+/* The policy that serves contracts; NULL: none is active. */
+static const ActivePolicy *serving(const Manager *manager)
+{
+        for (guint i = 0; i < manager->decided->policies->len; i++) {
+                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+
+                if (p->policy->wishes & WISHES_BY_CONTRACTS)
+                        return p;
+        }
+        return NULL;
+}
+
+bool manager_follow_contracts(Manager *manager, bool fresh)
+{
+        const Holds *holds = serving(manager) ? manager->asked->holds : NULL;
+
+        if (!contracts_follow(manager->asked->contracts, holds, &manager->seen->machine.topology->online,
+                              manager->done->plan.p99_us, fresh, manager_now()))
+                return false;
+        ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+        return true;
+}
+
+void manager_read_contracts(Manager *manager)
+{
+        int n_parked = cpuset_count(&manager->seen->parked);
+        int n_online = cpuset_count(&manager->seen->machine.topology->online);
+        bool lost = !contracts_error(manager->asked->contracts);
+
+        manager_follow_contracts(manager, false);
+        contracts_read(manager->asked->contracts, n_parked, n_online - n_parked);
+        if (lost && contracts_error(manager->asked->contracts))
+                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+}
+
+void manager_note_contracts(Manager *manager)
+{
+        const ActivePolicy *p = serving(manager);
+        ContractReport reports[CONTRACTS_MAX];
+        const UnitContract *first = contracts_nth(manager->asked->contracts, 0);
+        bool rest = first && !first->cgroup;
+
+        if (first && contracts_note(manager->asked->contracts, reports,
+                                    p ? p->policy->contracts(p->state, reports) : 0))
+                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+        if (rest != (manager->done->plan.p99_us > 0) || (rest && first->limit_us != manager->done->plan.p99_us))
+                ground_raise(&manager->ground, DUE_TICK_SOON); /* the request is new */
+}
+
+char *manager_contract_obstacle(const Manager *manager, const Held *held)
+{
+        if (held->p99_us > 0 && !serving(manager))
+                return g_strdup("no active policy serves contracts");
+        return contracts_obstacle(manager->asked->contracts, held);
+}

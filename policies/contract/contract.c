@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * contract: the fewest cores and the deepest idle states that keep every contract; see
+ * docs/contract.md.
+ *
+ *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
+ *     one. idled counts their wake-ups.
+ *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
+ *     cores and deepest idle state that keep them all.
+ *  3. Cores. The first ones of ondemand's order, of those that policies of higher rank offer, are
+ *     active: no more, and no policy of lower rank parks any of them. So ondemand, and with it
+ *     MaxWait=, decides nothing as long as a contract rules. With Park=no all cores are active.
+ *  4. Idle states. On active CPUs that a contract's tasks may run on, the deepest one is that of
+ *     the setting.
+ *  5. Nothing is requested for contracts that are not measured or infeasible. Without any other
+ *     one ondemand decides again, and begins with all cores.
+ *  6. Saving. idled measures what the setting saves as long as it only parks: a limit of idle
+ *     states is no saving.
+ *  7. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
+ *     of a change; else it stretches.
+ */
+#include "contract/controller.h"
+#include "idled-policy.h"
+#include "model/pack.h"
+
+#define PERIOD_USEC 500000
+
+typedef struct ContractOptions {
+        uint64_t p99_usec;
+        bool park;
+} ContractOptions;
+
+static const Setting contract_settings[] = {
+        { "Policy", "WakeupP99", SETTING_DURATION, offsetof(ContractOptions, p99_usec), "0",
+          .max = CONTRACT_LIMIT_MAX_US,
+          .help = "99 % of wake-ups of units without a contract run within this time; 0: any" },
+        { "Policy", "Park", SETTING_BOOL, offsetof(ContractOptions, park), "yes",
+          .help = "Whether contracts may park cores; if not, they only limit idle states" },
+        { 0 },
+};
+
+typedef struct ContractPolicy {
+        Controller controller;
+        Pack pack;
+        int32_t latency_us; /* of the deepest idle state that is permitted; -1: any */
+        double counted;     /* wake-ups of all contracts */
+} ContractPolicy;
+
+static const IdleTable *longest_table(const PolicyInput *input, const CpuSet *cpus)
+{
+        const IdleTable *longest = NULL;
+
+        CPUSET_FOREACH(cpu, cpus)
+                if (input->idle && input->idle[cpu].n_states > (longest ? longest->n_states : 0))
+                        longest = &input->idle[cpu];
+        return longest;
+}
+
+/* Steps 1 and 2. */
+static void control(ContractPolicy *self, const PolicyInput *input)
+{
+        const ContractOptions *options = input->options;
+        const IdleTable *idle = longest_table(input, &self->pack.cpus);
+        int n_cores = options->park ? self->pack.n_cores : 1;
+        ControlInput now = { .now_usec = input->snapshot->time_usec,
+                             .effect = input->effect,
+                             .n_cores = n_cores,
+                             .cpus_per_core = (double)self->pack.n_cpus / n_cores,
+                             .starts_per_sec = input->snapshot->switches_per_sec,
+                             .idle = idle,
+                             .contracts = input->contracts,
+                             .n_contracts = input->n_contracts };
+        int state;
+
+        CPUSET_FOREACH(cpu, &self->pack.cpus)
+                now.work += input->snapshot->busy[cpu];
+        controller_step(&self->controller, &now);
+        state = self->controller.state;
+        if (self->controller.cores > 0 && idle && state >= 0 && state < idle->n_states - 1)
+                self->latency_us = (int32_t)idle->states[state].exit_latency_us;
+}
+
+/* Why the setting is as it is, by the contract that decides. */
+static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, const char *because)
+{
+        const Controller *c = &self->controller;
+        const ContractOptions *options = input->options;
+        Reason reason = { .because = because };
+
+        for (int i = 0; i < c->n_contracts; i++) {
+                const ContractState *state = &c->contracts[i];
+
+                if (state->id != (c->decides ? c->decides : c->contracts[0].id))
+                        continue;
+                reason.inputs[0].name = "contract";
+                reason.inputs[0].unit = "";
+                reason.inputs[0].value = (double)state->id;
+                reason.inputs[1].name = "p99 of wake-ups";
+                reason.inputs[1].unit = "ms";
+                reason.inputs[1].value = state->p99_us / 1e3;
+                reason.threshold = state->limit_us / 1e3;
+                reason.threshold_unit = "ms";
+                if (state->limit_us == (double)options->p99_usec)
+                        reason.option = "WakeupP99";
+        }
+        reason.inputs[2].name = "filtered load";
+        reason.inputs[2].unit = "CPUs";
+        reason.inputs[2].value = c->work;
+        return reason;
+}
+
+/* Step 3. True if CPUs are parked. */
+static bool request_cores(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
+{
+        const Controller *c = &self->controller;
+        const ContractOptions *options = input->options;
+        PackSize size = { .cores = options->park ? c->cores : self->pack.n_cores };
+        CpuSet parked;
+
+        pack_parked(&self->pack, input->topology, size, &parked);
+        cpuset_subtract(&wish->allowed, &parked);
+        wish->kept = self->pack.cpus;
+        cpuset_subtract(&wish->kept, &parked);
+        wish->allowed_reason = reason_of(self, input,
+                                         c->raised ? "wake-ups were later than a contract permits"
+                                         : c->lowered ? "fewer cores keep all contracts"
+                                                      : "a contract or the CPUs are new");
+        return !cpuset_is_empty(&parked);
+}
+
+/* Step 4. */
+static void limit_states(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
+{
+        const Controller *c = &self->controller;
+
+        for (int i = 0; i < c->n_contracts && self->latency_us >= 0; i++) {
+                CpuSet cpus = input->contracts[i].cpus;
+
+                if (!c->contracts[i].measured || c->contracts[i].infeasible)
+                        continue;
+                cpuset_and(&cpus, &wish->kept);
+                CPUSET_FOREACH(cpu, &cpus)
+                        if (cpu < wish->n_cpus)
+                                wish->cpus[cpu].latency_us = self->latency_us;
+        }
+}
+
+/* Step 7. */
+static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
+{
+        double before = self->counted;
+
+        self->counted = 0;
+        for (int i = 0; i < input->n_contracts; i++)
+                if (input->contracts[i].wakeups) {
+                        self->counted += (double)wakeups_binned(input->contracts[i].wakeups);
+                        wish->period_usec = PERIOD_USEC;
+                }
+        wish->on_pressure = wish->period_usec > 0;
+        wish->settled = self->counted == before &&
+                        !controller_is_busy(&self->controller, input->snapshot->time_usec);
+}
+
+static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
+{
+        ContractPolicy *self = state;
+        const ContractOptions *options = input->options;
+
+        wish->p99_us = (uint32_t)options->p99_usec;
+        self->latency_us = -1;
+        if (input->n_contracts == 0) {
+                if (self->controller.n_contracts > 0)
+                        self->controller = (Controller){ 0 };
+                return;
+        }
+        pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY);
+        control(self, input);
+        request_period(self, input, wish);
+        if (self->controller.cores == 0)
+                return;
+        wish->for_saving = request_cores(self, input, wish) && self->latency_us < 0;
+        limit_states(self, input, wish);
+}
+
+static int contract_explain(const void *state, const PolicyInput *input, int cpu,
+                            Reason *ret_reasons)
+{
+        const ContractPolicy *self = state;
+        int n = 0;
+
+        for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {
+                const ContractState *c = &self->controller.contracts[i];
+
+                if (c->measured && !c->infeasible)
+                        continue;
+                ret_reasons[n++] = (Reason){
+                        .because = c->measured ? "a contract is infeasible with everything active, "
+                                                 "so nothing is requested for it"
+                                               : "the wake-ups of a contract are not measured, so "
+                                                 "nothing is requested for it",
+                        .inputs = { { "contract", "", (double)c->id },
+                                    { c->measured ? "p99 of wake-ups" : NULL, "ms",
+                                      c->best_us / 1e3 } },
+                };
+        }
+        if (self->latency_us < 0)
+                return n;
+        ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");
+        ret_reasons[n].inputs[3].name = "wake-up latency";
+        ret_reasons[n].inputs[3].unit = "us";
+        ret_reasons[n].inputs[3].value = self->latency_us;
+        return n + 1;
+}
+
+static int contract_contracts(const void *state, ContractReport *ret_reports)
+{
+        const ContractPolicy *self = state;
+        const Controller *controller = &self->controller;
+
+        for (int i = 0; i < controller->n_contracts; i++) {
+                const ContractState *c = &controller->contracts[i];
+                bool rules = c->measured && !c->infeasible && controller->cores > 0;
+
+                ret_reports[i] = (ContractReport){ .id = c->id,
+                                                   .measured = c->measured,
+                                                   .infeasible = c->infeasible,
+                                                   .best_us = c->infeasible ? c->best_us : 0,
+                                                   .p99_us = c->p99_us,
+                                                   .wakeups = c->p99_of,
+                                                   .kept = c->n_windows - c->n_broken,
+                                                   .broken = c->n_broken,
+                                                   .cores = rules ? (unsigned)controller->cores : 0,
+                                                   .latency_us = rules ? self->latency_us : -1 };
+        }
+        return controller->n_contracts;
+}
+
+const IdledPolicy idled_policy = {
+        .abi = IDLED_POLICY_ABI,
+        .name = "contract",
+        .summary = "keeps limits for the delays of wake-ups with the fewest active cores",
+        .settings = contract_settings,
+        .options_size = sizeof(ContractOptions),
+        .state_size = sizeof(ContractPolicy),
+        .wishes = WISHES_CPUS | WISHES_BY_CONTRACTS,
+        .decide = contract_decide,
+        .explain = contract_explain,
+        .contracts = contract_contracts,
+};

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Contracts of units on the bus: holds and profiles that request them, what is shown, and when the kernel has
+the programs that count."""
+import json
+import os
+from pathlib import Path
+
+import dbus
+
+from holdstest import Case, wishes
+from idledtest import main, needs_root, wait_until
+
+INVALID = 'org.idled1.Error.InvalidValue'
+UNIT = '/system.slice/mail.service'
+
+
+def programs(pid):
+    """How many BPF programs a process has."""
+    links = (os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')
+             if os.path.islink(f'/proc/{pid}/fd/{fd}'))
+    return sum(link.endswith('bpf-prog') for link in links)
+
+
+class Contracts(Case):
+    CONFIG = '[Daemon]\nPolicies=latency contract ondemand\n'
+
+    def begin(self, *arguments):
+        self.start(*arguments)
+        self.process = self.sleeper()
+        self.move(UNIT)
+
+    def move(self, cgroup):
+        path = Path(self.root, 'proc', str(self.process.pid), 'cgroup')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'0::{cgroup}\n', encoding='ascii')
+
+    def hold_contract(self, p99=5000):
+        return self.hold(wakeup_p99_us=p99, pid=self.process.pid)
+
+    def rows(self):
+        return [(str(row['unit']), int(row['limit_us'])) for row in self.get('Contracts')]
+
+    def obstacle(self, path):
+        return str(self.value(path, 'Obstacle'))
+
+
+@needs_root
+class Units(Contracts):
+    def setUp(self):
+        super().setUp()
+        self.begin()
+
+    def test_hold(self):
+        changed = self.signals('/org/idled1')
+        path, descriptor = self.hold_contract()
+        self.assertEqual(self.rows(), [('mail.service', 5000)])
+        self.assertEqual(self.value(path, 'Request'), {'wakeup_p99_us': 5000})
+        wait_until(lambda: any('Contracts' in c[2] for c in changed), 'a signal')
+        (row,) = self.get('Contracts')
+        self.assertEqual(row['cgroup'], UNIT)
+        if row['obstacle']:  # no BPF here: said once, and the unit gets what ondemand gives
+            self.assertFalse(row['measured'])
+            self.assertIn('not measured', self.obstacle(path))
+            self.daemon.wait_log('delays of wake-ups are not measured')
+        else:
+            wait_until(lambda: self.get('Contracts')[0]['measured'], 'measuring')
+            self.assertEqual(self.obstacle(path), '')
+            self.assertGreater(programs(self.daemon.process.pid), 0)
+        self.close(descriptor)
+        wait_until(lambda: not self.rows(), 'no contracts')
+        wait_until(lambda: not programs(self.daemon.process.pid), 'no programs')
+
+    def test_unit_ends(self):
+        self.hold_contract()
+        self.process.kill()
+        wait_until(lambda: not self.rows(), 'no contracts')
+
+    def test_tightest(self):
+        self.hold_contract(9000)
+        _, descriptor = self.hold_contract(4000)
+        self.assertEqual(self.rows(), [('mail.service', 4000)])
+        self.close(descriptor)
+        wait_until(lambda: self.rows() == [('mail.service', 9000)], 'the other one')
+
+    def test_profile(self):
+        self.hold_contract()
+        options = dbus.Array([('contract', 'WakeupP99', '20ms')], signature='(sss)')
+        self.call('SetOptions', options)
+        wait_until(lambda: self.rows() == [('', 20000), ('mail.service', 5000)], 'both')
+        self.call('SetOptions', dbus.Array([('contract', 'WakeupP99', '')], signature='(sss)'))
+        wait_until(lambda: self.rows() == [('mail.service', 5000)], 'the one of the hold')
+
+    def test_not_readable(self):
+        os.unlink(os.path.join(self.root, f'proc/{self.process.pid}/cgroup'))
+        path, _ = self.hold_contract()
+        self.assertEqual(self.rows(), [])
+        self.assertIn('cannot be read', self.obstacle(path))
+
+    def test_status(self):
+        self.hold_contract()
+        answer = json.loads(self.idlectl('status', '--json').stdout)
+        self.assertEqual([row['unit'] for row in answer['contracts']], ['mail.service'])
+        self.assertIn('mail.service: 99 % of wake-ups within 5 ms', self.idlectl('status').stdout)
+
+    def test_wrong(self):
+        for values, words in (({'wakeup_p99_us': 0, 'pid': 1}, '1 to 10000000'),
+                              ({'wakeup_p99_us': 10000001, 'pid': 1}, '1 to 10000000'),
+                              ({'wakeup_p99_us': 5000}, 'no pid')):
+            with self.subTest(values):
+                self.assertIn(words, self.assert_fails(INVALID, 'Hold', wishes(**values)))
+
+
+@needs_root
+class Unserved(Contracts):
+    CONFIG = '[Daemon]\nPolicies=latency ondemand\n'
+
+    def test_no_policy(self):
+        self.begin()
+        path, _ = self.hold_contract()
+        self.assertEqual(self.rows(), [])
+        self.assertIn('no active policy serves contracts', self.obstacle(path))
+        self.assertEqual(programs(self.daemon.process.pid), 0)
+
+
+if __name__ == '__main__':
+    main()

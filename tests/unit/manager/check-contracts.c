@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Contracts of units: whose there are, and what is counted for them. A kernel of ours counts. */
+#include "manager/contracts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "bpf/bill.h"
+#include "holds-fixture.h"
+#include "scratch.h"
+
+struct Bill {
+        int n_cpus;
+};
+
+static int open_error, read_error;
+static unsigned n_open, n_units;
+static uint64_t each; /* wake-ups of each unit in a reading, half of them from an idle state */
+
+int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+{
+        ck_assert(!by_process);
+        if (open_error < 0)
+                return open_error;
+        n_open++;
+        *ret_bill = g_new0(Bill, 1);
+        return 0;
+}
+
+void bill_set_parked(Bill *bill, int n_parked, int n_active)
+{
+}
+
+static void count(UnitWakeups *row, enum wakeup_kind kind)
+{
+        WakeupDelays delays = { 0 };
+
+        for (uint64_t i = 0; i < each / 2; i++)
+                wakeups_add(&delays, 1000000);
+        unit_wakeups_add(row, kind, &delays);
+}
+
+int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+{
+        BillReading reading = { .units = g_ptr_array_new_with_free_func(
+                                        (GDestroyNotify)unit_wakeups_free) };
+
+        for (unsigned i = 0; i < n_units; i++) {
+                UnitWakeups *row = g_new0(UnitWakeups, 1);
+
+                row->cgroup = g_strdup_printf("/system.slice/u%u.service", i);
+                count(row, 2);
+                count(row, WAKEUPS_WAITING);
+                if (wants(row->cgroup, data))
+                        g_ptr_array_add(reading.units, row);
+                else
+                        unit_wakeups_free(row);
+        }
+        *ret_reading = reading;
+        return read_error;
+}
+
+void bill_reading_done(BillReading *reading)
+{
+        g_clear_pointer(&reading->units, g_ptr_array_unref);
+}
+
+void bill_close(Bill *bill)
+{
+        n_open -= bill != NULL;
+        g_free(bill);
+}
+
+char *bill_error(int error)
+{
+        return g_strdup(g_strerror(-error));
+}
+
+#define USER 4711
+
+static Contracts *contracts;
+static uint64_t now;
+
+static void setup_contracts(void)
+{
+        setup();
+        scratch_open();
+        contracts = contracts_new(open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC), 4);
+        open_error = read_error = 0;
+        each = 100;
+        n_units = 3;
+        n_open = 0;
+        now = 1000000;
+}
+
+static void teardown_contracts(void)
+{
+        contracts_free(contracts);
+        ck_assert_uint_eq(n_open, 0);
+        scratch_close();
+        teardown();
+}
+
+static void move(pid_t pid, const char *cgroup)
+{
+        g_autofree char *path = g_strdup_printf("%d/cgroup", pid);
+        g_autofree char *text = g_strdup_printf("0::%s\n", cgroup);
+
+        scratch_file(path, text);
+}
+
+static bool follow(uint32_t rest_us, bool fresh)
+{
+        return contracts_follow(contracts, holds, &online, rest_us, fresh, now);
+}
+
+/* A process of the user with a contract; returns the hold. */
+static uint64_t contract_of(uid_t uid, const char *cgroup, uint32_t p99_us, pid_t *ret_pid)
+{
+        HoldRequest r = request();
+
+        r.pid = fork();
+        ck_assert_int_ge(r.pid, 0);
+        if (r.pid == 0) {
+                if (uid != 0 && setresuid(uid, uid, uid) < 0)
+                        _exit(1);
+                pause();
+                _exit(0);
+        }
+        r.bound = true;
+        r.p99_us = p99_us;
+        move(r.pid, cgroup);
+        *ret_pid = r.pid;
+        r.uid = uid;
+        for (;;) { /* until it is that user's */
+                uint64_t id;
+                int error = holds_add(holds, &r, NULL, &id);
+
+                if (error == 0)
+                        return id;
+                ck_assert_int_eq(error, -EPERM);
+                g_usleep(1000);
+        }
+}
+
+/* "a.service 5000, * 100": the contracts, as people see them. */
+static void expect(const char *expected)
+{
+        GString *text = g_string_new(NULL);
+        const UnitContract *unit;
+        const Contract *list;
+
+        for (unsigned i = 0; (unit = contracts_nth(contracts, i)); i++) {
+                g_string_append_printf(text, "%s%s %u", i ? ", " : "", unit->unit ?: "*",
+                                       unit->limit_us);
+                ck_assert_int_gt(contracts_list(contracts, &list), (int)i);
+                ck_assert(list[i].id == unit->id && list[i].limit_us == unit->limit_us);
+                ck_assert(!list[i].wakeups == (contracts_error(contracts) != NULL));
+        }
+        ck_assert_str_eq(text->str, expected);
+        g_string_free(text, TRUE);
+}
+
+static uint64_t counted(unsigned i)
+{
+        return contracts_nth(contracts, i)->wakeups.count;
+}
+
+static void expect_obstacle(uint64_t id, const char *part)
+{
+        g_autofree char *text = contracts_obstacle(contracts, holds_find(holds, id));
+
+        ck_assert_msg(part ? text && strstr(text, part) : !text, "found \"%s\", expected \"%s\"",
+                      text ?: "", part ?: "");
+}
+
+/* The kernel has the programs only while there is a contract. */
+START_TEST(comes_and_goes)
+{
+        pid_t a, b;
+        uint64_t first;
+
+        ck_assert(!follow(0, false));
+        expect("");
+        ck_assert_uint_eq(n_open, 0);
+        first = contract_of(0, "/system.slice/u0.service/worker/1", 9000, &a);
+        ck_assert(follow(0, true));
+        expect("u0.service 9000");
+        ck_assert_uint_eq(n_open, 1);
+        contracts_read(contracts, 0, 4);
+        ck_assert_uint_eq(counted(0), 100);
+        ck_assert_uint_eq(contracts_nth(contracts, 0)->idle.count, 50);
+        contract_of(0, "/system.slice/u0.service", 5000, &b); /* tighter, in the same unit */
+        ck_assert(follow(0, true));
+        expect("u0.service 5000");
+        expect_obstacle(first, NULL);
+        end_process(b);
+        wait_for(1);
+        ck_assert(follow(0, true));
+        expect("u0.service 9000");
+        end_process(a);
+        wait_for(0);
+        ck_assert(follow(0, true));
+        expect("");
+        ck_assert_uint_eq(n_open, 0);
+}
+END_TEST
+
+/* What counts is where the process is now; that is read once in a while. */
+START_TEST(moves)
+{
+        pid_t pid;
+
+        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        follow(0, true);
+        move(pid, "/system.slice/u1.service");
+        ck_assert(!follow(0, false));
+        expect("u0.service 5000");
+        now += 6000000;
+        ck_assert(follow(0, false));
+        expect("u1.service 5000");
+        end_process(pid);
+        wait_for(0);
+}
+END_TEST
+
+/* A profile's contract counts all other units as one. */
+START_TEST(rest)
+{
+        pid_t pid;
+
+        contract_of(0, "/system.slice/u1.service", 5000, &pid);
+        ck_assert(follow(20000, true));
+        expect("* 20000, u1.service 5000");
+        n_units = 1000;
+        contracts_read(contracts, 0, 4);
+        ck_assert_uint_eq(counted(0), 999 * 100);
+        ck_assert_uint_eq(counted(1), 100);
+        ck_assert(!follow(20000, false));
+        ck_assert(follow(10000, false));
+        ck_assert_uint_eq(counted(0), 0);
+        end_process(pid);
+        wait_for(0);
+        ck_assert(follow(0, true));
+        ck_assert_uint_eq(n_open, 0);
+}
+END_TEST
+
+/* Root's come first, then the tightest; the rest is not measured. */
+START_TEST(bounded)
+{
+        pid_t pids[CONTRACTS_MAX + 2];
+        uint64_t ids[CONTRACTS_MAX + 2];
+
+        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++) {
+                g_autofree char *cgroup = g_strdup_printf("/system.slice/u%u.service", i);
+
+                ids[i] = contract_of(0, cgroup, 1000 * (100 - i), &pids[i]);
+        }
+        follow(0, true);
+        ck_assert_ptr_null(contracts_nth(contracts, CONTRACTS_MAX));
+        ck_assert_uint_eq(contracts_nth(contracts, 0)->limit_us, 1000 * (99 - CONTRACTS_MAX));
+        expect_obstacle(ids[0], "more important");
+        expect_obstacle(ids[CONTRACTS_MAX], NULL);
+        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++)
+                end_process(pids[i]);
+        wait_for(0);
+}
+END_TEST
+
+START_TEST(users)
+{
+        uint64_t own, other;
+        pid_t pids[2];
+
+        if (getuid() != 0) {
+                case_skip("users", "needs root");
+                return;
+        }
+        own = contract_of(USER, "/user.slice/user-4711.slice/session-1.scope", 5000, &pids[0]);
+        other = contract_of(USER, "/system.slice/u0.service", 1000, &pids[1]);
+        follow(0, true);
+        expect("session-1.scope 5000");
+        expect_obstacle(own, NULL);
+        expect_obstacle(other, "no unit of user 4711");
+        for (unsigned i = 0; i < 2; i++)
+                end_process(pids[i]);
+        wait_for(0);
+}
+END_TEST
+
+/* BPF is refused, or lost in the middle: the contract stays, and is not measured. */
+START_TEST(without_bpf)
+{
+        uint64_t id;
+        pid_t pid;
+
+        open_error = _i ? 0 : -EPERM;
+        id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        follow(0, true);
+        read_error = -EPERM;
+        contracts_read(contracts, 0, 4);
+        expect("u0.service 5000");
+        ck_assert_str_eq(contracts_error(contracts), g_strerror(EPERM));
+        expect_obstacle(id, "not measured");
+        open_error = read_error = 0;
+        follow(0, false); /* not tried again in each tick */
+        ck_assert_uint_eq(n_open, 0);
+        end_process(pid);
+        wait_for(0);
+        follow(0, true);
+        ck_assert_ptr_null(contracts_error(contracts));
+}
+END_TEST
+
+/* What was counted before the machine slept is dropped, and counts never stop at full bins. */
+START_TEST(begins_again)
+{
+        pid_t pid;
+
+        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        follow(0, true);
+        contracts_read(contracts, 0, 4);
+        contracts_drop(contracts);
+        ck_assert_uint_eq(counted(0), 0);
+        ((UnitContract *)contracts_nth(contracts, 0))->wakeups.count = UINT32_MAX;
+        contracts_read(contracts, 0, 4);
+        ck_assert_uint_eq(counted(0), 100);
+        end_process(pid);
+        wait_for(0);
+}
+END_TEST
+
+START_TEST(notes)
+{
+        ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
+        uint64_t id;
+        pid_t pid;
+
+        id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        follow(0, true);
+        report.id = contracts_nth(contracts, 0)->id;
+        ck_assert(contracts_note(contracts, &report, 1));
+        ck_assert(!contracts_note(contracts, &report, 1));
+        expect_obstacle(id, "p99 of wake-ups is 7 ms");
+        report.infeasible = false;
+        ck_assert(contracts_note(contracts, &report, 1));
+        expect_obstacle(id, NULL);
+        end_process(pid);
+        wait_for(0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("contracts");
+        TCase *tcase = tcase_create("contracts");
+
+        tcase_add_checked_fixture(tcase, setup_contracts, teardown_contracts);
+        tcase_add_test(tcase, comes_and_goes);
+        tcase_add_test(tcase, moves);
+        tcase_add_test(tcase, rest);
+        tcase_add_test(tcase, bounded);
+        tcase_add_test(tcase, users);
+        tcase_add_loop_test(tcase, without_bpf, 0, 2);
+        tcase_add_test(tcase, begins_again);
+        tcase_add_test(tcase, notes);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}

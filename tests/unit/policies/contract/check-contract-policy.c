@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* contract: settings of the controller become requests for CPUs, and without contracts nothing. */
+#include "machine.h"
+#include "table.h"
+#include "world.h"
+
+#define SECONDS 300
+
+typedef enum Late {
+        LATE_NEVER,
+        LATE_PARKED, /* one in ten, while CPUs are parked */
+        LATE_IDLE,   /* the same of those that left the deepest idle state, while it is permitted */
+        LATE_ALWAYS,
+} Late;
+
+static const struct {
+        const char *name, *options;
+        Late late;
+        bool unmeasured, ignored;
+        const char *offered; /* NULL: all */
+        const char *allowed; /* most of the last minutes */
+        const char *limited; /* CPUs with fewer idle states */
+        bool infeasible;
+} cases[] = {
+        { "a light load needs one core", "", LATE_NEVER, .allowed = "0,4", .limited = "" },
+        { "of those that are offered", "", LATE_NEVER, .offered = "1-3,5-7", .allowed = "1,5",
+          .limited = "" },
+        { "late while cores are parked", "", LATE_PARKED, .allowed = "0-7", .limited = "" },
+        { "late from an idle state", "Park=no", LATE_IDLE, .allowed = "0-7", .limited = "0-1,4-5" },
+        { "Park=no parks nothing", "Park=no", LATE_NEVER, .allowed = "0-7", .limited = "" },
+        { "infeasible", "", LATE_ALWAYS, .allowed = "0-7", .limited = "", .infeasible = true },
+        { "not measured", "", LATE_ALWAYS, .unmeasured = true, .allowed = "0-7", .limited = "" },
+};
+
+static Topology *machine_new(void)
+{
+        Topology *topology = grid_build(&(Grid){ 1, 1, 4, 2, 0, 0, NULL });
+
+        ck_assert_int_eq(topology->n_cpus, 8);
+        return topology;
+}
+
+/* Core 0 has CPUs 0 and 1 there; the cases are written for 0 and 4. */
+static CpuSet cpus_of(const char *text)
+{
+        CpuSet numbers = set_of(text), cpus = { 0 };
+
+        CPUSET_FOREACH(cpu, &numbers)
+                cpuset_add(&cpus, cpu % 4 * 2 + cpu / 4);
+        return cpus;
+}
+
+static void wake(World *world, Late late, WakeupDelays *all, WakeupDelays *idle)
+{
+        bool parked = !cpuset_equal(&world->allowed, &world->topology->online);
+        bool deep = world->cpus[0].latency_us < 0;
+        bool now = late == LATE_ALWAYS || (late == LATE_PARKED && parked) ||
+                   (late == LATE_IDLE && deep);
+
+        for (int i = 0; i < 50; i++) {
+                uint64_t ns = now && i % 10 == 0 ? 20000000 : 20000;
+
+                wakeups_add(all, ns);
+                if (late == LATE_IDLE)
+                        wakeups_add(idle, ns);
+        }
+}
+
+static CpuSet limited(const World *world)
+{
+        CpuSet cpus = { 0 };
+
+        for (int cpu = 0; cpu < world->topology->n_cpus; cpu++)
+                if (world->cpus[cpu].latency_us >= 0)
+                        cpuset_add(&cpus, cpu);
+        return cpus;
+}
+
+START_TEST(requests)
+{
+        typeof(cases[0]) *c = &cases[_i];
+        g_autoptr(Topology) topology = machine_new();
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        IdleTable idle[8];
+        WakeupDelays all = { 0 }, left_idle = { 0 };
+        Contract contract = { 7, 5000, c->unmeasured ? NULL : &all, &left_idle,
+                              cpus_of("0-1,4-5") };
+        CpuSet offered = cpus_of(c->offered ?: "0-7"), expected = cpus_of(c->allowed);
+        CpuSet expected_limited = cpus_of(c->limited), found, active;
+        unsigned as_expected = 0, for_saving = 0;
+        ContractReport report;
+
+        for (int cpu = 0; cpu < 8; cpu++)
+                idle[cpu] = (IdleTable){ 2, { { "C1", 2, 2 }, { "C6", 190, 600 } } };
+        world->idle = idle;
+        world->offered = &offered;
+        world->contracts = &contract;
+        world->n_contracts = 1;
+        world_set_all(world, c->options);
+        world_put(world, "0=0.2");
+        for (int tick = 0; tick < 2 * SECONDS; tick++) {
+                wake(world, c->late, &all, &left_idle);
+                world_decide(world, 500000);
+                active = world->allowed;
+                cpuset_and(&active, &offered);
+                as_expected += cpuset_equal(&active, &expected);
+                for_saving += world->wish.for_saving;
+                ck_case(c->name,
+                        cpuset_is_empty(&world->wish.kept) ||
+                                cpuset_equal(&world->wish.kept, &active),
+                        "keeps others than it allows");
+        }
+        ck_case(c->name, as_expected > SECONDS, "as expected in %u ticks", as_expected);
+        found = limited(world);
+        ck_case(c->name, cpuset_equal(&found, &expected_limited), "limits other CPUs");
+        ck_case(c->name,
+                for_saving == 0 || cpuset_count(&expected) < 8 || c->late == LATE_PARKED ||
+                        c->late == LATE_ALWAYS,
+                "is for saving without parking");
+        ck_case(c->name, (world->wish.period_usec > 0) == !c->unmeasured, "period");
+        ck_assert_int_eq(idled_policy.contracts(world->state, &report), 1);
+        ck_case(c->name, report.measured == !c->unmeasured, "measured");
+        ck_case(c->name,
+                report.infeasible == c->infeasible && (report.best_us > 5000) == c->infeasible,
+                "infeasible: %d, %g us", report.infeasible, report.best_us);
+        ck_case(c->name, c->unmeasured || report.kept + report.broken > SECONDS / 12, "%u windows",
+                (unsigned)(report.kept + report.broken));
+}
+END_TEST
+
+START_TEST(nothing)
+{
+        g_autoptr(Topology) topology = machine_new();
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "0=0.5");
+        world_decide(world, 500000);
+        ck_assert_uint_eq(world->wish.p99_us, 5000);
+        ck_assert(cpuset_is_empty(&world->wish.kept) && world->wish.settled);
+        ck_assert(cpuset_equal(&world->allowed, &topology->online));
+        ck_assert(world->wish.period_usec == 0 && !world->wish.on_pressure);
+}
+END_TEST
+
+/* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
+START_TEST(trial)
+{
+        g_autoptr(Topology) topology = machine_new();
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        WakeupDelays all = { 0 }, left_idle = { 0 };
+        Contract contract = { 7, 5000, &all, &left_idle, topology->online };
+        ContractReport report;
+
+        world->contracts = &contract;
+        world->n_contracts = 1;
+        for (int tick = 0; tick < 200; tick++) {
+                world->ignored = tick % 50 >= 40;
+                wake(world, world->ignored ? LATE_ALWAYS : LATE_NEVER, &all, &left_idle);
+                world_decide(world, 500000);
+        }
+        idled_policy.contracts(world->state, &report);
+        ck_assert_uint_eq(report.broken, 0);
+        ck_assert_uint_ge(report.kept, 3);
+        ck_assert_int_eq(cpuset_count(&world->wish.kept), 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("contract-policy");
+        TCase *tcase = tcase_create("contract-policy");
+
+        tcase_add_loop_test(tcase, requests, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, nothing);
+        tcase_add_test(tcase, trial);
+        suite_add_tcase(suite, tcase);
+        return suite_run(suite);
+}
