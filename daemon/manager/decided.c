@@ -4,6 +4,8 @@
  */
 #include "manager/decided.h"
 
+#include <sys/mman.h>
+
 #include "act/park/park.h"
 #include "base/cpuset-text.h"
 #include "manager/evaluation.h"
@@ -213,12 +215,25 @@ static void drop_policies(GArray *policies)
         for (guint i = 0; i < policies->len; i++) {
                 ActivePolicy *p = &g_array_index(policies, ActivePolicy, i);
 
-                g_free(p->state);
+                if (p->state)
+                        munmap(p->state, p->policy->state_size + 1);
                 g_free(p->cpus);
                 g_free(p->pack);
                 g_free(p->evaluator);
         }
         g_array_set_size(policies, 0);
+}
+
+/* Zeroes. Most of a state is for CPUs or contracts that are not there: in memory of its own, which
+ * nothing has used before, that part takes none. */
+static void *state_new(const IdledPolicy *policy)
+{
+        void *state = mmap(NULL, policy->state_size + 1, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (state == MAP_FAILED)
+                g_error("out of memory");
+        return state;
 }
 
 /* Gives `active` the state of the same policy as it was, or a new one. */
@@ -237,7 +252,7 @@ static void take_state(const Decided *decided, ActivePolicy *active)
                 active->wish.allowed = p->wish.allowed;
                 return;
         }
-        active->state = g_malloc0(MAX(policy->state_size, 1));
+        active->state = state_new(policy);
         evaluation_begin(decided, active, false);
         if (policy->init)
                 policy->init(active->state, decided->seen->machine.topology);
