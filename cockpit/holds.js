@@ -16,6 +16,10 @@ function requests(hold) {
                         request.global ? _("wake-up latency of all CPUs at most $0") :
                                          _("wake-up latency at most $0"),
                         duration(request.latency_us)));
+        if (request.wakeup_p99_us > 0)
+                parts.push(cockpit.format(
+                        _("99 % of its unit's wake-ups within $0"),
+                        duration(request.wakeup_p99_us)));
         if (request.min_cores > 0)
                 parts.push(cockpit.format(
                         cockpit.ngettext(

@@ -84,8 +84,8 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
 {
         const HoldArguments *hold = &hold_arguments;
 
-        if (!hold->latency_given && !hold->p99_us && !hold->min_cores && !hold->min_khz && !hold->cpus &&
-            !hold->profile && !hold->kind)
+        if (!hold->latency_given && !hold->p99_us && !hold->min_cores && !hold->min_khz &&
+            !hold->cpus && !hold->profile && !hold->kind)
                 return complain_usage(verb,
                                       "%s: expected at least one of --latency, --p99, --cores, "
                                       "--min-frequency, --cpus, --kind, --profile",

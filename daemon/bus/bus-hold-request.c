@@ -239,9 +239,10 @@ static int check_whole(unsigned seen, const BusHoldRequest *request, sd_bus_erro
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
                 asks |= seen & 1u << i && keys[i].asks;
         if (!asks)
-                return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
-                                        "Found no request, expected at least one of latency_us, "
-                                        "wakeup_p99_us, profile, min_cores, min_frequency_khz, cpus, kind");
+                return sd_bus_error_set(
+                        error, BUS_ERROR_INVALID_VALUE,
+                        "Found no request, expected at least one of latency_us, "
+                        "wakeup_p99_us, profile, min_cores, min_frequency_khz, cpus, kind");
         if (request->hold.global && request->hold.latency_us < 0)
                 return sd_bus_error_set(error, BUS_ERROR_INVALID_VALUE,
                                         "global: found no latency_us, expected both");

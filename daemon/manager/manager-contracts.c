@@ -21,8 +21,9 @@ bool manager_follow_contracts(Manager *manager, bool fresh)
 {
         const Holds *holds = serving(manager) ? manager->asked->holds : NULL;
 
-        if (!contracts_follow(manager->asked->contracts, holds, &manager->seen->machine.topology->online,
-                              manager->done->plan.p99_us, fresh, manager_now()))
+        if (!contracts_follow(manager->asked->contracts, holds,
+                              &manager->seen->machine.topology->online, manager->done->plan.p99_us,
+                              fresh, manager_now()))
                 return false;
         ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
         return true;
@@ -50,7 +51,8 @@ void manager_note_contracts(Manager *manager)
         if (first && contracts_note(manager->asked->contracts, reports,
                                     p ? p->policy->contracts(p->state, reports) : 0))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
-        if (rest != (manager->done->plan.p99_us > 0) || (rest && first->limit_us != manager->done->plan.p99_us))
+        if (rest != (manager->done->plan.p99_us > 0) ||
+            (rest && first->limit_us != manager->done->plan.p99_us))
                 ground_raise(&manager->ground, DUE_TICK_SOON); /* the request is new */
 }
 

@@ -152,10 +152,10 @@ static void tick(Manager *manager)
         evaluation_pass(manager->decided);
         manager_record_follow(manager);
         changed = settle(manager, false);
-        manager_note_contracts(manager);
         if (!changed && done_check_knobs(manager->done))
                 manager_note_change(manager);
         arm(manager, changed);
+        manager_note_contracts(manager);
         if (manager->ground.due & (DUE_STALE | DUE_UNSAFE)) /* the machine turned out another */
                 ground_raise(&manager->ground, DUE_TICK_SOON);
 }

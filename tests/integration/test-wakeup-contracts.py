@@ -123,5 +123,16 @@ class Unserved(Contracts):
         self.assertEqual(programs(self.daemon.process.pid), 0)
 
 
+@needs_root
+class FromTheStart(Contracts):
+    CONFIG = '[Daemon]\nPolicies=contract\n'
+
+    def test_file(self):
+        """No other policy has idled tick then."""
+        self.write_config('policies/contract.conf', '[Policy]\nWakeupP99=20ms\n')
+        self.start()
+        wait_until(lambda: self.rows() == [('', 20000)], 'the contract')
+
+
 if __name__ == '__main__':
     main()
