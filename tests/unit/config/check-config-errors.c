@@ -6,7 +6,7 @@
 
 #include "config-tree.h"
 
-/* Errors about the default policies, none of which is among these modules; five lines. */
+/* Errors about the default policies, none of which is among these modules; six lines. */
 #define DEFAULTS                                                                                   \
         "(default): "                                                                              \
         "Policies:|\"userspace\"|\"latency\"|\"contract\"|\"ondemand\"|\"cpufreq\"|"               \
@@ -110,7 +110,7 @@ static const struct {
         { "policy that is not there",
           { { IDLED, "[Daemon]\nPolicies=alhpa beta\n" } },
           AT_IDLED ":2: Policies:|\"alhpa\"|alpha|" ALL },
-        { "default policies that are not there", { { NULL } }, DEFAULTS, 5 },
+        { "default policies that are not there", { { NULL } }, DEFAULTS, 6 },
         { "policy twice",
           { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } },
           AT_IDLED ":2: Policies:|\"alpha\"|once" },
@@ -125,7 +125,7 @@ static const struct {
           { { IDLED, "[Daemon]\nPolices=alpha\n" }, { ALPHA, "[Policy]\nMinCores=0\n" } },
           AT_IDLED ":2: Polices:|Daemon|Policies|" DEFAULTS "|" AT_ALPHA
                    ":2: MinCores:|\"0\"|1|8192",
-          7 },
+          8 },
         { "policy by path",
           { { IDLED, "[Daemon]\nPolicies=../alpha\n" } },
           AT_IDLED ":2: Policies:|\"../alpha\"|lower-case" },
