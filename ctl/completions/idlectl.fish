@@ -37,7 +37,7 @@ function __idlectl_options
     begin
         $program $verb --help
         test -z "$verb"; or $program --help | string match -v '  --json *'
-    end 2>/dev/null | sed -n '/^Options:/,$s/^  \(--[a-z-]*\)\( [A-Z=,]*\)\{0,1\}  *\(.*\)/\1\t\3/p'
+    end 2>/dev/null | sed -n '/^Options:/,$s/^  \(--[a-z0-9-]*\)\( [A-Z=,]*\)\{0,1\}  *\(.*\)/\1\t\3/p'
 end
 
 # The options of the command line that say where files are.

@@ -66,7 +66,7 @@ class Completions(TestCase):
         def listed(*arguments):
             text = subprocess.run([PROGRAMS[program], *arguments, "--help"], capture_output=True, text=True,
                                   check=True).stdout
-            return set(re.findall(r"(?m)^  (--[a-z-]+)", text))
+            return set(re.findall(r"(?m)^  (--[a-z0-9-]+)", text))
         return listed(*verb) | (listed() - {"--json"} if verb else set())
 
     def verbs(self, program="idlectl"):
