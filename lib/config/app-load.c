@@ -150,8 +150,8 @@ static void check_whole(const App *app, unsigned wrong, GPtrArray *errors)
                 config_error_add(errors, app->file, 0,
                                  "matches every process, expected Executable, Comm, Unit, Cgroup "
                                  "or User in [Match]");
-        if (o->latency_usec == 0 && o->p99_usec == 0 && !*o->profile && o->cores == 0 && !*o->kinds &&
-            !(wrong & WRONG_ASK))
+        if (o->latency_usec == 0 && o->p99_usec == 0 && !*o->profile && o->cores == 0 &&
+            !*o->kinds && !(wrong & WRONG_ASK))
                 config_error_add(
                         errors, app->file, 0,
                         "requests nothing, expected Latency, WakeupP99, Profile, Cores or Kind in "

@@ -173,7 +173,8 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
                         self->controller = (Controller){ 0 };
                 return;
         }
-        pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY);
+        pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY,
+                    (PackKinds){ 0 });
         control(self, input);
         request_period(self, input, wish);
         if (self->controller.cores == 0)
