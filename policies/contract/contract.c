@@ -17,13 +17,14 @@
  *  6. Saving. idled measures what the setting saves as long as it only parks: a limit of idle
  *     states is no saving.
  *  7. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
- *     of a change; else it stretches.
+ *     of a change; else it stretches. INFEASIBLE_USEC while nothing is requested.
  */
 #include "contract/controller.h"
 #include "idled-policy.h"
 #include "model/pack.h"
 
-#define PERIOD_USEC 500000
+#define PERIOD_USEC     500000
+#define INFEASIBLE_USEC 5000000
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -148,15 +149,16 @@ static void limit_states(const ContractPolicy *self, const PolicyInput *input, W
 /* Step 7. */
 static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
+        bool rules = self->controller.cores > 0;
         double before = self->counted;
 
         self->counted = 0;
         for (int i = 0; i < input->n_contracts; i++)
                 if (input->contracts[i].wakeups) {
                         self->counted += (double)wakeups_binned(input->contracts[i].wakeups);
-                        wish->period_usec = PERIOD_USEC;
+                        wish->period_usec = rules ? PERIOD_USEC : INFEASIBLE_USEC;
                 }
-        wish->on_pressure = wish->period_usec > 0;
+        wish->on_pressure = rules;
         wish->settled = self->counted == before &&
                         !controller_is_busy(&self->controller, input->snapshot->time_usec);
 }
