@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading traces: blocks of the file, decompressed if it is xz, are cut into lines and these into
- * records. The line that a block ends in is moved to the front of the next one, so memory is the
- * same for every trace.
+ * Reading traces: blocks of the file, decompressed if it is xz or zstd, are cut into lines and
+ * these into records. The line that a block ends in is moved to the front of the next one, so
+ * memory is the same for every trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <lzma.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "governors/governor.h"
 #include "governors/trace.h"
@@ -63,7 +64,10 @@ struct Trace {
         uint64_t bytes;    /* read of the file */
         bool is_xz, ended; /* the file has been read to its end */
         lzma_stream xz;
-        uint8_t *packed;    /* a block as in the file, if it is xz */
+        ZSTD_DStream *zstd; /* NULL: it is not zstd */
+        ZSTD_inBuffer zstd_in;
+        bool in_frame;
+        uint8_t *packed;    /* a block as in the file, if it is compressed */
         char *block;        /* LINE_BYTES + BLOCK_BYTES, and what eight_digits() reads beyond */
         char *next, *ready; /* what is not parsed yet, and the end of the last whole line */
         char *filled;
@@ -126,7 +130,48 @@ static const char *xz_problem(lzma_ret r)
         }
 }
 
+/* Reads the next block of what is compressed. Returns its size. */
+static ssize_t read_packed(Trace *trace, char **ret_error)
+{
+        ssize_t n = read_fully(trace, trace->packed, BLOCK_BYTES, ret_error);
+
+        trace->ended = n < (ssize_t)BLOCK_BYTES;
+        return n;
+}
+
 /* Decompresses until `to` is full or the data end. */
+static ssize_t unpack_zstd(Trace *trace, char *to, size_t size, char **ret_error)
+{
+        ZSTD_outBuffer out = { to, size, 0 };
+        ZSTD_inBuffer *in = &trace->zstd_in;
+
+        while (out.pos < size) {
+                size_t before = out.pos, r;
+
+                if (in->pos == in->size && !trace->ended) {
+                        ssize_t n = read_packed(trace, ret_error);
+
+                        if (n < 0)
+                                return n;
+                        *in = (ZSTD_inBuffer){ trace->packed, (size_t)n, 0 };
+                }
+                if (in->pos == in->size && !trace->in_frame)
+                        break;
+                r = ZSTD_decompressStream(trace->zstd, &out, in);
+                if (ZSTD_isError(r))
+                        return failed(-EBADMSG, ret_error,
+                                      "%s: the zstd data are corrupt, or something else follows "
+                                      "them: %s",
+                                      trace->path, ZSTD_getErrorName(r));
+                trace->in_frame = r > 0;
+                if (trace->in_frame && trace->ended && in->pos == in->size && out.pos == before)
+                        return failed(-EBADMSG, ret_error,
+                                      "%s: the zstd data end too early, the file is truncated",
+                                      trace->path);
+        }
+        return (ssize_t)out.pos;
+}
+
 static ssize_t unpack(Trace *trace, char *to, size_t size, char **ret_error)
 {
         trace->xz.next_out = (uint8_t *)to;
@@ -135,11 +180,10 @@ static ssize_t unpack(Trace *trace, char *to, size_t size, char **ret_error)
                 lzma_ret r;
 
                 if (trace->xz.avail_in == 0 && !trace->ended) {
-                        ssize_t n = read_fully(trace, trace->packed, BLOCK_BYTES, ret_error);
+                        ssize_t n = read_packed(trace, ret_error);
 
                         if (n < 0)
                                 return n;
-                        trace->ended = n < (ssize_t)BLOCK_BYTES;
                         trace->xz.next_in = trace->packed;
                         trace->xz.avail_in = (size_t)n;
                 }
@@ -154,6 +198,8 @@ static ssize_t unpack(Trace *trace, char *to, size_t size, char **ret_error)
 
 static ssize_t read_block(Trace *trace, char *to, size_t size, char **ret_error)
 {
+        if (trace->zstd)
+                return unpack_zstd(trace, to, size, ret_error);
         return trace->is_xz ? unpack(trace, to, size, ret_error)
                             : read_fully(trace, to, size, ret_error);
 }
@@ -435,17 +481,25 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
         return n;
 }
 
-/* Reads enough to recognise an xz file, and begins with that. */
+/* Reads enough to recognise a compressed file, and begins with that. */
 static int start(Trace *trace, char **ret_error)
 {
         static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+        static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
         ssize_t n = read_fully(trace, trace->packed, sizeof(magic), ret_error);
 
         if (n < 0)
                 return (int)n;
         if (n >= 2 && trace->packed[0] == 0x1f && trace->packed[1] == 0x8b)
-                return failed(-EINVAL, ret_error, "%s: found a gzip file, expected xz or text",
-                              trace->path);
+                return failed(-EINVAL, ret_error,
+                              "%s: found a gzip file, expected xz, zstd or text", trace->path);
+        if (n >= (ssize_t)sizeof(zstd) && memcmp(trace->packed, zstd, sizeof(zstd)) == 0) {
+                trace->zstd = ZSTD_createDStream();
+                trace->zstd_in = (ZSTD_inBuffer){ trace->packed, (size_t)n, 0 };
+                return trace->zstd ? 0
+                                   : failed(-ENOMEM, ret_error, "%s: cannot start to decompress",
+                                            trace->path);
+        }
         trace->is_xz = n == sizeof(magic) && memcmp(trace->packed, magic, sizeof(magic)) == 0;
         if (!trace->is_xz) {
                 memcpy(trace->block, trace->packed, (size_t)n);
@@ -495,6 +549,7 @@ void trace_free(Trace *trace)
         if (!trace)
                 return;
         lzma_end(&trace->xz);
+        ZSTD_freeDStream(trace->zstd);
         close(trace->fd);
         g_free(trace->has_cpu);
         g_free(trace->last_enter_ns);

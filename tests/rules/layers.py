@@ -76,7 +76,7 @@ LIBRARIES = {
     "bpf/": (["bpf"], None),
     "json": (["lib/cli"], None),
     "lzma.h": (["lab/governors"], 1),
-    "zstd.h": (["lib/recording"], 1),
+    "zstd.h": (["lib/recording", "lab/governors"], 2),
 }
 
 # Headers that are for the files of one folder: what they define is opaque to all others.

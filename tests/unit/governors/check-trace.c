@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Traces: columns in any order, defaults, what is refused and where, blocks, xz that is whole or
- * not. */
+/* Traces: columns in any order, defaults, what is refused and where, blocks, xz and zstd that are
+ * whole or not. */
 #include <errno.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "governors/memory-trace.h"
 #include "table.h"
@@ -52,6 +53,22 @@ static const struct {
         { "0,1,2,3\n" HEAD "\n", -1, "t:2:1: ", "cpu" },
 };
 
+static GByteArray *zstd_pack(const char *text, size_t size)
+{
+        GByteArray *packed = g_byte_array_new();
+
+        g_byte_array_set_size(packed, (guint)ZSTD_compressBound(size));
+        g_byte_array_set_size(packed,
+                              (guint)ZSTD_compress(packed->data, packed->len, text, size, 3));
+        return packed;
+}
+
+static const struct {
+        const char *name;
+        GByteArray *(*pack)(const char *text, size_t size);
+        guint magic; /* bytes by which it is recognised */
+} formats[] = { { "xz", xz_pack, 6 }, { "zstd", zstd_pack, 4 } };
+
 static int read_text(const void *data, size_t size, GArray *records, char **ret_error)
 {
         Trace *trace = memory_trace(data, size, ret_error);
@@ -75,14 +92,18 @@ static void check_text(const char *name, int i, int n, const char *error)
 START_TEST(reads_and_refuses)
 {
         const char *text = texts[_i].text;
-        g_autoptr(GByteArray) packed = xz_pack(text, strlen(text));
-        g_autofree char *error = NULL, *packed_error = NULL;
+        g_autofree char *error = NULL;
 
         int n = read_text(text, strlen(text), NULL, &error);
 
         check_text("plain", _i, n, error);
-        n = read_text(packed->data, packed->len, NULL, &packed_error);
-        check_text("xz", _i, n, packed_error);
+        for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
+                g_autoptr(GByteArray) packed = formats[i].pack(text, strlen(text));
+                g_autofree char *packed_error = NULL;
+
+                n = read_text(packed->data, packed->len, NULL, &packed_error);
+                check_text(formats[i].name, _i, n, packed_error);
+        }
 }
 END_TEST
 
@@ -166,13 +187,17 @@ static GString *many_lines(int n)
 START_TEST(blocks)
 {
         g_autoptr(GString) text = many_lines(60000);
-        g_autoptr(GByteArray) packed = xz_pack(text->str, text->len);
+        g_autoptr(GByteArray) xz = xz_pack(text->str, text->len);
+        g_autoptr(GByteArray) zstd = zstd_pack(text->str, text->len);
+        const struct {
+                const void *data;
+                size_t size;
+        } files[] = { { text->str, text->len }, { xz->data, xz->len }, { zstd->data, zstd->len } };
 
-        for (int is_packed = 0; is_packed < 2; is_packed++) {
+        for (size_t f = 0; f < G_N_ELEMENTS(files); f++) {
                 g_autoptr(GArray) records = g_array_new(FALSE, FALSE, sizeof(Record));
                 g_autofree char *error = NULL;
-                int n = read_text(is_packed ? (void *)packed->data : text->str,
-                                  is_packed ? packed->len : text->len, records, &error);
+                int n = read_text(files[f].data, files[f].size, records, &error);
 
                 ck_assert_msg(n == 60000, "%d: %s", n, error);
                 for (int i = 0; i < n; i++)
@@ -182,10 +207,10 @@ START_TEST(blocks)
 END_TEST
 
 /* Streams one behind the other are one file; rubbish behind them is an error. */
-START_TEST(xz_streams)
+START_TEST(streams)
 {
-        g_autoptr(GByteArray) packed = xz_pack("0,1,2,3\n", 8);
-        g_autoptr(GByteArray) second = xz_pack("1,1,2,3\n", 8);
+        g_autoptr(GByteArray) packed = formats[_i].pack("0,1,2,3\n", 8);
+        g_autoptr(GByteArray) second = formats[_i].pack("1,1,2,3\n", 8);
         g_autofree char *error = NULL;
 
         g_byte_array_append(packed, second->data, second->len);
@@ -196,13 +221,13 @@ START_TEST(xz_streams)
 }
 END_TEST
 
-/* A file that ends anywhere is an error, unless it is too short to be an xz file. */
-START_TEST(xz_truncated)
+/* A file that ends anywhere is an error, unless it is too short to be recognised. */
+START_TEST(truncated)
 {
         g_autoptr(GString) text = many_lines(300);
-        g_autoptr(GByteArray) packed = xz_pack(text->str, text->len);
+        g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
 
-        for (guint size = 6; size < packed->len; size++) {
+        for (guint size = formats[_i].magic; size < packed->len; size++) {
                 g_autofree char *error = NULL;
                 int r = read_text(packed->data, size, NULL, &error);
 
@@ -212,10 +237,10 @@ START_TEST(xz_truncated)
 }
 END_TEST
 
-START_TEST(xz_damaged)
+START_TEST(damaged)
 {
         g_autoptr(GString) text = many_lines(300);
-        g_autoptr(GByteArray) packed = xz_pack(text->str, text->len);
+        g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
         g_autofree char *error = NULL;
 
         packed->data[packed->len / 2] ^= 0x10;
@@ -259,9 +284,9 @@ int main(void)
         tcase_add_test(tcase, columns_in_any_order);
         tcase_add_test(tcase, defaults);
         tcase_add_test(tcase, blocks);
-        tcase_add_test(tcase, xz_streams);
-        tcase_add_test(tcase, xz_truncated);
-        tcase_add_test(tcase, xz_damaged);
+        tcase_add_loop_test(tcase, streams, 0, G_N_ELEMENTS(formats));
+        tcase_add_loop_test(tcase, truncated, 0, G_N_ELEMENTS(formats));
+        tcase_add_loop_test(tcase, damaged, 0, G_N_ELEMENTS(formats));
         tcase_add_test(tcase, long_line);
         tcase_add_test(tcase, backwards);
         tcase_set_timeout(tcase, 60);
