@@ -140,8 +140,10 @@ static void add_row(Table *table, json_object *hold, bool measured)
                 table_note(table, STYLE_PLAIN, kind);
         }
         if (json_get(hold, "wakeup_p99_us")) {
-                p99 = g_strdup_printf("Contract of its unit: 99 %% of wake-ups run within %g ms.",
-                                      json_number(hold, "wakeup_p99_us", 0) / 1e3);
+                g_autofree char *limit = us_text(json_number(hold, "wakeup_p99_us", 0));
+
+                p99 = g_strdup_printf("Contract of its unit: 99 %% of wake-ups run within %s.",
+                                      limit);
                 table_note(table, STYLE_PLAIN, p99);
         }
         if (json_get(hold, "obstacle")) {

@@ -318,15 +318,9 @@ static json_object *sleeps_ask(Ctl *ctl, int *ret_status)
 void sleeps_cell(Table *table, json_object *object, const char *key, Style style)
 {
         double us = json_number(object, key, NAN);
+        g_autofree char *text = us_text(us);
 
-        if (isnan(us))
-                table_cell(table, STYLE_DIM, "-");
-        else if (us < 999.5)
-                table_cellf(table, style, "%.3g us", us);
-        else if (us < 999500)
-                table_cellf(table, style, "%.3g ms", us / 1e3);
-        else
-                table_cellf(table, style, us < 1e9 ? "%.3g s" : "%.0f s", us / 1e6);
+        table_cell(table, isnan(us) ? STYLE_DIM : style, isnan(us) ? "-" : text);
 }
 
 static void show_cpus(const Screen *screen, json_object *cpus)

@@ -197,11 +197,12 @@ static void append_measured(GString *text, json_object *contract)
 {
         if (!json_get(contract, "windows_kept"))
                 return; /* of another user */
-        if (json_get(contract, "p99_us"))
-                g_string_append_printf(text, ", p99 %.3g ms of %d wake-ups",
-                                       json_number(contract, "p99_us", 0) / 1e3,
+        if (json_get(contract, "p99_us")) {
+                g_autofree char *p99 = us_text(json_number(contract, "p99_us", 0));
+
+                g_string_append_printf(text, ", p99 %s of %d wake-ups", p99,
                                        (int)json_int(contract, "wakeups", 0));
-        else
+        } else
                 g_string_append(text, ", less than 200 wake-ups yet");
         g_string_append_printf(text, ", windows: %d kept, %d broken",
                                (int)json_int(contract, "windows_kept", 0),
@@ -213,10 +214,11 @@ static void show_contract(const Screen *screen, json_object *contract, json_obje
         bool measured = json_true(contract, "measured");
         bool infeasible = json_true(contract, "infeasible");
         const char *unit = json_text(contract, "unit"), *obstacle = json_text(contract, "obstacle");
+        g_autofree char *limit = us_text(json_number(contract, "limit_us", 0));
+        g_autofree char *best = us_text(json_number(contract, "best_us", 0));
         GString *text = g_string_new(*unit ? unit : "all other units");
 
-        g_string_append_printf(text, ": 99 %% of wake-ups within %.3g ms: ",
-                               json_number(contract, "limit_us", 0) / 1e3);
+        g_string_append_printf(text, ": 99 %% of wake-ups within %s: ", limit);
         if (!measured)
                 g_string_append_printf(text, "not measured%s%s", *obstacle ? ": " : " yet",
                                        obstacle);
@@ -225,8 +227,7 @@ static void show_contract(const Screen *screen, json_object *contract, json_obje
         else
                 append_lever(text, contract, cpus);
         if (infeasible && json_get(contract, "best_us"))
-                g_string_append_printf(text, " (p99 %.3g ms)",
-                                       json_number(contract, "best_us", 0) / 1e3);
+                g_string_append_printf(text, " (p99 %s)", best);
         if (measured)
                 append_measured(text, contract);
         line(screen, *obstacle || infeasible ? STYLE_WARN : STYLE_PLAIN, "Contract", "%s",

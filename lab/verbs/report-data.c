@@ -154,13 +154,6 @@ double report_quantile(const GArray *buckets, double share)
         return NAN;
 }
 
-char *report_us_text(double us)
-{
-        return us < 1e3   ? g_strdup_printf("%.3g us", us)
-               : us < 1e6 ? g_strdup_printf("%.3g ms", us / 1e3)
-                          : g_strdup_printf("%.4g s", us / 1e6);
-}
-
 static json_object *describe_saving(const ReportSaving *saving)
 {
         json_object *object = json_object_new_object();

@@ -223,9 +223,9 @@ static json_object *describe_buckets(const GArray *buckets, const char *unit)
 
 static char *quantiles_text(const GArray *buckets)
 {
-        g_autofree char *half = report_us_text(report_quantile(buckets, 0.5));
-        g_autofree char *most = report_us_text(report_quantile(buckets, 0.99));
-        g_autofree char *all = report_us_text(report_quantile(buckets, 1));
+        g_autofree char *half = us_text(report_quantile(buckets, 0.5));
+        g_autofree char *most = us_text(report_quantile(buckets, 0.99));
+        g_autofree char *all = us_text(report_quantile(buckets, 1));
 
         return g_strdup_printf("Half are at most %s, 99 %% at most %s, all at most %s.", half, most,
                                all);

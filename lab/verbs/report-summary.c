@@ -231,8 +231,8 @@ static char *get_latency(const Report *report, double offset)
 
         if (buckets->len == 0)
                 return NULL;
-        half = report_us_text(report_quantile(buckets, 0.5));
-        most = report_us_text(report_quantile(buckets, 0.99));
+        half = us_text(report_quantile(buckets, 0.5));
+        most = us_text(report_quantile(buckets, 0.99));
         return g_strdup_printf("%s, %s", half, most);
 }
 

@@ -111,9 +111,6 @@ void report_note(Report *report, const char *format, ...) __attribute__((format(
  */
 double report_quantile(const GArray *buckets, double share);
 
-/* "12.3 us", "4.56 ms", "7.89 s", as a new string. */
-char *report_us_text(double us);
-
 /* Reads a recording. Returns EXIT_FINE, or EXIT_FAILED after a message. */
 int report_read(Report *report);
 

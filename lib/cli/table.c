@@ -116,6 +116,15 @@ void table_number(Table *table, double value, int decimals)
                 table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
 }
 
+char *us_text(double us)
+{
+        if (us < 999.5)
+                return g_strdup_printf("%.3g us", us);
+        if (us < 999500)
+                return g_strdup_printf("%.3g ms", us / 1e3);
+        return g_strdup_printf(us < 1e9 ? "%.3g s" : "%.0f s", us / 1e6);
+}
+
 void table_note(Table *table, Style style, const char *text)
 {
         Note note = { { g_strdup(text), style }, table->cells->len };

@@ -38,6 +38,9 @@ void table_wrap_last(Table *table);
  * when the table is full. */
 bool table_fit(Table *table, const Screen *screen, const char *const *titles);
 
+/* A time in microseconds as "12.3 us", "4.56 ms", "7.89 s": a new string. */
+char *us_text(double us);
+
 /* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);
 
