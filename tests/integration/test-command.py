@@ -259,7 +259,7 @@ class CheckAndDaemon(Agreement):
                               ('Cores=most', 'Cores: found "most", expected all or a whole number from 0 to 8192'),
                               ('Cores=8193', 'Cores: found "8193", expected all or '),
                               ('Threads=2', 'Threads: found an unknown key, expected one of .Ask.: '
-                                            'Latency, WakeupP99, Profile, Cores, Linger')):
+                                            'Latency, WakeupP99, Profile, Cores, Kind, Linger')):
             self.write_config('apps/a.conf', '[Match]\nComm=make\n[Ask]\n%s\n' % line)
             if problem:
                 self.assert_refused(r'apps/a\.conf:4: ' + problem)
