@@ -335,6 +335,7 @@ class Windows(WithWindows):
             self.make_cgroup(name)
         self.set_option('Park', 'StartWindow', '0')
         self.make_cgroup('docker/1')
+        self.get('Parked')  # what comes after the answer is handled after the event of the cgroup
         self.set_option('Park', 'StartWindow', '1h')
         self.make_cgroup('docker/2')
         self.wait_parked('')
