@@ -161,7 +161,8 @@ static int move_first(Pack *pack, const Topology *topology, int from, unsigned k
                         pack->order[n++] = pack->order[i];
                 else
                         others[n_others++] = pack->order[i];
-        memcpy(pack->order + n, others, sizeof(others[0]) * (size_t)n_others);
+        for (int i = 0; i < n_others; i++)
+                pack->order[n + i] = others[i];
         return n;
 }
 
