@@ -104,12 +104,12 @@ class Service(lab.IdledTest):
         self.assertEqual(self.property("Pauses"), "aa{sv} 0")
 
     def test_examples_of_the_readme(self):
-        """Each works while CPUs are parked; what pw-record does is replaced."""
+        """Each works while CPUs are parked; what pw-record and make do is replaced."""
         self.configure("")
         self.start()
-        self.addCleanup(self.guest.run, "rm -f /usr/local/bin/pw-record /var/lib/idled/profile")
+        self.addCleanup(self.guest.run, "rm -f /usr/local/bin/{pw-record,make} /var/lib/idled/profile")
         self.write("/usr/local/bin/pw-record", "#!/bin/sh\nexec idlectl holds\n")
-        self.guest.run("chmod +x /usr/local/bin/pw-record")
+        self.guest.run("chmod +x /usr/local/bin/pw-record && ln -s /bin/true /usr/local/bin/make")
         printed = ""
         for _, commands in examples():
             self.guest.run("idlectl set userspace IdleMask=2-3")
