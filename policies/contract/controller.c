@@ -18,7 +18,8 @@
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
  *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
  *     that fewer cores multiply them by. States before cores.
- *  8. Trying. The queue is only a model: where few are late for longer, one step is tried.
+ *  8. Trying. The queue is only a model: where few are late for longer, one step is tried, a
+ *     deeper idle state first.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
  *     requests nothing, until a window keeps it or the load decreases.
  * 10. Several contracts. Any of them raises the one setting, all must agree to lower it.
@@ -364,12 +365,25 @@ static int cores_to_keep(Controller *self, const ControlInput *input)
         return most > keep ? most : keep;
 }
 
+/* Steps 8 and 10 for idle states, where no fewer cores do. */
+static bool may_deepen(const Controller *self, const ControlInput *input)
+{
+        for (int i = 0; i < self->n_contracts; i++) {
+                const ContractState *c = &self->contracts[i];
+
+                if (votes(c) && (!has_dwelt(self, c, input->now_usec) ||
+                                 tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
+                        return false;
+        }
+        return input->now_usec - self->changed_usec >= TRY_USEC;
+}
+
 /* Step 7. */
 static void lower_setting(Controller *self, const ControlInput *input, int deepest)
 {
         int cores = cores_to_keep(self, input), deeper;
 
-        if (self->state < deepest && cores < self->cores) {
+        if (self->state < deepest && (cores < self->cores || may_deepen(self, input))) {
                 deeper = input->idle->n_states - self->state - 1;
                 if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
                         change(self, input, self->cores, self->state + 1, false);
@@ -392,7 +406,7 @@ static bool is_known(const ContractState *c, const Contract *contract)
 static bool arrange(Controller *self, const ControlInput *input)
 {
         ContractState old[CONTRACTS_MAX];
-        bool added = false, same = self->n_contracts == input->n_contracts;
+        bool added = false, same = self->n_contracts == input->n_contracts, decides = false;
 
         for (int i = 0; i < input->n_contracts && same; i++)
                 same = is_known(&self->contracts[i], &input->contracts[i]);
@@ -406,12 +420,15 @@ static bool arrange(Controller *self, const ControlInput *input)
                 while (at < self->n_contracts && !is_known(&old[at], contract))
                         at++;
                 added |= at == self->n_contracts;
+                decides |= self->decides == contract->id;
                 self->contracts[i] = at < self->n_contracts
                                              ? old[at]
                                              : (ContractState){ .id = contract->id,
                                                                 .limit_us = contract->limit_us };
         }
         self->n_contracts = input->n_contracts;
+        if (!decides)
+                self->decides = 0;
         return added;
 }
 
@@ -426,21 +443,28 @@ static int deepest_state(const Controller *self, const ControlInput *input)
         return input->idle ? idle_table_deepest(input->idle, (uint32_t)fmin(limit, 1e9)) : -1;
 }
 
+/* What failed for the other contracts fails with one more, too. */
 static void start(Controller *self, const ControlInput *input)
 {
+        if (self->n_cores != input->n_cores)
+                self->failed_cores = self->failed_state = (Failure){ .at = -1 };
         self->n_cores = input->n_cores;
-        self->failed_cores = self->failed_state = (Failure){ .at = -1 };
         self->work = input->work;
         change(self, input, input->n_cores, deepest_state(self, input), false);
         self->lowered = false;
 }
 
-/* The filtered load. Evidence of another load is none. */
-static void follow_load(Controller *self, const ControlInput *input)
+static void filter_load(Controller *self, const ControlInput *input)
 {
         double passed = (double)(input->now_usec - self->seen_usec);
 
         self->work += (input->work - self->work) * -expm1(-passed / (FILTER_SEC * SECOND));
+}
+
+/* Evidence of another load is none. */
+static void follow_load(Controller *self, const ControlInput *input)
+{
+        filter_load(self, input);
         if (fabs(self->work - self->changed_work) <= SAME_LOAD * fmax(self->changed_work, 0.1))
                 return;
         for (int i = 0; i < self->n_contracts; i++)
@@ -483,11 +507,12 @@ void controller_step(Controller *self, const ControlInput *input)
                 added |= silent && votes(c);
                 any |= votes(c);
         }
-        if (!any)
+        if (!any) {
                 self->cores = 0;
-        else if (added || self->cores == 0 || self->n_cores != input->n_cores)
+                filter_load(self, input);
+        } else if (added || self->cores == 0 || self->n_cores != input->n_cores) {
                 start(self, input);
-        else if (input->effect) {
+        } else if (input->effect) {
                 follow_load(self, input);
                 steer(self, input);
         }

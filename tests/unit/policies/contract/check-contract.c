@@ -490,6 +490,94 @@ START_TEST(survives)
 }
 END_TEST
 
+/* Wake-ups without a queue: 50 in each tick, of which `late` take longer than both limits. */
+typedef struct Feed {
+        Controller controller;
+        ControlInput input;
+        Contract contracts[2];
+        WakeupDelays wakeups, left_idle;
+} Feed;
+
+static Feed *feed_new(int n_cores)
+{
+        Feed *feed = g_new0(Feed, 1);
+
+        for (unsigned i = 0; i < 2; i++)
+                feed->contracts[i] = (Contract){ .id = i + 1,
+                                                 .limit_us = 5000,
+                                                 .wakeups = &feed->wakeups,
+                                                 .idle = &feed->left_idle };
+        feed->input = (ControlInput){ .effect = true,
+                                      .n_cores = n_cores,
+                                      .cpus_per_core = 1,
+                                      .work = 0.1,
+                                      .idle = &states,
+                                      .contracts = feed->contracts,
+                                      .n_contracts = 1 };
+        return feed;
+}
+
+static void feed(Feed *feed, unsigned late, bool idle)
+{
+        for (unsigned i = 0; i < 50; i++) {
+                wakeups_add(&feed->wakeups, i < late ? 20000000 : 20000);
+                if (idle)
+                        wakeups_add(&feed->left_idle, i < late ? 20000000 : 20000);
+        }
+        feed->input.now_usec += 500000;
+        controller_step(&feed->controller, &feed->input);
+}
+
+/* One core has no fewer, and gets its idle states back all the same. */
+START_TEST(deepens_one_core)
+{
+        g_autofree Feed *f = feed_new(1);
+
+        for (int tick = 0; tick < 600; tick++)
+                feed(f, tick / 4 == 25 ? 25 : 0, true);
+        ck_assert_int_eq(f->controller.cores, 1);
+        ck_assert_int_eq(f->controller.state, states.n_states - 1);
+}
+END_TEST
+
+/* The load that made it infeasible ends, though as many wake-ups as before are late. */
+START_TEST(becomes_feasible)
+{
+        g_autofree Feed *f = feed_new(2);
+        int tick;
+
+        f->input.work = 2;
+        for (tick = 0; tick < 200; tick++)
+                feed(f, 10, false);
+        ck_assert(f->controller.contracts[0].infeasible);
+        f->input.work = 0.1;
+        for (tick = 0; tick < 60 && f->controller.contracts[0].infeasible; tick++)
+                feed(f, 10, false);
+        ck_assert_int_lt(tick, 60);
+}
+END_TEST
+
+/* One more contract erases nothing of what failed for the first; one that ends decides nothing. */
+START_TEST(remembers_failures)
+{
+        g_autofree Feed *f = feed_new(4);
+
+        for (int tick = 0; f->controller.failed_cores.until_usec == 0; tick++) {
+                ck_assert_int_lt(tick, 600);
+                feed(f, f->controller.lowered ? 10 : 0, false);
+        }
+        f->input.n_contracts = 2;
+        feed(f, 0, false);
+        ck_assert_int_eq(f->controller.cores, 4);
+        ck_assert_int_gt(f->controller.failed_cores.at, 0);
+        ck_assert_uint_eq(f->controller.decides, 1);
+        f->input.contracts++;
+        f->input.n_contracts = 1;
+        feed(f, 0, false);
+        ck_assert_uint_eq(f->controller.decides, 0);
+}
+END_TEST
+
 /* The one with the shorter limit decides, and an infeasible one does not. */
 START_TEST(keeps_several)
 {
@@ -537,6 +625,9 @@ int main(void)
         tcase_add_loop_test(tcase, recognises_what_is_infeasible, 0, (int)G_N_ELEMENTS(impossible));
         tcase_add_loop_test(tcase, survives, 0, (int)G_N_ELEMENTS(days));
         tcase_add_test(tcase, keeps_several);
+        tcase_add_test(tcase, deepens_one_core);
+        tcase_add_test(tcase, becomes_feasible);
+        tcase_add_test(tcase, remembers_failures);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
