@@ -14,8 +14,7 @@
  *     the setting.
  *  5. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
- *  6. Saving. idled measures what the setting saves as long as it only parks: a limit of idle
- *     states is no saving.
+ *  6. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
  *  7. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
  *     of a change; else it stretches. INFEASIBLE_USEC while nothing is requested.
  */
@@ -43,6 +42,7 @@ static const Setting contract_settings[] = {
 typedef struct ContractPolicy {
         Controller controller;
         Pack pack;
+        int cores;          /* active ones requested; 0: no request */
         int32_t latency_us; /* of the deepest idle state that is permitted; -1: any */
         double counted;     /* wake-ups of all contracts */
 } ContractPolicy;
@@ -81,7 +81,8 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                 self->latency_us = (int32_t)idle->states[state].exit_latency_us;
 }
 
-/* Why the setting is as it is, by the contract that decides. */
+/* Why the setting is as it is, by the limit of the contract that decides. All users read reasons,
+ * so these have no figures of a unit. */
 static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, const char *because)
 {
         const Controller *c = &self->controller;
@@ -93,29 +94,22 @@ static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, co
 
                 if (state->id != (c->decides ? c->decides : c->contracts[0].id))
                         continue;
-                reason.inputs[0].name = "contract";
-                reason.inputs[0].unit = "";
-                reason.inputs[0].value = (double)state->id;
-                reason.inputs[1].name = "p99 of wake-ups";
-                reason.inputs[1].unit = "ms";
-                reason.inputs[1].value = state->p99_us / 1e3;
                 reason.threshold = state->limit_us / 1e3;
                 reason.threshold_unit = "ms";
                 if (state->limit_us == (double)options->p99_usec)
                         reason.option = "WakeupP99";
         }
-        reason.inputs[2].name = "filtered load";
-        reason.inputs[2].unit = "CPUs";
-        reason.inputs[2].value = c->work;
+        reason.inputs[0].name = "filtered load";
+        reason.inputs[0].unit = "CPUs";
+        reason.inputs[0].value = c->work;
         return reason;
 }
 
-/* Step 3. True if CPUs are parked. */
-static bool request_cores(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
+/* Step 3. */
+static void request_cores(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         const Controller *c = &self->controller;
-        const ContractOptions *options = input->options;
-        PackSize size = { .cores = options->park ? c->cores : self->pack.n_cores };
+        PackSize size = { .cores = self->cores };
         CpuSet parked;
 
         pack_parked(&self->pack, input->topology, size, &parked);
@@ -126,7 +120,6 @@ static bool request_cores(const ContractPolicy *self, const PolicyInput *input, 
                                          c->raised ? "wake-ups were later than a contract permits"
                                          : c->lowered ? "fewer cores keep all contracts"
                                                       : "a contract or the CPUs are new");
-        return !cpuset_is_empty(&parked);
 }
 
 /* Step 4. */
@@ -169,6 +162,7 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         const ContractOptions *options = input->options;
 
         wish->p99_us = (uint32_t)options->p99_usec;
+        self->cores = 0;
         self->latency_us = -1;
         if (input->n_contracts == 0) {
                 if (self->controller.n_contracts > 0)
@@ -181,7 +175,8 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         request_period(self, input, wish);
         if (self->controller.cores == 0)
                 return;
-        wish->for_saving = request_cores(self, input, wish) && self->latency_us < 0;
+        self->cores = options->park ? self->controller.cores : self->pack.n_cores;
+        request_cores(self, input, wish);
         limit_states(self, input, wish);
 }
 
@@ -201,17 +196,15 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                                                  "so nothing is requested for it"
                                                : "the wake-ups of a contract are not measured, so "
                                                  "nothing is requested for it",
-                        .inputs = { { "contract", "", (double)c->id },
-                                    { c->measured ? "p99 of wake-ups" : NULL, "ms",
-                                      c->best_us / 1e3 } },
+                        .inputs = { { "limit", "ms", c->limit_us / 1e3 } },
                 };
         }
         if (self->latency_us < 0)
                 return n;
         ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");
-        ret_reasons[n].inputs[3].name = "wake-up latency";
-        ret_reasons[n].inputs[3].unit = "us";
-        ret_reasons[n].inputs[3].value = self->latency_us;
+        ret_reasons[n].inputs[1].name = "wake-up latency";
+        ret_reasons[n].inputs[1].unit = "us";
+        ret_reasons[n].inputs[1].value = self->latency_us;
         return n + 1;
 }
 
@@ -222,7 +215,7 @@ static int contract_contracts(const void *state, ContractReport *ret_reports)
 
         for (int i = 0; i < controller->n_contracts; i++) {
                 const ContractState *c = &controller->contracts[i];
-                bool rules = c->measured && !c->infeasible && controller->cores > 0;
+                bool rules = c->measured && !c->infeasible;
 
                 ret_reports[i] = (ContractReport){ .id = c->id,
                                                    .measured = c->measured,
@@ -232,7 +225,7 @@ static int contract_contracts(const void *state, ContractReport *ret_reports)
                                                    .wakeups = c->p99_of,
                                                    .kept = c->n_windows - c->n_broken,
                                                    .broken = c->n_broken,
-                                                   .cores = rules ? (unsigned)controller->cores : 0,
+                                                   .cores = rules ? (unsigned)self->cores : 0,
                                                    .latency_us = rules ? self->latency_us : -1 };
         }
         return controller->n_contracts;
