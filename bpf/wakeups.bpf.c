@@ -4,6 +4,7 @@
  *
  * 1. A task that sleeps is woken (sched_waking, sched_wakeup_new): the time is noted. If a timer is
  *    being handled, it is the time at which that was due, because the CPU had to wake up for it.
+ *    Timers that are later than a second are counted from waking: their clock was set.
  * 2. The task runs (sched_switch). If the CPU's idle task ran before it, the delay is that of the
  *    idle state that this task entered; otherwise, and if the task moved from another CPU while it
  *    was runnable, it waited for a CPU.
@@ -31,6 +32,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define WINDOW_NS    100000000ull
 #define STATE_NONE   WAKEUPS_OTHER
 #define SKIPPED_MOST 60000
+#define LATE_MOST_NS 1000000000ll /* of a timer: a clock that is set forward makes it later */
 
 /* Chosen before loading. */
 const volatile __u32 by_process;
@@ -183,7 +185,7 @@ int BPF_PROG(on_hrtimer_expire_entry, struct hrtimer *timer, __s64 *now)
         bpf_probe_read_kernel(&base_now, sizeof(base_now), now);
         late = base_now - timer->node.expires;
         if (cpu)
-                cpu->due_ns = bpf_ktime_get_ns() - (late > 0 ? late : 0);
+                cpu->due_ns = bpf_ktime_get_ns() - (late > 0 && late <= LATE_MOST_NS ? late : 0);
         return 0;
 }
 
@@ -207,6 +209,7 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int number)
         return 0;
 }
 
+/* One that is not stored is in no unit. */
 static void note_cgroup(const struct bill_key *row, const struct kernfs_node *node)
 {
         struct bill_cgroup_key key = { row->cgroup, row->epoch };
@@ -219,7 +222,9 @@ static void note_cgroup(const struct bill_key *row, const struct kernfs_node *no
         if (!cgroup)
                 return;
         cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
-        bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST);
+        if (bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST) < 0 &&
+            !bpf_map_lookup_elem(&cgroups, &key))
+                __sync_fetch_and_add(&unstored, 1);
 }
 
 static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
