@@ -203,7 +203,7 @@ static void append_measured(GString *text, json_object *contract)
                 g_string_append_printf(text, ", p99 %s of %d wake-ups", p99,
                                        (int)json_int(contract, "wakeups", 0));
         } else
-                g_string_append(text, ", less than 200 wake-ups yet");
+                g_string_append(text, ", no whole window yet");
         g_string_append_printf(text, ", windows: %d kept, %d broken",
                                (int)json_int(contract, "windows_kept", 0),
                                (int)json_int(contract, "windows_broken", 0));
@@ -224,6 +224,8 @@ static void show_contract(const Screen *screen, json_object *contract, json_obje
                                        obstacle);
         else if (infeasible)
                 g_string_append(text, "infeasible with everything active");
+        else if (*obstacle)
+                g_string_append(text, obstacle);
         else
                 append_lever(text, contract, cpus);
         if (infeasible && json_get(contract, "best_us"))

@@ -6,6 +6,7 @@
  * units are is for that user and root.
  */
 #include "bus/bus-parts.h"
+#include "manager/manager-explain.h"
 #include "model/cgroup-unit.h"
 
 static bool is_shown(const UnitContract *unit, uid_t reader)
@@ -32,6 +33,7 @@ static int append_measured(sd_bus_message *reply, const ContractReport *report)
 static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitContract *unit)
 {
         const ContractReport *report = &unit->report;
+        g_autofree char *obstacle = manager_idle_obstacle(bus->manager);
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
         if (r >= 0)
@@ -44,7 +46,7 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                                           report->measured, "infeasible", "b", report->infeasible);
         if (r >= 0)
                 r = bus_append_text(reply, "obstacle",
-                                    contracts_error(manager_contracts(bus->manager)));
+                                    obstacle ?: contracts_error(manager_contracts(bus->manager)));
         if (r >= 0 && report->cores > 0)
                 r = sd_bus_message_append(reply, "{sv}", "cores", "u", report->cores);
         if (r >= 0 && report->latency_us >= 0)

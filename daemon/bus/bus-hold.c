@@ -62,7 +62,7 @@ BUS_GETTER(get_obstacle)
         const Bus *bus = userdata;
         g_autofree char *text = manager_hold_obstacle(bus->manager, bus_path_hold(bus, path));
 
-        return sd_bus_message_append(reply, "s", text ? text : "");
+        return bus_append_shown(reply, bus, text);
 }
 
 /* Its process. One that a rule matched, not a client on the bus, is private to its user. */

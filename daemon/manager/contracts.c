@@ -6,21 +6,25 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/private-text.h"
 #include "bpf/bill.h"
 #include "model/cgroup-unit.h"
 #include "sense/process-facts.h"
 
 /* The units of processes are read no more often. */
 #define FOLLOW_USEC (5 * G_USEC_PER_SEC)
+/* BPF programs that could not be loaded or read are loaded again no sooner. */
+#define RETRY_USEC (60 * G_USEC_PER_SEC)
 
 struct Contracts {
         int proc, n_cpus;
         GPtrArray *units; /* of UnitContract, CONTRACTS_MAX at most, the first is the last to go */
         GArray *list;     /* of Contract, the same */
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
-        uint64_t followed_usec, last_id;
+        uint64_t followed_usec, retry_usec, last_id;
         Bill *bill;  /* NULL: nothing is measured */
         char *error; /* then: why; NULL: there is no contract */
+        bool full;   /* the last reading lacks wake-ups, of any unit */
 };
 
 static void unit_free(gpointer data)
@@ -190,7 +194,7 @@ static void list_again(Contracts *contracts)
                 const UnitContract *unit = contracts->units->pdata[i];
                 Contract contract = { .id = unit->id,
                                       .limit_us = unit->limit_us,
-                                      .wakeups = contracts->bill ? &unit->wakeups : NULL,
+                                      .wakeups = contracts_error(contracts) ? NULL : &unit->wakeups,
                                       .idle = &unit->idle,
                                       .cpus = unit->cpus };
 
@@ -198,35 +202,47 @@ static void list_again(Contracts *contracts)
         }
 }
 
-static void lose_bill(Contracts *contracts, int error)
+/* `error` is taken over. */
+static void lose_bill(Contracts *contracts, char *error)
 {
         g_clear_pointer(&contracts->bill, bill_close);
-        contracts->error = bill_error(error);
-        log_warning("The delays of wake-ups are not measured, so contracts have no effect: %s",
-                    contracts->error);
+        if (g_strcmp0(error, contracts->error) != 0)
+                log_warning("The delays of wake-ups are not measured, so contracts have no effect: "
+                            "%s",
+                            error);
+        g_free(contracts->error);
+        contracts->error = error;
+        contracts->full = false;
+        contracts->retry_usec = contracts->followed_usec + RETRY_USEC;
 }
 
-/* Has the kernel count while there is a contract. What could not begin is tried again with the
- * first contract after there was none. */
-static void follow_bill(Contracts *contracts)
+static void open_bill(Contracts *contracts)
 {
-        int r;
+        int r = bill_open(contracts->n_cpus, false, &contracts->bill);
 
+        if (r < 0)
+                lose_bill(contracts, bill_error(r));
+        else
+                g_clear_pointer(&contracts->error, g_free);
+}
+
+/* Has the kernel count while there is a contract. */
+static void follow_bill(Contracts *contracts, uint64_t now_usec)
+{
         if (contracts->units->len == 0) {
                 g_clear_pointer(&contracts->bill, bill_close);
                 g_clear_pointer(&contracts->error, g_free);
-        } else if (!contracts->bill && !contracts->error) {
-                r = bill_open(contracts->n_cpus, false, &contracts->bill);
-                if (r < 0)
-                        lose_bill(contracts, r);
+                contracts->full = false;
+        } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
+                open_bill(contracts);
         }
 }
 
 bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *online,
                       uint32_t rest_us, bool fresh, uint64_t now_usec)
 {
+        bool changed, failed = contracts->error != NULL;
         GPtrArray *units;
-        bool changed;
 
         if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
                 read_cgroups(contracts, holds);
@@ -237,9 +253,9 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
         changed |= inherit(contracts, units);
         g_ptr_array_unref(contracts->units);
         contracts->units = units;
-        follow_bill(contracts);
+        follow_bill(contracts, now_usec);
         list_again(contracts);
-        return changed;
+        return changed || failed != (contracts->error != NULL);
 }
 
 static bool is_wanted(const char *cgroup, void *data)
@@ -262,22 +278,10 @@ static void add(UnitContract *unit, const UnitWakeups *row)
         wakeups_merge(&unit->idle, &idle);
 }
 
-void contracts_read(Contracts *contracts, int n_parked, int n_active)
+static void add_reading(Contracts *contracts, const BillReading *reading)
 {
-        g_auto(BillReading) reading = { 0 };
-        int r;
-
-        if (!contracts->bill)
-                return;
-        bill_set_parked(contracts->bill, n_parked, n_active);
-        r = bill_read(contracts->bill, is_wanted, contracts, &reading);
-        if (r < 0) {
-                lose_bill(contracts, r);
-                list_again(contracts);
-                return;
-        }
-        for (unsigned i = 0; i < reading.units->len; i++) {
-                const UnitWakeups *row = reading.units->pdata[i];
+        for (unsigned i = 0; i < reading->units->len; i++) {
+                const UnitWakeups *row = reading->units->pdata[i];
                 UnitContract *unit = find_unit(contracts->units, row->cgroup);
 
                 unit = unit ?: find_unit(contracts->units, NULL);
@@ -286,14 +290,38 @@ void contracts_read(Contracts *contracts, int n_parked, int n_active)
         }
 }
 
-void contracts_drop(Contracts *contracts)
+bool contracts_read(Contracts *contracts, int n_parked, int n_active)
 {
-        contracts_read(contracts, 0, 0);
+        g_auto(BillReading) reading = { 0 };
+        bool full = contracts->full;
+        int r;
+
+        if (!contracts->bill)
+                return false;
+        bill_set_parked(contracts->bill, n_parked, n_active);
+        r = bill_read(contracts->bill, is_wanted, contracts, &reading);
+        if (r < 0) {
+                lose_bill(contracts, g_strdup_printf("failed to read the tables of BPF programs: "
+                                                     "%s",
+                                                     g_strerror(-r)));
+        } else {
+                add_reading(contracts, &reading);
+                contracts->full = reading.unstored > 0;
+        }
+        list_again(contracts);
+        return r < 0 || contracts->full != full;
+}
+
+bool contracts_drop(Contracts *contracts)
+{
+        bool changed = contracts_read(contracts, 0, 0);
+
         for (unsigned i = 0; i < contracts->units->len; i++) {
                 UnitContract *unit = contracts->units->pdata[i];
 
                 unit->wakeups = unit->idle = (WakeupDelays){ 0 };
         }
+        return changed;
 }
 
 static void log_feasible(const UnitContract *unit, const ContractReport *report)
@@ -344,7 +372,16 @@ const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
 
 const char *contracts_error(const Contracts *contracts)
 {
-        return contracts->error;
+        return contracts->full ? "the tables of BPF programs have no room for all cgroups"
+                               : contracts->error;
+}
+
+/* The others may know that the contract has no effect, as of all holds. */
+static char *for_user(const Held *held, char *whole, const char *others)
+{
+        g_autofree char *text = whole, *clean = log_clean(whole);
+
+        return private_text(held->shown_uid, clean, others);
 }
 
 char *contracts_obstacle(const Contracts *contracts, const Held *held)
@@ -354,18 +391,25 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
 
         if (held->p99_us == 0)
                 return NULL;
-        if (contracts->error)
-                return g_strdup_printf("delays of wake-ups are not measured: %s", contracts->error);
+        if (contracts_error(contracts))
+                return g_strdup_printf("delays of wake-ups are not measured: %s",
+                                       contracts_error(contracts));
         if (!cgroup)
                 return g_strdup("the cgroup of its process cannot be read");
         if (!cgroup_of(contracts, held))
-                return g_strdup_printf("the process runs in %s, which is no unit of user %u",
-                                       cgroup, (unsigned)held->uid);
+                return for_user(held,
+                                g_strdup_printf("the process runs in %s, which is no unit of user "
+                                                "%u",
+                                                cgroup, (unsigned)held->uid),
+                                "the process runs in no unit of its user");
         unit = find_unit(contracts->units, cgroup);
         if (!unit)
                 return g_strdup_printf("%d more important contracts are measured", CONTRACTS_MAX);
         if (!unit->report.infeasible)
                 return NULL;
-        return g_strdup_printf("infeasible: with everything active the p99 of wake-ups is %g ms",
-                               unit->report.best_us / 1e3);
+        return for_user(held,
+                        g_strdup_printf("infeasible: with everything active the p99 of wake-ups is "
+                                        "%g ms",
+                                        unit->report.best_us / 1e3),
+                        "infeasible with everything active");
 }

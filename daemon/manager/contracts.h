@@ -32,15 +32,16 @@ void contracts_free(Contracts *contracts);
 
 /* Brings the contracts up to date: those of `holds` (NULL: none), and with `rest_us` one for all
  * other units. Without `fresh`, units of processes are read only once in a while. True if one came
- * or went, or has another limit. */
+ * or went, has another limit, or contracts_error() changed. */
 bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *online,
                       uint32_t rest_us, bool fresh, uint64_t now_usec);
 
-/* Adds what was counted since the last time. */
-void contracts_read(Contracts *contracts, int n_parked, int n_active);
+/* Adds what was counted since the last time. True if contracts_error() changed. */
+bool contracts_read(Contracts *contracts, int n_parked, int n_active);
 
-/* Begins to count again: what was counted is about another time, as before the machine slept. */
-void contracts_drop(Contracts *contracts);
+/* Begins to count again: what was counted is about another time, as before the machine slept, or
+ * while nothing was in effect. Returns what contracts_read() does. */
+bool contracts_drop(Contracts *contracts);
 
 /* Notes what a policy found out. True if clients must know: a window is over, or another one is
  * measured or feasible. */
@@ -52,10 +53,11 @@ int contracts_list(const Contracts *contracts, const Contract **ret_list);
 /* One of them, the most important first; NULL after the last. */
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i);
 
-/* Why nothing is measured, for people; NULL: it is, or there is no contract. */
+/* Why nothing is measured, or was last, for people; NULL: it is, or there is no contract. */
 const char *contracts_error(const Contracts *contracts);
 
-/* Why the hold's p99 has no effect, as a new string; NULL: it has, as far as it was noted. */
+/* Why the hold's p99 has no effect, as a new string that may have private words (private-text.h);
+ * NULL: it has, as far as it was noted. */
 char *contracts_obstacle(const Contracts *contracts, const Held *held);
 
 #endif

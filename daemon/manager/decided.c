@@ -41,7 +41,7 @@ PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
                 .topology = decided->seen->machine.topology,
                 .snapshot = decided->seen->readings.seen,
                 .allowed = allowed_now(decided),
-                .effect = evaluation_honours(decided, active),
+                .effect = evaluation_honours(decided, active) && !decided->ground->setup.dry_run,
                 .idle = decided->seen->machine.idle,
                 .frequency = decided->seen->machine.frequency,
                 .n_frequency = decided->seen->machine.n_frequency,

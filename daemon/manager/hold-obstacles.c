@@ -13,15 +13,21 @@
 
 #define NO_POLICY_SERVES "no active policy serves holds"
 
+char *manager_idle_obstacle(const Manager *manager)
+{
+        if (pauses_any(manager->asked->pauses))
+                return pauses_text(manager->asked->pauses);
+        return manager->ground.setup.dry_run ? g_strdup("this is a dry run") : NULL;
+}
+
 /* Why nothing of the hold is in effect; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
 {
         const Profile *refused = manager->asked->profile.refused;
+        char *obstacle = manager_idle_obstacle(manager);
 
-        if (pauses_any(manager->asked->pauses))
-                return pauses_text(manager->asked->pauses);
-        if (manager->ground.setup.dry_run)
-                return g_strdup("this is a dry run");
+        if (obstacle)
+                return obstacle;
         if (!held->profile)
                 return decided_serves_holds(manager->decided) || held->kinds || held->p99_us > 0
                                ? NULL

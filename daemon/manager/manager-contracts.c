@@ -3,6 +3,7 @@
  * Contracts in the manager: whose there are, what the kernel counted for them, and what the policy
  * that serves them found out.
  */
+#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* The policy that serves contracts; NULL: none is active. */
@@ -33,23 +34,40 @@ void manager_read_contracts(Manager *manager)
 {
         int n_parked = cpuset_count(&manager->seen->parked);
         int n_online = cpuset_count(&manager->seen->machine.topology->online);
-        bool lost = !contracts_error(manager->asked->contracts);
 
         manager_follow_contracts(manager, false);
-        contracts_read(manager->asked->contracts, n_parked, n_online - n_parked);
-        if (lost && contracts_error(manager->asked->contracts))
+        if (contracts_read(manager->asked->contracts, n_parked, n_online - n_parked))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+}
+
+void manager_drop_contracts(Manager *manager)
+{
+        if (contracts_drop(manager->asked->contracts))
+                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+}
+
+/* What the policy found out, without what it requests while nothing is in effect. */
+static int reports_of(const Manager *manager, ContractReport *ret_reports)
+{
+        const ActivePolicy *p = serving(manager);
+        int n = p ? p->policy->contracts(p->state, ret_reports) : 0;
+        g_autofree char *obstacle = manager_idle_obstacle(manager);
+
+        for (int i = 0; i < n && obstacle; i++) {
+                ret_reports[i].cores = 0;
+                ret_reports[i].latency_us = -1;
+        }
+        return n;
 }
 
 void manager_note_contracts(Manager *manager)
 {
-        const ActivePolicy *p = serving(manager);
         ContractReport reports[CONTRACTS_MAX];
         const UnitContract *first = contracts_nth(manager->asked->contracts, 0);
         bool rest = first && !first->cgroup;
 
-        if (first && contracts_note(manager->asked->contracts, reports,
-                                    p ? p->policy->contracts(p->state, reports) : 0))
+        if (first &&
+            contracts_note(manager->asked->contracts, reports, reports_of(manager, reports)))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
         if (rest != (manager->done->plan.p99_us > 0) ||
             (rest && first->limit_us != manager->done->plan.p99_us))

@@ -25,8 +25,11 @@ const char *manager_unconfined(const Manager *manager);
 int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
                     Reason *ret_reasons);
 
-/* Why the hold, or a part of it, is not in effect; NULL if nothing is known to be in its
- * way. */
+/* Why nothing is in effect that policies and holds request: a pause, or a dry run; else NULL. */
+char *manager_idle_obstacle(const Manager *manager);
+
+/* Why the hold, or a part of it, is not in effect, with private words (private-text.h); NULL
+ * if nothing is known to be in its way. */
 char *manager_hold_obstacle(Manager *manager, const Held *held);
 
 /* Why the profile in effect has no effect ("paused by ..."), or which other one cannot be applied;

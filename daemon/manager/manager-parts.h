@@ -56,6 +56,7 @@ bool manager_follow_contracts(Manager *manager, bool fresh);
 
 /* Before the policies decide: the same, and what was counted; after it: what they found out. */
 void manager_read_contracts(Manager *manager);
+void manager_drop_contracts(Manager *manager);
 void manager_note_contracts(Manager *manager);
 
 /* Why the hold's p99 has no effect, as a new string; NULL: it has. */

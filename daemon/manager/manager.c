@@ -177,8 +177,9 @@ static void interrupt_evaluation(Manager *manager, unsigned due)
         for (unsigned why = DROP_CONFIG; why <= DROP_CLOCK; why++)
                 if (due & DUE_DROP(why))
                         evaluation_interrupt(manager->decided, why);
-        if (due & DUE_DROP(DROP_SLEEP))
-                contracts_drop(manager->asked->contracts);
+        if (due & DUE_DROP(DROP_SLEEP) ||
+            (due & CHANGE_PAUSED && !pauses_any(manager->asked->pauses)))
+                manager_drop_contracts(manager);
         if (due & CHANGE_TOPOLOGY)
                 evaluation_choose_source(manager->decided, manager->ground.config);
 }

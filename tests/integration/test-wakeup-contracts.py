@@ -103,12 +103,38 @@ class Units(Contracts):
         self.assertEqual([row['unit'] for row in answer['contracts']], ['mail.service'])
         self.assertIn('mail.service: 99 % of wake-ups within 5 ms', self.idlectl('status').stdout)
 
+    def test_pause(self):
+        """Nothing is requested then, and what was counted meanwhile is dropped."""
+        path, _ = self.hold_contract()
+        measured = not self.get('Contracts')[0]['obstacle']
+        if measured:
+            wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
+        descriptor = self.pause('a test')
+        wait_until(lambda: 'cores' not in self.get('Contracts')[0], 'no request')
+        self.assertEqual(self.get('Contracts')[0]['obstacle'], self.obstacle(path))
+        self.assertIn(self.obstacle(path), self.idlectl('status').stdout)
+        os.close(descriptor)
+        if measured:
+            wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
+
     def test_wrong(self):
         for values, words in (({'wakeup_p99_us': 0, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 10000001, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 5000}, 'no pid')):
             with self.subTest(values):
                 self.assertIn(words, self.assert_fails(INVALID, 'Hold', wishes(**values)))
+
+
+@needs_root
+class DryRun(Contracts):
+    def test_dry_run(self):
+        self.begin('--dry-run')
+        self.hold_contract()
+        if programs(self.daemon.process.pid):
+            wait_until(lambda: self.get('Contracts')[0]['measured'], 'measuring')
+        (row,) = self.get('Contracts')
+        self.assertEqual(row['obstacle'], 'this is a dry run')
+        self.assertNotIn('cores', row)
 
 
 @needs_root

@@ -557,7 +557,7 @@ START_TEST(becomes_feasible)
 }
 END_TEST
 
-/* One more contract erases nothing of what failed for the first; one that ends decides nothing. */
+/* One more contract erases no failure of the first; one that ends decides nothing. */
 START_TEST(remembers_failures)
 {
         g_autofree Feed *f = feed_new(4);
