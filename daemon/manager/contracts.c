@@ -16,10 +16,13 @@
 /* BPF programs that could not be loaded or read are loaded again no sooner. */
 #define RETRY_USEC (60 * G_USEC_PER_SEC)
 
+#define PLACES_OF_USER 4 /* at most, of CONTRACTS_MAX */
+
 struct Contracts {
         int proc, n_cpus;
         GPtrArray *units; /* of UnitContract, CONTRACTS_MAX at most, the first is the last to go */
-        GArray *list;     /* of Contract, the same */
+        GPtrArray *waiting;  /* the same: those without a place */
+        GArray *list;        /* of Contract, the same */
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
         uint64_t followed_usec, retry_usec, last_id;
         Bill *bill;  /* NULL: nothing is measured */
@@ -43,6 +46,7 @@ Contracts *contracts_new(int proc, int n_cpus)
         contracts->proc = proc;
         contracts->n_cpus = n_cpus;
         contracts->units = g_ptr_array_new_with_free_func(unit_free);
+        contracts->waiting = g_ptr_array_new_with_free_func(unit_free);
         contracts->list = g_array_new(FALSE, FALSE, sizeof(Contract));
         contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         return contracts;
@@ -54,6 +58,7 @@ void contracts_free(Contracts *contracts)
                 return;
         bill_close(contracts->bill);
         g_ptr_array_unref(contracts->units);
+        g_ptr_array_unref(contracts->waiting);
         g_array_unref(contracts->list);
         g_hash_table_unref(contracts->cgroups);
         g_free(contracts->error);
@@ -120,6 +125,14 @@ static UnitContract *unit_new(const char *cgroup, uint32_t limit_us)
         return unit;
 }
 
+/* The same contract in a list of before; NULL: it was not there. */
+static const UnitContract *find_before(const GPtrArray *units, const UnitContract *unit)
+{
+        const UnitContract *before = find_unit(units, unit->cgroup);
+
+        return before && before->limit_us == unit->limit_us ? before : NULL;
+}
+
 static int compare_units(gconstpointer a, gconstpointer b)
 {
         const UnitContract *x = *(UnitContract *const *)a, *y = *(UnitContract *const *)b;
@@ -128,10 +141,52 @@ static int compare_units(gconstpointer a, gconstpointer b)
                 return x->cgroup ? 1 : -1;
         if (x->root != y->root)
                 return x->root ? -1 : 1;
+        if (x->report.infeasible != y->report.infeasible)
+                return x->report.infeasible ? 1 : -1;
         return (x->limit_us > y->limit_us) - (x->limit_us < y->limit_us);
 }
 
-/* What is requested now, the most important first: the profile's, root's, the tightest. */
+/* The most important first: the profile's, root's, feasible ones, the tightest. */
+static void sort_units(const Contracts *contracts, GPtrArray *units)
+{
+        for (unsigned i = 0; i < units->len; i++) {
+                UnitContract *unit = units->pdata[i];
+                const UnitContract *before = find_before(contracts->units, unit)
+                                                     ?: find_before(contracts->waiting, unit);
+
+                unit->report.infeasible = before && before->report.infeasible;
+        }
+        g_ptr_array_sort(units, compare_units);
+}
+
+static bool has_place(const GPtrArray *units, unsigned at)
+{
+        const UnitContract *unit = units->pdata[at];
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < at && !unit->root; i++) {
+                const UnitContract *other = units->pdata[i];
+
+                n += !other->root && other->uid == unit->uid;
+        }
+        return at < CONTRACTS_MAX && n < PLACES_OF_USER;
+}
+
+/* Removes those that have no place, and returns them. */
+static GPtrArray *take_waiting(GPtrArray *units)
+{
+        GPtrArray *waiting = g_ptr_array_new_with_free_func(unit_free);
+
+        for (unsigned i = 0; i < units->len;) {
+                if (has_place(units, i))
+                        i++;
+                else
+                        g_ptr_array_add(waiting, g_ptr_array_steal_index(units, i));
+        }
+        return waiting;
+}
+
+/* What is requested now. */
 static GPtrArray *requested(const Contracts *contracts, const Holds *holds, const CpuSet *online,
                             uint32_t rest_us)
 {
@@ -153,15 +208,14 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                         continue;
                 if (!unit) {
                         unit = unit_new(cgroup, held->p99_us);
+                        unit->uid = held->uid;
                         g_ptr_array_add(units, unit);
                 }
                 unit->limit_us = MIN(unit->limit_us, held->p99_us);
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
         }
-        g_ptr_array_sort(units, compare_units);
-        if (units->len > CONTRACTS_MAX)
-                g_ptr_array_set_size(units, CONTRACTS_MAX);
+        sort_units(contracts, units);
         return units;
 }
 
@@ -172,15 +226,16 @@ static bool inherit(Contracts *contracts, GPtrArray *units)
 
         for (unsigned i = 0; i < units->len; i++) {
                 UnitContract *unit = units->pdata[i];
-                const UnitContract *before = find_unit(contracts->units, unit->cgroup);
+                const UnitContract *before = find_before(contracts->units, unit);
 
-                if (before && before->limit_us == unit->limit_us) {
+                if (before) {
                         unit->id = before->id;
                         unit->wakeups = before->wakeups;
                         unit->idle = before->idle;
                         unit->report = before->report;
                 } else {
                         unit->id = ++contracts->last_id;
+                        unit->report.infeasible = false;
                         added = true;
                 }
         }
@@ -242,17 +297,20 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
                       uint32_t rest_us, bool fresh, uint64_t now_usec)
 {
         bool changed, failed = contracts->error != NULL;
-        GPtrArray *units;
+        GPtrArray *units, *waiting;
 
         if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
                 read_cgroups(contracts, holds);
                 contracts->followed_usec = now_usec;
         }
         units = requested(contracts, holds, online, rest_us);
+        waiting = take_waiting(units);
         changed = units->len != contracts->units->len;
         changed |= inherit(contracts, units);
         g_ptr_array_unref(contracts->units);
+        g_ptr_array_unref(contracts->waiting);
         contracts->units = units;
+        contracts->waiting = waiting;
         follow_bill(contracts, now_usec);
         list_again(contracts);
         return changed || failed != (contracts->error != NULL);
@@ -404,7 +462,8 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
                                 "the process runs in no unit of its user");
         unit = find_unit(contracts->units, cgroup);
         if (!unit)
-                return g_strdup_printf("%d more important contracts are measured", CONTRACTS_MAX);
+                return g_strdup_printf("more important contracts are measured: %d, or %d of a user",
+                                       CONTRACTS_MAX, PLACES_OF_USER);
         if (!unit->report.infeasible)
                 return NULL;
         return for_user(held,

@@ -22,6 +22,7 @@ typedef struct UnitContract {
         uint32_t limit_us;
         CpuSet cpus;
         bool root;                  /* root or a rule requested it */
+        uid_t uid;                  /* else: this user */
         WakeupDelays wakeups, idle; /* counted since it began, as in Contract */
         ContractReport report;      /* the policy's last one */
 } UnitContract;

@@ -278,6 +278,38 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* A user has four places, which infeasible contracts leave to others. */
+START_TEST(places)
+{
+        ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
+        uint64_t ids[5];
+        pid_t pids[5];
+
+        if (getuid() != 0) {
+                case_skip("places", "needs root");
+                return;
+        }
+        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++) {
+                g_autofree char *cgroup = g_strdup_printf("/user.slice/user-4711.slice/s%u.scope",
+                                                          i);
+
+                ids[i] = contract_of(USER, cgroup, 1000 * (i + 1), &pids[i]);
+        }
+        follow(0, true);
+        expect("s0.scope 1000, s1.scope 2000, s2.scope 3000, s3.scope 4000");
+        expect_obstacle(ids[4], "4 of a user");
+        report.id = contracts_nth(contracts, 0)->id;
+        contracts_note(contracts, &report, 1);
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert(follow(0, true) == (i == 0));
+                expect("s1.scope 2000, s2.scope 3000, s3.scope 4000, s4.scope 5000");
+        }
+        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++)
+                end_process(pids[i]);
+        wait_for(0);
+}
+END_TEST
+
 START_TEST(users)
 {
         uint64_t own, other;
@@ -400,6 +432,7 @@ int main(void)
         tcase_add_test(tcase, moves);
         tcase_add_test(tcase, rest);
         tcase_add_test(tcase, bounded);
+        tcase_add_test(tcase, places);
         tcase_add_test(tcase, users);
         tcase_add_loop_test(tcase, without_bpf, 0, 2);
         tcase_add_test(tcase, full_tables);
