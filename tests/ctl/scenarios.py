@@ -275,6 +275,8 @@ CONTRACTS = [
     {"contract": 2, "unit": "tight.service", "cgroup": "/system.slice/tight.service", "obstacle": "", "limit_us": 20,
      "measured": True, "infeasible": True, "p99_us": 190.0, "wakeups": 200, "best_us": 180.0,
      "windows_kept": 0, "windows_broken": 9},
+    {"contract": 4, "unit": "young.service", "cgroup": "/system.slice/young.service", "limit_us": 20000,
+     "obstacle": "this is a dry run", "measured": True, "infeasible": False, "windows_kept": 0, "windows_broken": 0},
     {"contract": 1, "unit": "", "cgroup": "", "obstacle": "this kernel has no BTF", "limit_us": 20000,
      "measured": False, "infeasible": False, "windows_kept": 0, "windows_broken": 0}]
 
