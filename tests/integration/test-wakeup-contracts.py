@@ -104,7 +104,7 @@ class Units(Contracts):
         self.assertIn('mail.service: 99 % of wake-ups within 5 ms', self.idlectl('status').stdout)
 
     def test_pause(self):
-        """Nothing is requested then, and what was counted meanwhile is dropped."""
+        """Nothing is requested then, and the contract says so."""
         path, _ = self.hold_contract()
         measured = not self.get('Contracts')[0]['obstacle']
         if measured:
