@@ -130,7 +130,7 @@ static const char *xz_problem(lzma_ret r)
         }
 }
 
-/* Reads the next block of what is compressed. Returns its size. */
+/* Reads the next compressed block. Returns its size. */
 static ssize_t read_packed(Trace *trace, char **ret_error)
 {
         ssize_t n = read_fully(trace, trace->packed, BLOCK_BYTES, ret_error);

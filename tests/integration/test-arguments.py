@@ -88,7 +88,7 @@ class Arguments(TestCase):
         connection.send_message_with_reply(message, lambda _: self.waiting.discard(what), TIMEOUT)
 
     def state(self):
-        """Descriptors of what is no file of the machine, because idled keeps one of each knob that it wrote; and
+        """Descriptors, but of files of the machine, because idled keeps one of each knob that it wrote; and
         kilobytes of memory."""
         process = '/proc/%d' % self.daemon.process.pid
         with open(process + '/statm', encoding='ascii') as file:
