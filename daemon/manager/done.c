@@ -26,6 +26,7 @@
 #include "act/park/park.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/sched-ext.h"
 #include "base/setting-value.h"
 
 /* Knobs are compared with what they should be at most this often, in ticks that come anyway. */
@@ -148,7 +149,8 @@ static bool has_knobs(const Done *done, const Actuator *actuator)
         const Knob *const *knobs;
 
         for (int i = 0, n = knobs_list(done->knobs, &knobs); i < n; i++)
-                if (knob_is_of(knobs[i], actuator->kinds))
+                if (knob_is_of(knobs[i], actuator->kinds) &&
+                    !park_is_of_kinds(done->knobs, knobs[i]))
                         return true;
         return false;
 }
@@ -227,10 +229,33 @@ void done_watch_groups(Done *done)
         }
 }
 
+/* The error of parking; 0: none, or it is not available. */
+static int park_error(const Done *done)
+{
+        return can_park(done) ? actuator_set_find(done->actuators, &actuator_park)->error : 0;
+}
+
+/* True if CPUs can be parked, and that did not fail. */
+static bool is_parking(const Done *done)
+{
+        return can_park(done) && park_error(done) >= 0;
+}
+
+/* True if it will be tried. */
+static bool will_park(const Done *done)
+{
+        g_autofree char *scheduler = park_error(done) == -EBUSY
+                                             ? sched_ext_loaded(done->ground->setup.root)
+                                             : NULL;
+
+        return can_park(done) && !scheduler;
+}
+
 /* True if what the actuator did for the plan `before` is what it would do now. */
 static bool is_done(const Done *done, const ActuatorState *a, const Plan *before)
 {
         return before && a->error >= 0 && a->actuator->same &&
+               !(a->actuator->follows_park && park_error(done) < 0) &&
                a->actuator->same(before, &done->plan);
 }
 
@@ -245,17 +270,19 @@ static void forget(Done *done)
                         a->actuator->forget(a->state, done->knobs, &returned);
 }
 
-/* Lets the actuator carry out the plan; a new error is logged, the same one again is not. Returns
- * CHANGE_CONFIG if it does it in another way now, else 0. */
-static unsigned act_by(Done *done, const ActuatorState *a)
+/* Lets the actuator carry out the plan, as ActFacts says of `parks`; a new error is logged, the
+ * same one again is not. Returns CHANGE_CONFIG if it does it in another way now, else 0. */
+static unsigned act_by(Done *done, const ActuatorState *a, bool parks)
 {
         const Actuator *actuator = a->actuator;
-        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
+        ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
-        int r = actuator->apply(a->state, done->knobs, &done->plan, &facts);
-        const char *now = actuator->describe(a->state);
-        int known = a->error;
+        const char *now;
+        int r, known = a->error;
 
+        facts.parks = parks;
+        r = actuator->apply(a->state, done->knobs, &done->plan, &facts);
+        now = actuator->describe(a->state);
         actuator_set_note(done->actuators, actuator, MIN(r, 0), r < 0 ? failure(done, a, r) : NULL);
         if (r < 0 && r != known)
                 log_error_errno(r, "%s: %s: %s", actuator->name, now, a->why);
@@ -276,7 +303,7 @@ static unsigned follow_park(Done *done)
                 if (a->actuator == &actuator_park)
                         break;
                 if (a->state && a->actuator->follows_park)
-                        changes |= act_by(done, a);
+                        changes |= act_by(done, a, is_parking(done));
         }
         return changes;
 }
@@ -287,7 +314,7 @@ static unsigned follow_park(Done *done)
 static unsigned act(Done *done, const Plan *before)
 {
         unsigned changes = 0, writes = knobs_writes(done->knobs);
-        bool park_wrote = false;
+        bool park_wrote = false, tries;
         const ActuatorState *a;
 
         seen_note_sleep(done->seen);
@@ -295,6 +322,7 @@ static unsigned act(Done *done, const Plan *before)
                 before = NULL;
         if (!before)
                 forget(done);
+        tries = will_park(done);
         for (unsigned i = 0; (a = actuator_set_nth(done->actuators, i)); i++) {
                 if (!a->state ||
                     (is_done(done, a, before) && !(park_wrote && a->actuator->follows_park)))
@@ -304,9 +332,9 @@ static unsigned act(Done *done, const Plan *before)
                         forget(done);
                         ground_raise(done->ground, DUE_TICK_SOON);
                 }
-                changes |= act_by(done, a);
+                changes |= act_by(done, a, tries);
                 if (a->actuator == &actuator_park)
-                        park_wrote = knobs_writes(done->knobs) != writes;
+                        park_wrote = knobs_writes(done->knobs) != writes || a->error < 0;
         }
         if (park_wrote)
                 changes |= follow_park(done);
@@ -320,7 +348,8 @@ static const Knob *lost_knob(const Done *done)
         const Knob *const *knobs;
 
         for (int i = 0, n = knobs_list(done->knobs, &knobs); i < n; i++)
-                if (knobs[i]->state != KNOB_OURS && knob_is_of(knobs[i], actuator_park.kinds))
+                if (knobs[i]->state != KNOB_OURS && knob_is_of(knobs[i], actuator_park.kinds) &&
+                    !park_is_of_kinds(done->knobs, knobs[i]))
                         return knobs[i];
         return NULL;
 }
@@ -489,7 +518,7 @@ static unsigned apply_forgotten(Done *done)
         forget(done);
         for (unsigned i = 0; (a = actuator_set_nth(done->actuators, i)); i++)
                 if (a->state && a->actuator->forget)
-                        changes |= act_by(done, a);
+                        changes |= act_by(done, a, is_parking(done));
         return changes;
 }
 
@@ -543,7 +572,8 @@ bool done_check_knobs(Done *done)
                 return false;
         done->checked_usec = manager_now();
         if (seen_recheck_facts(done->seen) ||
-            (!wants_parking(done) && knobs_list(done->knobs, &knobs) == 0))
+            (!wants_parking(done) && knobs_list(done->knobs, &knobs) == 0 &&
+             actuator_set_error(done->actuators) >= 0))
                 return false;
         done_verify(done);
         degraded = count_degraded(done);

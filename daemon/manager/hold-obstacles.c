@@ -226,7 +226,7 @@ static void report_unit(const Manager *manager, const Held *held, const CpuSet *
         CpuSet others = *online;
 
         cpuset_subtract(&others, active);
-        cpuset_and(&others, &manager->done->plan.allowed);
+        cpuset_subtract(&others, &manager->seen->parked);
         if (knob && knob->state == KNOB_FOREIGN)
                 report(demand, "another program has taken over AllowedCPUs of %s", name);
         else if (knob && knob->error < 0)
@@ -234,7 +234,9 @@ static void report_unit(const Manager *manager, const Held *held, const CpuSet *
         else if (cpuset_is_empty(active))
                 report(demand, "all of them are parked, so %s may use all active CPUs", name);
         else if (!knob && !cpuset_is_empty(&others))
-                report(demand, "%s has CPUs of its own (AllowedCPUs= or CPUAffinity=)", name);
+                report(demand,
+                       "%s or a cgroup below it has CPUs of its own (AllowedCPUs= or CPUAffinity=)",
+                       name);
 }
 
 static void report_kinds(const Manager *manager, const Held *held, GString *text)
@@ -253,7 +255,7 @@ static void report_kinds(const Manager *manager, const Held *held, GString *text
                 report(&demand, "%s", a && a->why ? a->why : "systemd cannot be reached");
         if (demand.reported)
                 return;
-        cpuset_and(&active, &manager->done->plan.allowed);
+        cpuset_subtract(&active, &manager->seen->parked);
         report_unit(manager, held, &active, &demand);
 }
 

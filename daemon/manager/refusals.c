@@ -169,10 +169,14 @@ GPtrArray *refusals_own_groups(const Ground *ground, const Knobs *knobs)
 
         add_groups(knobs, &park_unit_kind, ours);
         add_groups(knobs, &park_cgroup_kind, ours);
+        add_groups(knobs, &park_kinds_kind, ours);
         for (guint i = 0; i < ground->unit_kinds->len; i++) {
                 const UnitKinds *unit = g_ptr_array_index(ground->unit_kinds, i);
+                const Knob *knob = unit->cgroup ? knob_find(knobs, &park_kinds_kind,
+                                                            unit_kinds_name(unit))
+                                                : NULL;
 
-                if (unit->cgroup && knob_find(knobs, &park_kinds_kind, unit_kinds_name(unit)))
+                if (knob && knob->state == KNOB_OURS)
                         g_ptr_array_add(ours, g_strdup(unit->cgroup));
         }
         g_ptr_array_add(ours, g_strdup("/idledpark.slice"));

@@ -18,6 +18,7 @@ typedef struct ActFacts {
         const FreqPolicy *frequency; /* of cpufreq, n_frequency of them */
         int n_frequency;
         const GPtrArray *unit_kinds; /* of UnitKinds (model/kind.h): what holds request */
+        bool parks;                  /* parking is about to be tried, or it did not fail */
 } ActFacts;
 
 /* The error of open() if the administrator's options request nothing. */

@@ -29,6 +29,7 @@ class Kinds(WithSystemd, Case):
     def setUp(self):
         super().setUp()
         self.start_systemd()
+        self.put('sys/fs/cgroup/cgroup.controllers', 'cpuset\n')
 
     def put(self, path, text):
         path = os.path.join(self.root, path)
@@ -114,6 +115,15 @@ class Kinds(WithSystemd, Case):
         self.set_idle_mask('')
         wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'its kind')
         self.assertEqual(self.obstacle(path), '')
+
+    def test_no_parking(self):
+        """Where CPUs are not parked, the plan confines no unit, and stands in no hold's way."""
+        self.write_config('idled.conf', self.CONFIG.replace('systemd', 'none'))
+        self.start()
+        path, _ = self.begin()
+        self.set_idle_mask('0-7,16-23')
+        self.set_idle_mask('0-3')
+        self.assertEqual((self.limits('game.scope'), self.obstacle(path)), ([self.CACHE], ''))
 
     def test_offline_kind(self):
         """Some of the kind's CPUs go, then all: the limit goes with the last."""

@@ -5,16 +5,22 @@
  * A unit gets the active CPUs of its kinds. While there are none it gets all that are active: the
  * list never names a parked CPU, because before Linux 7.0 a partition loses its CPUs to a
  * neighbour that names them. So idled calls this before it parks, when lists become shorter, and
- * once more after it has parked, when they become longer.
+ * once more after it has parked, when they become longer. Where parking failed the plan's CPUs do
+ * not matter: all that are not parked are active.
  *
  * The limit is the one that parking through systemd sets, too, and has one owner. A unit that
  * parking confines passes to this file with its original value, and back when the request ends.
  * Parking leaves it alone meanwhile, as all units that have CPUs of their own.
  *
+ * The kernel refuses to empty the list of a group with tasks while the cpuset controller stays on,
+ * and before Linux 7.0 no partition may have CPUs that a group next to it lists. So where parking
+ * may use a partition, a unit next to it keeps a list of the active CPUs when its request ends.
+ * Only restoring removes that limit.
+ *
  * While the kind with the large cache is requested, AMD's driver is set to prefer these cores, also
  * for processes without a unit of their own.
  */
-#include "act/park/park-common.h"
+#include "act/park/park-isolate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +33,14 @@
 #define X3D_DIR  "sys/bus/platform/drivers/amd_x3d_vcache/"
 #define X3D_MODE "/amd_x3d_mode"
 
+/* A unit with more cgroups is left alone. */
+#define GROUPS_MAX 1024
+
 typedef struct State {
         ActContext context;
-        bool units; /* systemd can limit units */
-        bool x3d;   /* the driver is there */
+        bool units;     /* systemd can limit units */
+        bool x3d;       /* the driver is there */
+        bool partition; /* parking may use one */
 } State;
 
 static int x3d_read(const ActContext *context, const char *name, char **ret_value)
@@ -76,18 +86,24 @@ static GPtrArray *x3d_names(int root)
         return names;
 }
 
+static bool may_use_partition(const ActContext *context, const ParkOptions *options)
+{
+        return (options->backend == PARK_AUTO || options->backend == PARK_PARTITION) &&
+               !park_restricts_units(options) && isolate_is_known(context->root);
+}
+
 static int open_kinds(const ActContext *context, const void *options, void **ret_state)
 {
         g_autoptr(GPtrArray) x3d = x3d_names(context->root);
         int r = park_check_systemd(context);
         State *state;
 
-        if (park_would_harm(context, options))
+        if (park_would_harm(context, options) || !park_offers_cpusets(context->root))
                 r = -EOPNOTSUPP;
         if (r < 0 && x3d->len == 0)
                 return r;
         state = g_new0(State, 1);
-        *state = (State){ *context, r >= 0, x3d->len > 0 };
+        *state = (State){ *context, r >= 0, x3d->len > 0, may_use_partition(context, options) };
         *ret_state = state;
         return 0;
 }
@@ -96,18 +112,51 @@ static char *lacks_kinds(const ActContext *context, const void *options)
 {
         return park_would_harm(context, options)
                        ? g_strdup_printf("the kernel resets affinities (%s)", context->affinities)
-                       : park_systemd.lacks(context, options);
+                       : park_controller_lacks(context->root)
+                                 ?: g_strdup("systemd cannot be reached");
 }
 
-/* True if others chose CPUs for the unit. */
-static bool has_own_cpus(const State *state, const char *unit, const char *original)
+/* True if a cgroup below the one at `path` has a list of CPUs, none of them in `cpus`; or if there
+ * are too many cgroups to know. */
+static bool has_other_list(int root, const char *path, const CpuSet *cpus, unsigned *left)
+{
+        _dir_ DIR *dir = dir_open(root, path);
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir))) {
+                g_autofree char *below = g_build_filename(path, entry->d_name, NULL);
+                g_autofree char *file = g_build_filename(below, "cpuset.cpus", NULL), *text = NULL;
+                CpuSet own = { 0 };
+
+                if (entry->d_type != DT_DIR || *entry->d_name == '.')
+                        continue;
+                if (*left == 0)
+                        return true;
+                --*left;
+                if (file_read(root, file, &text) == 0)
+                        cpuset_parse(text, &own);
+                if ((!cpuset_is_empty(&own) && !cpuset_intersects(&own, cpus)) ||
+                    has_other_list(root, below, cpus, left))
+                        return true;
+        }
+        return false;
+}
+
+/* True if others chose CPUs for the unit, or for a cgroup below it that would have none of
+ * `cpus`. */
+static bool has_own_cpus(const State *state, const UnitKinds *unit, const char *original,
+                         const CpuSet *cpus)
 {
         const UnitControl *units = state->context.units;
+        g_autofree char *path = g_strconcat(PARK_UNIFIED, unit->cgroup, NULL);
+        unsigned left = GROUPS_MAX;
         CpuSet affinity;
 
         return park_has_own(original) ||
-               (units->get_affinity && units->get_affinity(units->userdata, unit, &affinity) >= 0 &&
-                !cpuset_is_empty(&affinity));
+               (units->get_affinity &&
+                units->get_affinity(units->userdata, unit_kinds_name(unit), &affinity) >= 0 &&
+                !cpuset_is_empty(&affinity)) ||
+               has_other_list(state->context.root, path, cpus, &left);
 }
 
 /* The unit's AllowedCPUs without idled, whichever knob has changed them. */
@@ -130,6 +179,47 @@ static int limit_unit(Knobs *knobs, const char *unit, const char *original, cons
         return change.result;
 }
 
+/* True if parking confines units, as it does after a partition failed. */
+static bool parks_units(const Knobs *knobs)
+{
+        const Knob *const *list;
+
+        for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
+                if (list[i]->kind == &park_unit_kind)
+                        return true;
+        return false;
+}
+
+/* Ends the limit of a unit to its kinds. */
+static int let_go(const State *state, Knobs *knobs, const char *unit, const CpuSet *active)
+{
+        g_autofree char *path = g_build_filename(PARK_UNIFIED, unit, NULL);
+        g_autofree char *text = cpuset_format(active);
+        const Knob *knob = knob_find(knobs, &park_kinds_kind, unit);
+
+        if (!state->partition || parks_units(knobs) || !knob || knob->state == KNOB_FOREIGN ||
+            !knob_is_on_record(knob) || park_group_number(state->context.root, path) == 0)
+                return knob_release(knobs, &park_kinds_kind, unit);
+        return knob_set(knobs, &park_kinds_kind, unit, text);
+}
+
+/* Does that for all units that are not among `keep`. */
+static int let_others_go(const State *state, Knobs *knobs, const char *const *keep,
+                         const CpuSet *active)
+{
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        const Knob *const *list;
+        int first = 0;
+
+        for (int i = knobs_list(knobs, &list); i-- > 0;)
+                if (list[i]->kind == &park_kinds_kind && list[i]->state != KNOB_FOREIGN &&
+                    !g_strv_contains(keep, list[i]->name))
+                        g_ptr_array_add(names, g_strdup(list[i]->name));
+        for (guint i = 0; i < names->len; i++)
+                first = park_first_error(first, let_go(state, knobs, names->pdata[i], active));
+        return first;
+}
+
 static int apply_unit(const State *state, Knobs *knobs, const UnitKinds *unit, const CpuSet *active,
                       const Topology *topology)
 {
@@ -142,8 +232,9 @@ static int apply_unit(const State *state, Knobs *knobs, const UnitKinds *unit, c
         if (r < 0)
                 return r;
         if (cpuset_equal(&cpus, &topology->online))
-                return knob_release(knobs, &park_kinds_kind, name);
-        if (!ours && (cpuset_is_subset(active, &cpus) || has_own_cpus(state, name, original)))
+                return let_go(state, knobs, name, active);
+        if (!ours &&
+            (cpuset_is_subset(active, &cpus) || has_own_cpus(state, unit, original, &cpus)))
                 return 0;
         if (!ours && park_has_systemd(state->context.root))
                 r = knob_set(knobs, &park_dropin_kind, name, "present");
@@ -163,7 +254,7 @@ static int apply_units(const State *state, Knobs *knobs, const CpuSet *active,
                         g_ptr_array_add(keep, (char *)unit_kinds_name(unit));
         }
         g_ptr_array_add(keep, NULL);
-        first = park_release(knobs, &park_kinds_kind, (const char *const *)keep->pdata);
+        first = let_others_go(state, knobs, (const char *const *)keep->pdata, active);
         for (guint i = 0; i < facts->unit_kinds->len; i++) {
                 const UnitKinds *unit = g_ptr_array_index(facts->unit_kinds, i);
 
@@ -194,7 +285,8 @@ static int apply_kinds(void *data, Knobs *knobs, const Plan *plan, const ActFact
         CpuSet active = facts->topology->online, parked = knobs_kept_free(knobs);
         int r = state->x3d ? apply_x3d(state, knobs, facts) : 0;
 
-        cpuset_and(&active, &plan->allowed);
+        if (facts->parks)
+                cpuset_and(&active, &plan->allowed);
         cpuset_subtract(&active, &parked);
         if (!state->units || cpuset_is_empty(&active)) /* until parking has changed */
                 return r;

@@ -200,14 +200,18 @@ static const KnobKind *const kinds[] = {
         NULL,
 };
 
+bool park_is_of_kinds(const Knobs *knobs, const Knob *knob)
+{
+        return knob->kind == &park_dropin_kind && knob_find(knobs, &park_kinds_kind, knob->name);
+}
+
 static bool holds_nothing(const Knobs *knobs)
 {
         const Knob *const *list;
 
         for (int i = 0, n = knobs_list(knobs, &list); i < n; i++)
-                for (const KnobKind *const *kind = kinds; *kind; kind++)
-                        if (list[i]->kind == *kind)
-                                return false;
+                if (knob_is_of(list[i], kinds) && !park_is_of_kinds(knobs, list[i]))
+                        return false;
         return true;
 }
 

@@ -57,6 +57,9 @@ typedef struct ParkBackendOps {
 extern const KnobKind park_unit_kind, park_dropin_kind, park_partition_kind, park_slice_kind,
         park_cgroup_kind, park_kinds_kind;
 
+/* True if the knob is the drop-in of a limit that park-kinds.c set. */
+bool park_is_of_kinds(const Knobs *knobs, const Knob *knob);
+
 extern const ParkBackendOps park_systemd, park_partition, park_cgroup;
 
 #endif

@@ -3,6 +3,7 @@
  * Kinds of cores for units: what is asked of systemd, with and without parking, and that every
  * limit found comes back.
  */
+#include "act/park/park-isolate.h"
 #include "fake-systemd.h"
 #include "model/kind.h"
 #include "scratch.h"
@@ -10,12 +11,18 @@
 #define MODE "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"
 
 static GPtrArray *requests;
+static bool parks = true;
+
+static const struct {
+        const char *below, *limit;
+} lists[] = { { "0-1\n", "" }, { "1-2\n", "2-3" }, { "\n", "2-3" } };
 
 static void setup(void)
 {
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         scratch_file(MODE, "frequency\n");
+        scratch_file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
         systemd_new();
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("background.slice", "-.slice", "");
@@ -61,7 +68,7 @@ static int apply(Knobs *knobs, const char *allowed)
         char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
         const ParkOptions options = { .backend = PARK_SYSTEMD, .units = all, .exclude = none };
         const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
-        const ActFacts facts = { .topology = &topology, .unit_kinds = requests };
+        const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = true };
         const Plan plan = { .allowed = cpus_of(allowed) };
         const ActContext c = context();
         void *kinds, *park;
@@ -78,6 +85,37 @@ static int apply(Knobs *knobs, const char *allowed)
         actuator_kinds.close(kinds);
         park_systemd.close(park);
         return first < 0 ? first : r;
+}
+
+/* What the kernel has of a unit next to the partition: it does not take an empty list. */
+static void to_kernel(const char *name)
+{
+        g_autofree char *path = g_strdup_printf("sys/fs/cgroup/%s/cpuset.cpus", name);
+        g_autofree char *text = cpuset_format(&systemd_find(name)->allowed);
+
+        if (*text && faccessat(scratch_fd, path, F_OK, 0) == 0)
+                scratch_file(path, text);
+}
+
+/* As the manager does before it makes a partition. */
+static int apply_before_partition(Knobs *knobs, const char *allowed)
+{
+        static TopologyCpu cpus[4];
+        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
+        const ParkOptions options = { .backend = PARK_AUTO, .units = all, .exclude = none };
+        const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
+        const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = parks };
+        const Plan plan = { .allowed = cpus_of(allowed) };
+        const ActContext c = context();
+        void *kinds;
+        int r;
+
+        for (int i = 0; i < 4; i++)
+                cpus[i].kinds = i < 2 ? KIND_FAST : KIND_EFFICIENT;
+        ck_assert_int_eq(actuator_kinds.open(&c, &options, &kinds), 0);
+        r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+        actuator_kinds.close(kinds);
+        return r;
 }
 
 static void expect(const char *unit, const char *allowed)
@@ -168,6 +206,55 @@ START_TEST(passes_between_owners)
 }
 END_TEST
 
+/* The list that the kernel keeps never stands in the way of a partition. */
+START_TEST(next_to_partition)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        const CpuSet parked = cpus_of("2-3");
+
+        scratch_file("proc/sys/kernel/osrelease", "6.12.0\n");
+        scratch_file("sys/fs/cgroup/background.slice/cpuset.cpus", "");
+        systemd->after_set = to_kernel;
+        request("/background.slice", KIND_EFFICIENT);
+        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        expect("background.slice", "2-3");
+        request_nothing();
+        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        expect("background.slice", "0-3");
+        ck_assert_int_eq(apply_before_partition(knobs, "0-1"), 0);
+        ck_assert_ptr_null(isolate_rival(scratch_fd, PARK_SLICE, &parked, true));
+        expect("background.slice", "0-1");
+        systemd->after_set = NULL;
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+}
+END_TEST
+
+/* Parking failed: the plan's CPUs are not those that tasks have. */
+START_TEST(nothing_is_parked)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        request("/background.slice", KIND_EFFICIENT);
+        parks = false; /* cases are processes of their own */
+        ck_assert_int_eq(apply_before_partition(knobs, "0-2"), 0);
+        expect("background.slice", "2-3");
+}
+END_TEST
+
+/* A cgroup that would have none of the CPUs keeps its unit from the limit. */
+START_TEST(list_below)
+{
+        typeof(lists[0]) *c = &lists[_i];
+        g_autoptr(Knobs) knobs = open_knobs();
+
+        scratch_file("sys/fs/cgroup/background.slice/a.slice/b.service/cpuset.cpus", c->below);
+        request("/background.slice", KIND_EFFICIENT);
+        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        expect("background.slice", c->limit);
+}
+END_TEST
+
 START_TEST(taken_over)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -240,6 +327,9 @@ int main(void)
         tcase_add_test(tcase, limits_and_restores);
         tcase_add_test(tcase, yields_to_parking);
         tcase_add_test(tcase, passes_between_owners);
+        tcase_add_test(tcase, next_to_partition);
+        tcase_add_test(tcase, nothing_is_parked);
+        tcase_add_loop_test(tcase, list_below, 0, G_N_ELEMENTS(lists));
         tcase_add_test(tcase, taken_over);
         tcase_add_test(tcase, unit_is_gone);
         tcase_add_test(tcase, killed_anywhere);
