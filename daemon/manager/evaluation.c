@@ -248,7 +248,6 @@ static double read_joules(Decided *decided, double seconds)
 
         switch (decided->evaluation->source) {
         case ENERGY_SOURCE_RAPL:
-        case ENERGY_SOURCE_SCMI:
         case ENERGY_SOURCE_HWMON:
                 return snapshot_package_joules(s);
         case ENERGY_SOURCE_BATTERY:

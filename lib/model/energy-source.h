@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where joules come from. The daemon and idlectl take the first that there is: counters (RAPL,
- * SCMI, hwmon), an estimate by a power table that was named, the battery (docs/evaluate.md).
+ * hwmon), an estimate by a power table that was named, the battery (docs/evaluate.md).
  */
 #ifndef IDLED_ENERGY_SOURCE_H
 #define IDLED_ENERGY_SOURCE_H
@@ -20,8 +20,7 @@ typedef enum EnergySource {
 /* True if it has counters. */
 static inline bool energy_source_counts(EnergySource source)
 {
-        return source == ENERGY_SOURCE_RAPL || source == ENERGY_SOURCE_SCMI ||
-               source == ENERGY_SOURCE_HWMON;
+        return source == ENERGY_SOURCE_RAPL || source == ENERGY_SOURCE_HWMON;
 }
 
 /* "rapl", static. */

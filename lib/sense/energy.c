@@ -3,14 +3,16 @@
  * Energy, from the first of these sources that there is; what two sources measure is never summed:
  *
  *  1. RAPL's counters through powercap, on Intel and AMD
- *  2. SCMI's counters through powercap (arm-scmi), of an Arm machine's firmware
- *  3. counters of hwmon, energy1_input
+ *  2. counters of hwmon, energy1_input
+ *  3. power by SCMI through powercap (arm-scmi), from an Arm machine's firmware, which has no
+ *     counters there
  *  4. power of hwmon, power1_input or power1_average
- *  5. power of the battery that discharges
+ *  5. power of the batteries that discharge
  *
  * Power is what a sensor shows at the time of a reading. The energy between two readings is the
- * time by the mean of both, and so an estimate, which trials do not use. hwmon devices of graphics,
- * drives and power supplies are left out.
+ * time by the mean of both, and so an estimate, which trials do not use. Of hwmon's devices those
+ * are read whose drivers measure the machine or its processor; others are of graphics and drives,
+ * or show the power by which a battery is charged.
  *
  * Zones are directories intel-rapl:N (a package, or psys: the whole platform) and intel-rapl:N:M
  * (part of package N: core, uncore, dram) in sys/class/powercap. intel-rapl-mmio:N are the same
@@ -199,32 +201,34 @@ static EnergyDomain *domain_new(Energy *energy, const char *name, const char *pa
         return &energy->domains[i];
 }
 
-/* Adds the zone if its counter can be opened. */
+/* Adds the zone if its counter, or its power, can be opened. */
 static int zone_add(Energy *energy, int root, const Zone *zone, EnergySource source)
 {
         g_autofree char *path = zone_path(zone);
         g_autofree char *name_path = g_strdup_printf("%s/name", path);
         g_autofree char *range_path = g_strdup_printf("%s/max_energy_range_uj", path);
-        g_autofree char *counter_path = g_strdup_printf("%s/energy_uj", path);
+        bool sampled = source == ENERGY_SOURCE_SCMI;
+        g_autofree char *value_path = g_build_filename(path, sampled ? "power_uw" : "energy_uj",
+                                                       NULL);
         EnergyDomain *domain;
-        uint64_t range = 0;
+        uint64_t range = ENERGY_RANGE_NONE;
         char name[64];
         int r, fd, parent;
 
         r = file_read_value(root, name_path, name, sizeof(name));
         if (r < 0)
                 return r;
-        r = file_read_u64(root, range_path, &range);
+        r = sampled ? 0 : file_read_u64(root, range_path, &range);
         if (r < 0)
                 return r;
-        fd = openat(root, counter_path, O_RDONLY | O_CLOEXEC);
+        fd = openat(root, value_path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         parent = parent_find(energy, zone);
         domain = domain_new(energy, name, path, parent, source, (Meter){ .fd = fd, .dir = -1 });
         domain->range_uj = range;
-        domain->package = parent < 0 &&
-                          (source == ENERGY_SOURCE_SCMI || g_str_has_prefix(name, "package-"));
+        domain->sampled = sampled;
+        domain->package = parent < 0 && !sampled && g_str_has_prefix(name, "package-");
         return 0;
 }
 
@@ -269,13 +273,21 @@ static GPtrArray *class_list(int root, const char *directory)
         return paths;
 }
 
-/* True for what is no part of what runs programs. */
-static bool is_of_device(const char *name)
+/* True if the device at `path` measures the machine or its processor. A power supply's measures
+ * what charges it, too. */
+static bool is_of_machine(int root, const char *path)
 {
-        static const char *const globs[] = { "amdgpu", "radeon", "nouveau",   "nvidia*",  "i915",
-                                             "xe",     "nvme",   "drivetemp", "corsair*", "pmbus*",
-                                             "dps*",   "hidpp*", "BAT*" };
+        static const char *const globs[] = {
+                "ina2*",      "ina3221",  "power_meter", "*xgene",
+                "amd_energy", "zenpower", "occ",         "scmi_sensors"
+        };
+        g_autofree char *name_path = g_build_filename(path, "name", NULL);
+        g_autofree char *type_path = g_build_filename(path, "device/type", NULL);
+        char name[64];
 
+        if (file_read_value(root, name_path, name, sizeof(name)) < 0 ||
+            faccessat(root, type_path, F_OK, 0) == 0)
+                return false;
         for (size_t i = 0; i < G_N_ELEMENTS(globs); i++)
                 if (fnmatch(globs[i], name, 0) == 0)
                         return true;
@@ -294,7 +306,8 @@ static void hwmon_add(Energy *energy, int root, const char *file, bool sampled)
                 char name[64];
                 int fd;
 
-                if (file_read_value(root, name_path, name, sizeof(name)) < 0 || is_of_device(name))
+                if (!is_of_machine(root, path) ||
+                    file_read_value(root, name_path, name, sizeof(name)) < 0)
                         continue;
                 fd = openat(root, value_path, O_RDONLY | O_CLOEXEC);
                 if (fd >= 0)
@@ -306,11 +319,11 @@ static void hwmon_add(Energy *energy, int root, const char *file, bool sampled)
                 energy->domains[0].package = true;
 }
 
-static void battery_add(Energy *energy, int root)
+static void batteries_add(Energy *energy, int root)
 {
         g_autoptr(GPtrArray) paths = class_list(root, SUPPLIES);
 
-        for (guint i = 0; i < paths->len && energy->n == 0; i++) {
+        for (guint i = 0; i < paths->len; i++) {
                 const char *path = g_ptr_array_index(paths, i);
                 int dir = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -333,19 +346,19 @@ static int energy_open(int root, const Topology *topology, void **ret_state)
         if (energy->n == 0 && error == -ENOENT)
                 error = zones_add(energy, root, "intel-rapl-mmio", ENERGY_SOURCE_RAPL);
         if (energy->n == 0 && error == -ENOENT)
+                hwmon_add(energy, root, "energy1_input", false);
+        if (energy->n == 0 && error == -ENOENT)
                 error = zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
         if (energy->n == 0 && error != -ENOENT) {
                 energy_close(energy);
                 return error;
         }
         if (energy->n == 0)
-                hwmon_add(energy, root, "energy1_input", false);
-        if (energy->n == 0)
                 hwmon_add(energy, root, "power1_input", true);
         if (energy->n == 0)
                 hwmon_add(energy, root, "power1_average", true);
         if (energy->n == 0)
-                battery_add(energy, root);
+                batteries_add(energy, root);
         if (energy->n == 0) {
                 energy_close(energy);
                 return error;

@@ -203,18 +203,41 @@ END_TEST
 /* One source, the first that there is. */
 static const struct {
         const char *name;
-        const char *files[12]; /* path and text */
+        const char *files[14]; /* path and text */
         const char *domains;   /* as describe() */
         EnergySource source;
         bool sampled;
 } sources[] = {
         { "SCMI",
-          { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/max_energy_range_uj", RANGE "\n",
-            ZONES "arm-scmi:0/energy_uj", "5\n", "sys/class/hwmon/hwmon0/name", "ina226\n",
-            "sys/class/hwmon/hwmon0/energy1_input", "7\n" },
-          "soc!",
+          { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/max_power_range_uw", "900\n",
+            ZONES "arm-scmi:0/power_uw", "5\n", ZONES "arm-scmi:0:1/name", "big\n",
+            ZONES "arm-scmi:0:1/power_uw", "5\n" },
+          "soc soc-big<0",
           ENERGY_SOURCE_SCMI,
+          true },
+        { "a counter before SCMI",
+          { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/power_uw", "5\n",
+            "sys/class/hwmon/hwmon0/name", "ina226\n", "sys/class/hwmon/hwmon0/energy1_input",
+            "7\n" },
+          "ina226!",
+          ENERGY_SOURCE_HWMON,
           false },
+        { "SCMI before power",
+          { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/power_uw", "5\n",
+            "sys/class/hwmon/hwmon0/name", "ina226\n", "sys/class/hwmon/hwmon0/power1_input",
+            "7\n" },
+          "soc",
+          ENERGY_SOURCE_SCMI,
+          true },
+        { "no supplies, and two batteries",
+          { "sys/class/hwmon/hwmon0/name", "ina226\n", "sys/class/hwmon/hwmon0/power1_input", "5\n",
+            "sys/class/hwmon/hwmon0/device/type", "Mains\n", "sys/class/hwmon/hwmon1/name",
+            "bq27542\n", "sys/class/hwmon/hwmon1/power1_input", "5\n",
+            "sys/class/power_supply/BAT0/type", "Battery\n", "sys/class/power_supply/BAT1/type",
+            "Battery\n" },
+          "battery battery-1",
+          ENERGY_SOURCE_BATTERY,
+          true },
         { "a counter before power",
           { "sys/class/hwmon/hwmon0/name", "ina226\n", "sys/class/hwmon/hwmon0/power1_input", "5\n",
             "sys/class/hwmon/hwmon10/name", "xgene\n", "sys/class/hwmon/hwmon10/energy1_input",
@@ -253,7 +276,7 @@ START_TEST(other_sources)
         g_autofree char *text = NULL;
         int n;
 
-        for (int i = 0; i < 12 && c->files[i]; i += 2)
+        for (int i = 0; i < 14 && c->files[i]; i += 2)
                 tree_put(&tree, c->files[i], c->files[i + 1]);
         sensors = sensors_new(tree.root, &topology);
         n = sensors_energy_domains(sensors, &domains);
