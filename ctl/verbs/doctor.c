@@ -33,7 +33,10 @@
 
 #define CPUS    "sys/devices/system/cpu"
 #define CGROUPS "sys/fs/cgroup"
-#define RESTORE "sudo idled --restore"
+
+/* In this time CPUs move between the root and a partition. */
+#define MOVE_USEC 100000
+#define RESTORE   "sudo idled --restore"
 
 #define NO_BPF "what ends sleeps cannot be recorded by BPF, and refused affinities go unseen"
 
@@ -690,21 +693,34 @@ static void add_list(const Doctor *doctor, const char *group, const char *file, 
                 cpuset_or(cpus, &more);
 }
 
-/* Early releases of Linux 7.0 do not return all CPUs when overlapping partitions end: then they are
- * neither the root's nor a partition's. */
-static void check_lost(Doctor *doctor)
+/* Online CPUs that are neither the root's nor a partition's. */
+static CpuSet lost_now(const Doctor *doctor)
 {
         _dir_ DIR *dir = dir_open(doctor->root, CGROUPS);
         CpuSet had = { 0 }, lost = doctor->topology->online;
-        g_autofree char *list = NULL;
         struct dirent *entry;
 
         add_list(doctor, ".", "cpuset.cpus.effective", &had);
         if (cpuset_is_empty(&had) || !exists(doctor, CGROUPS "/cpuset.cpus.isolated"))
-                return;
+                return (CpuSet){ 0 };
         while (dir && (entry = readdir(dir)))
                 add_list(doctor, entry->d_name, "cpuset.cpus.exclusive.effective", &had);
         cpuset_subtract(&lost, &had);
+        return lost;
+}
+
+/* Early releases of Linux 7.0 do not return all CPUs when overlapping partitions end. CPUs that
+ * only move to or from a partition meanwhile are not missing twice. */
+static void check_lost(Doctor *doctor)
+{
+        CpuSet lost = lost_now(doctor), again;
+        g_autofree char *list = NULL;
+
+        if (cpuset_is_empty(&lost))
+                return;
+        g_usleep(MOVE_USEC);
+        again = lost_now(doctor);
+        cpuset_and(&lost, &again);
         list = cpuset_format(&lost);
         if (!cpuset_is_empty(&lost))
                 add(doctor, true, "cpusets",

@@ -270,7 +270,7 @@ static void forget(Done *done)
                         a->actuator->forget(a->state, done->knobs, &returned);
 }
 
-/* Lets the actuator carry out the plan, as ActFacts says of `parks`; a new error is logged, the
+/* Lets the actuator carry out the plan (`parks` as in ActFacts); a new error is logged, the
  * same one again is not. Returns CHANGE_CONFIG if it does it in another way now, else 0. */
 static unsigned act_by(Done *done, const ActuatorState *a, bool parks)
 {

@@ -107,16 +107,28 @@ int file_read(int root, const char *path, char **ret_text)
         return fd < 0 ? fd : read_text(fd, ret_text);
 }
 
-int file_read_regular(const char *path, char **ret_text)
+static int read_regular(int root, const char *path, int flags, size_t size, char **ret_text)
 {
-        _fd_ int fd = open_below(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+        _fd_ int fd = open_below(root, path, O_RDONLY | O_NONBLOCK | flags);
         struct stat st;
 
         if (fd < 0)
                 return fd;
         if (fstat(fd, &st) < 0)
                 return -errno;
-        return S_ISREG(st.st_mode) ? read_text(fd, ret_text) : -EBADMSG;
+        if (!S_ISREG(st.st_mode))
+                return -EBADMSG;
+        return (size_t)st.st_size > size ? -EFBIG : read_text(fd, ret_text);
+}
+
+int file_read_regular(const char *path, char **ret_text)
+{
+        return read_regular(AT_FDCWD, path, 0, FILE_SIZE_MAX, ret_text);
+}
+
+int file_read_foreign(int root, const char *path, size_t size, char **ret_text)
+{
+        return read_regular(root, path, O_NOFOLLOW, size, ret_text);
 }
 
 int file_has_word(int root, const char *path, const char *word)

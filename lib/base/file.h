@@ -53,6 +53,10 @@ int file_read(int root, const char *path, char **ret_text);
  * end. -EBADMSG, too: it is no regular file. */
 int file_read_regular(const char *path, char **ret_text);
 
+/* The same below `root`, for a file of another program: links are not followed, and -EFBIG means
+ * larger than `size` bytes. */
+int file_read_foreign(int root, const char *path, size_t size, char **ret_text);
+
 /* True if the file, words between blanks or newlines, has this one; negative errno as file_read().
  */
 int file_has_word(int root, const char *path, const char *word);

@@ -10,9 +10,9 @@
  *  5. power of the batteries that discharge
  *
  * Power is what a sensor shows at the time of a reading. The energy between two readings is the
- * time by the mean of both, and so an estimate, which trials do not use. Of hwmon's devices those
- * are read whose drivers measure the machine or its processor; others are of graphics and drives,
- * or show the power by which a battery is charged.
+ * time by the mean of both, and so an estimate, which trials do not use. A device of hwmon
+ * is read if its driver measures the machine or its processor. Others belong to graphics and
+ * drives, or show the power that charges a battery.
  *
  * Zones are directories intel-rapl:N (a package, or psys: the whole platform) and intel-rapl:N:M
  * (part of package N: core, uncore, dram) in sys/class/powercap. intel-rapl-mmio:N are the same

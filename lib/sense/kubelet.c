@@ -15,6 +15,9 @@
 #include "base/file.h"
 #include "base/log.h"
 
+/* A state of some hundred pods has a tenth of this. */
+#define SIZE_LIMIT (1u << 20)
+
 static void note_exclusive(const char *container, const char *list, const CpuSet *online,
                            Affinities *affinities)
 {
@@ -51,7 +54,7 @@ void kubelet_read(int root, const Topology *topology, Affinities *affinities)
         bool in_entries = false;
         int depth = 0;
 
-        if (file_read(root, KUBELET_DIR "/" KUBELET_STATE, &text) < 0)
+        if (file_read_foreign(root, KUBELET_DIR "/" KUBELET_STATE, SIZE_LIMIT, &text) < 0)
                 return;
         for (char *at = text; *at; at++) {
                 char *string = at + 1;

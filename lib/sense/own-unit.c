@@ -17,15 +17,15 @@
 
 #define UNIFIED "sys/fs/cgroup"
 
-/* A unit with more processes, or more generations of them, is not searched. */
-#define PROCESSES_MAX   1024
-#define GENERATIONS_MAX 64
-#define DEPTH_MAX       8
+/* A unit that needs more reads of processes and groups, or is deeper, is not searched. */
+#define READS_MAX 1024
+#define DEPTH_MAX 8
 
 typedef struct Search {
         int root, proc;
-        pid_t pid;
-        unsigned n; /* processes seen */
+        GHashTable *descend; /* processes that are known to */
+        unsigned reads;
+        bool any; /* a process was found */
 } Search;
 
 /* The path up to the first group that is no slice; NULL: there is none, or it is no unit that can
@@ -43,24 +43,32 @@ static char *unit_of(const char *cgroup)
                 unit = g_strndup(cgroup, (size_t)(end - cgroup));
                 name = end;
         } while (g_str_has_suffix(unit, ".slice"));
+        if (g_str_has_prefix(strrchr(unit, '/'), "/user@"))
+                return NULL;
         return g_str_has_suffix(unit, ".service") || g_str_has_suffix(unit, ".scope")
                        ? g_steal_pointer(&unit)
                        : NULL;
 }
 
-static bool descends(const Search *search, pid_t pid)
+static bool descends(Search *search, pid_t pid)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
+        g_autoptr(GHashTable) line = g_hash_table_new(NULL, NULL);
+        GHashTableIter iter;
+        gpointer known;
 
-        for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
-                if (pid == search->pid)
-                        return true;
+        while (!g_hash_table_contains(search->descend, GINT_TO_POINTER(pid))) {
                 process_facts_init(facts, pid);
-                if (process_facts_read(search->proc, PROCESS_FACT_STATUS, facts) < 0)
+                if (pid <= 1 || ++search->reads > READS_MAX ||
+                    process_facts_read(search->proc, PROCESS_FACT_STATUS, facts) < 0)
                         return false;
+                g_hash_table_add(line, GINT_TO_POINTER(pid));
                 pid = facts->parent;
         }
-        return false;
+        g_hash_table_iter_init(&iter, line);
+        while (g_hash_table_iter_next(&iter, &known, NULL))
+                g_hash_table_add(search->descend, known);
+        return true;
 }
 
 /* True if all processes of the cgroup at `path`, without those of groups below, descend. */
@@ -69,14 +77,14 @@ static bool all_descend(Search *search, const char *path)
         g_autofree char *file = g_strconcat(path, "/cgroup.procs", NULL), *text = NULL;
         g_auto(GStrv) lines = NULL;
 
-        if (file_read(search->root, file, &text) < 0)
+        if (++search->reads > READS_MAX || file_read(search->root, file, &text) < 0)
                 return false;
         lines = g_strsplit(g_strchomp(text), "\n", -1);
         for (char **line = lines; *line && **line; line++) {
                 int pid;
 
-                if (++search->n > PROCESSES_MAX || int_parse(*line, &pid) < 0 ||
-                    !descends(search, pid))
+                search->any = true;
+                if (int_parse(*line, &pid) < 0 || !descends(search, pid))
                         return false;
         }
         return true;
@@ -103,7 +111,8 @@ char *own_unit_read(int root, pid_t pid)
 {
         _fd_ int proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
-        Search search = { root, proc, pid, 0 };
+        g_autoptr(GHashTable) descend = g_hash_table_new(NULL, NULL);
+        Search search = { root, proc, descend, 0, false };
         g_autofree char *unit = NULL, *path = NULL;
 
         process_facts_init(facts, pid);
@@ -113,5 +122,6 @@ char *own_unit_read(int root, pid_t pid)
         if (!unit)
                 return NULL;
         path = g_strconcat(UNIFIED, unit, NULL);
-        return is_own(&search, path, 0) && search.n > 0 ? g_steal_pointer(&unit) : NULL;
+        g_hash_table_add(descend, GINT_TO_POINTER(pid));
+        return is_own(&search, path, 0) && search.any ? g_steal_pointer(&unit) : NULL;
 }

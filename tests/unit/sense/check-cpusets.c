@@ -127,6 +127,23 @@ START_TEST(kubelet)
 }
 END_TEST
 
+/* What is there instead of the file is neither waited for nor followed. */
+START_TEST(kubelet_is_no_file)
+{
+        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
+        g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
+
+        tree_put(&tree, "var/lib/kubelet/other", kubelets[0].state);
+        if (_i == 0)
+                ck_assert_int_eq(mkfifoat(tree.root, "var/lib/kubelet/cpu_manager_state", 0600), 0);
+        else
+                ck_assert_int_eq(symlinkat("other", tree.root, "var/lib/kubelet/cpu_manager_state"),
+                                 0);
+        kubelet_read(tree.root, topology, affinities);
+        ck_assert_int_eq(affinities->n_sets, 0);
+}
+END_TEST
+
 START_TEST(kubelet_that_comes)
 {
         g_autoptr(CpusetWatch) watch = NULL;
@@ -282,6 +299,7 @@ int main(void)
         tcase_add_test(tcase, list_of_one_that_came);
         tcase_add_test(tcase, no_unified_hierarchy);
         tcase_add_loop_test(tcase, kubelet, 0, G_N_ELEMENTS(kubelets));
+        tcase_add_loop_test(tcase, kubelet_is_no_file, 0, 2);
         tcase_add_test(tcase, kubelet_that_comes);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);

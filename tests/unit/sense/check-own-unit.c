@@ -24,6 +24,7 @@ static const struct {
         { "a slice is none", "/system.slice", "10\n", NULL, NULL },
         { "of a user's manager", "/user.slice/user-1.slice/user@1.service/app.slice/a.scope",
           "20\n", "10\n", NULL },
+        { "a user's manager", "/user.slice/user-1.slice/user@1.service", "10\n11\n", NULL, NULL },
         { "no unit", "/docker/a", "10\n", NULL, NULL },
         { "the root", "/", "10\n", NULL, NULL },
 };
@@ -66,12 +67,38 @@ START_TEST(own_unit)
 }
 END_TEST
 
+/* Each process is the child of the one before. */
+static const struct {
+        const char *name;
+        int n;
+        bool own;
+} chains[] = { { "many generations", 200, true }, { "too many to read", 1100, false } };
+
+START_TEST(chain)
+{
+        typeof(chains[0]) *c = &chains[_i];
+        g_autoptr(GString) procs = g_string_new(NULL);
+        g_autofree char *found = NULL;
+        Tree tree = tree_make();
+
+        for (int pid = 10; pid < 10 + c->n; pid++) {
+                put_process(&tree, pid, pid > 10 ? pid - 1 : 1, "/a.service");
+                g_string_append_printf(procs, "%d\n", pid);
+        }
+        tree_put(&tree, "sys/fs/cgroup/a.service/cgroup.procs", procs->str);
+        found = own_unit_read(tree.root, 10);
+        ck_case(c->name, (found != NULL) == c->own, "%s", found ? found : "none");
+        tree_done(&tree);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("own-unit");
         TCase *tcase = tcase_create("own-unit");
 
         tcase_add_loop_test(tcase, own_unit, 0, G_N_ELEMENTS(cases));
+        tcase_add_loop_test(tcase, chain, 0, G_N_ELEMENTS(chains));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
