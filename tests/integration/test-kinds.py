@@ -171,6 +171,17 @@ class Kinds(WithSystemd, Case):
         wait_until(lambda: self.mode() == 'frequency', 'the end')
         self.assertEqual(self.limits('game.scope'), [self.CACHE, [0, 1]])
 
+    def test_taken_over_stays_active(self):
+        """The list that the administrator chose is not idled's: none of its CPUs is parked."""
+        self.start()
+        self.begin()
+        self.call_systemd('SetUnitProperties', 'game.scope', True,
+                          [('AllowedCPUs', dbus.ByteArray(b'\x01'))], signature='sba(sv)')
+        self.put('sys/fs/cgroup/user.slice/game.scope/cpuset.cpus', '0\n')
+        self.assertEqual(len(self.call('Verify')), 1)
+        self.set_idle_mask('0-3')
+        wait_until(lambda: self.get('Parked') == '1-3', 'CPU 0 active')
+
     def test_killed(self):
         self.start()
         self.begin()

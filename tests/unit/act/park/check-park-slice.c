@@ -189,6 +189,22 @@ START_TEST(invalid)
 }
 END_TEST
 
+/* The drop-in of a unit's kind of cores is no knob of parking. */
+START_TEST(auto_despite_kinds)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_AUTO);
+
+        ck_assert_int_ge(knob_set(knobs, &park_dropin_kind, "system.slice", "present"), 0);
+        ck_assert_int_ge(knob_set(knobs, &park_kinds_kind, "system.slice", "0-1"), 0);
+        neighbour("0-3");
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        actuator_park.close(state);
+}
+END_TEST
+
 START_TEST(auto_takes_units_then)
 {
         g_autoptr(Knobs) knobs = open_knobs();
@@ -425,6 +441,7 @@ int main(void)
         tcase_add_test(tcase, stopped_by_systemd);
         tcase_add_test(tcase, rival_comes);
         tcase_add_test(tcase, invalid);
+        tcase_add_test(tcase, auto_despite_kinds);
         tcase_add_test(tcase, auto_takes_units_then);
         tcase_add_test(tcase, exclusive);
         tcase_add_test(tcase, lists_matter);
