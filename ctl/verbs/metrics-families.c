@@ -137,7 +137,7 @@ static void write_refused(const MetricsFacts *facts, MetricsText *text)
         }
 }
 
-/* One series for each contract; that of all other units has an empty name. */
+/* One series for each contract; that of all other units has no labels. */
 static void write_contracts(json_object *contracts, MetricsText *text)
 {
         static const struct {

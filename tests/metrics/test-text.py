@@ -27,7 +27,7 @@ FLEET = [
     *((f"idled_contract_{name}", {"unit": "nginx.service", "cgroup": "/system.slice/nginx.service"}, value)
       for name, value in (("limit_seconds", 0.005), ("p99_seconds", 0.00325), ("infeasible", 0), ("measured", 1),
                           ("windows_kept", 58), ("windows_broken", 2))),
-    ("idled_contract_measured", {"unit": "", "cgroup": ""}, 0),
+    ("idled_contract_measured", {}, 0),  # of all other units
     ("idled_uptime_seconds", {}, 18000),
     ("idled_tick_delay_max_seconds", {}, 0.0015),
     ("idled_cpu_online", {"cpu": "3"}, 1),
