@@ -2,9 +2,11 @@
 /*
  * Which call is next.
  *
- * 1. A filter sees each method call before any object does. A call that wants no reply and has no
- *    effect is dropped. The first call of a sender waits until the bus daemon has reported,
- *    asynchronously, the sender's user.
+ * 1. A filter sees each method call before any object does. A call that wants no reply is dropped if
+ *    it has no effect, or if too many calls of its user wait. What follows a dropped call is read at once: a
+ *    queue in the bus daemon, which all users share, grows if idled reads more slowly than the bus
+ *    daemon. The first call of a sender waits until the bus daemon has reported, asynchronously, the
+ *    sender's user.
  * 2. A call is answered at once if its user has time left and none of the user's calls waits. Else
  *    it waits behind the user's other calls. If too many wait, its refusal waits in its place.
  * 3. Calls that wait are answered one at a time, the users in turn, when all answers so far are
@@ -30,6 +32,9 @@
 /* A user that owes more time than this is refused without reading the call. */
 #define OWED_USEC G_USEC_PER_SEC
 
+/* Nothing else is served while dropped calls are read so long. */
+#define DROPPING_USEC 1000
+
 /* Users without calls are forgotten when there are so many. */
 #define USERS_MAX 256
 
@@ -46,6 +51,7 @@ struct Turns {
         sd_bus_slot *filter;
         sd_event_source *next;    /* goes off when a call that waits may be answered */
         sd_event_source *after;   /* runs after each call */
+        sd_event_source *dropped; /* goes off when a call was dropped */
         GHashTable *users;        /* uid -> User */
         GHashTable *unknown;      /* sender's name -> User, whose uid is not known yet */
         GQueue order;             /* of User: those with calls that wait, the next one first */
@@ -181,14 +187,38 @@ static void push(Turns *turns, User *user, sd_bus_message *message, size_t size)
         turns->size += size;
 }
 
+static int drop(Turns *turns)
+{
+        sd_event_source_set_enabled(turns->dropped, SD_EVENT_ONESHOT);
+        return 1;
+}
+
+/* Reads on until a call is served: that one is charged before the next. */
+static int on_dropped(sd_event_source *source, void *userdata)
+{
+        Turns *turns = userdata;
+        uint64_t until = now_usec() + DROPPING_USEC;
+
+        while (sd_bus_process(turns->connection, NULL) > 0 && !turns->served && now_usec() < until)
+                continue;
+        return 0;
+}
+
 /* Has the call wait; its refusal, if `max` is exceeded; or nothing. */
 static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
 {
         _message_ sd_bus_message *refusal = NULL;
-        uint64_t since = spent_usec();
-        size_t size = user->paid_usec > now_usec() + OWED_USEC ? TURNS_MAX : size_of(call);
+        bool full = user->size + TURNS_CALL > max || user->paid_usec > now_usec() + OWED_USEC;
+        size_t size = TURNS_MAX;
 
-        charge(user, spent_usec() - since);
+        if (full && sd_bus_message_get_expect_reply(call) <= 0)
+                return drop(turns);
+        if (!full) {
+                uint64_t since = spent_usec();
+
+                size = size_of(call);
+                charge(user, spent_usec() - since);
+        }
         if (size <= TURNS_CALL_MAX && user->size + size <= max && turns->size + size <= TURNS_MAX)
                 push(turns, user, call, size);
         else if (sd_bus_message_get_expect_reply(call) > 0 && user->size < 2 * max &&
@@ -324,7 +354,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return serve(turns, g_steal_pointer(&turns->releases));
         }
         if (sd_bus_message_get_expect_reply(message) <= 0 && !has_effect(message))
-                return 1;
+                return drop(turns);
         if (!authorizer_knows(turns->authorizer, name, &sender))
                 return ask_first(turns, name, message);
         user = user_get(turns, sender.uid);
@@ -349,6 +379,10 @@ int turns_new(sd_bus *connection, sd_event *event, Authorizer *authorizer, Turns
         if (r >= 0)
                 r = sd_event_source_set_enabled(turns->next, SD_EVENT_OFF);
         if (r >= 0)
+                r = sd_event_add_defer(event, &turns->dropped, on_dropped, turns);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(turns->dropped, SD_EVENT_OFF);
+        if (r >= 0)
                 r = sd_event_add_post(event, &turns->after, on_served, turns);
         if (r >= 0)
                 r = sd_event_source_set_priority(turns->after, SD_EVENT_PRIORITY_IMPORTANT);
@@ -368,6 +402,7 @@ void turns_free(Turns *turns)
         sd_bus_slot_unref(turns->filter);
         sd_event_source_disable_unref(turns->next);
         sd_event_source_disable_unref(turns->after);
+        sd_event_source_disable_unref(turns->dropped);
         sd_bus_message_unref(turns->released);
         g_queue_clear(&turns->order);
         g_hash_table_unref(turns->unknown);

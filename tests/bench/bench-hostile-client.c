@@ -265,6 +265,7 @@ int main(int argc, char **argv)
 {
         uid_t hostile = argc == 6 ? (uid_t)atoi(argv[2]) : 0,
               victim = argc == 6 ? (uid_t)atoi(argv[3]) : 0;
+        const char *only = getenv("ATTACK");
         uint64_t late;
 
         setvbuf(stdout, NULL, _IOLBF, 0);
@@ -281,7 +282,8 @@ int main(int argc, char **argv)
         printf("%-46s %8.1f ms\n", "the latest tick before was late by",
                (double)read_u64("LateUSec") / 1e3);
         for (size_t i = 0; i < G_N_ELEMENTS(attacks); i++)
-                measure_attack(&attacks[i], argv, hostile, victim);
+                if (!only || g_str_has_prefix(attacks[i].name, only))
+                        measure_attack(&attacks[i], argv, hostile, victim);
         late = read_u64("LateUSec");
         printf("%-46s %8.1f ms   at most 50: %s\n", "the latest tick of all was late by",
                (double)late / 1e3, late <= 50000 ? "met" : "MISSED");
