@@ -279,6 +279,64 @@ static void check_command_line(Doctor *doctor)
         check_most_states(doctor, "processor.max_cstate", "acpi_idle");
 }
 
+/* An empty field of the option changes nothing. */
+static bool fits(const char *field, uint64_t us)
+{
+        uint64_t asked_us;
+
+        return !field || !*field || (u64_parse(field, &asked_us) == 0 && asked_us == us);
+}
+
+/* True if the first CPU has the state of `entry`, NAME:LATENCY:RESIDENCY. */
+static bool is_in_effect(const Doctor *doctor, const char *entry)
+{
+        g_auto(GStrv) fields = g_strsplit(entry, ":", -1);
+        IdleState states[IDLE_STATES_MAX];
+        int n = 0;
+
+        CPUSET_FOREACH(cpu, &doctor->topology->online) {
+                n = idle_states_read(doctor->root, cpu, states);
+                break;
+        }
+        for (int s = 0; fields[0] && s < n; s++)
+                if (g_str_equal(states[s].name, fields[0]))
+                        return fits(fields[1], states[s].exit_latency_us) &&
+                               fits(fields[1] ? fields[2] : NULL, states[s].target_residency_us);
+        return false;
+}
+
+/* Since Linux 7.0 an option replaces latencies of the driver. The kernel cuts its own copy at the
+ * first colon while it reads it, so the command line comes first. */
+static void check_table(Doctor *doctor)
+{
+        const char *option = kernel_option(doctor, "intel_idle.table");
+        char driver[64], parameter[256];
+        g_autofree char *table = NULL;
+        g_auto(GStrv) entries = NULL;
+        bool refused = false;
+
+        value(doctor, CPUS "/cpuidle/current_driver", driver, sizeof(driver));
+        value(doctor, "sys/module/intel_idle/parameters/table", parameter, sizeof(parameter));
+        table = g_strdup(option ? option : parameter);
+        g_strdelimit(table, "\"", ' ');
+        g_strstrip(table);
+        if (!*table || !g_str_equal(driver, "intel_idle"))
+                return;
+        entries = g_strsplit(table, ",", -1);
+        for (char **entry = entries; option && *entry; entry++)
+                refused |= !is_in_effect(doctor, *entry);
+        add(doctor, refused, "idle states",
+            g_strdup_printf(refused ? "the kernel refused intel_idle.table=%s: idle states have "
+                                      "other latencies"
+                                    : "intel_idle.table=%s overrides latencies of idle states",
+                            table),
+            refused ? "the kernel and idled choose states by the driver's latencies"
+                    : "none if they are right: the kernel, idled and idlelab choose states by them",
+            refused ? "correct intel_idle.table= in GRUB_CMDLINE_LINUX in /etc/default/grub, run "
+                      "update-grub, reboot; journalctl -kg intel_idle has the reason"
+                    : NULL);
+}
+
 static void check_driver(Doctor *doctor)
 {
         char driver[64], governor[64];
@@ -885,10 +943,9 @@ static void check_daemon(Doctor *doctor)
 static json_object *doctor_ask(Ctl *ctl, int *ret_status)
 {
         static void (*const checks[])(Doctor * doctor) = {
-                check_hypervisor, check_command_line, check_driver,    check_states,
-                check_limits,     check_processes,    check_sched_ext, check_kernel,
-                check_lost,       check_capabilities, check_daemon,    check_refused,
-                check_left,
+                check_hypervisor,   check_command_line, check_driver,    check_table,  check_states,
+                check_limits,       check_processes,    check_sched_ext, check_kernel, check_lost,
+                check_capabilities, check_daemon,       check_refused,   check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(DoctorCost) cost = NULL;

@@ -124,14 +124,25 @@ class Advise(TestCase):
             self.assertEqual({model for model in models if ":" not in model} - {"ladder", "teo-util"},
                              set(expected.split()), release)
 
+    def states(self, *rows):
+        for i, (name, latency, residency) in enumerate(rows):
+            state = Path(self.root, f"sys/devices/system/cpu/cpu0/cpuidle/state{i}")
+            state.mkdir(parents=True, exist_ok=True)
+            for key, value in ("name", name), ("latency", latency), ("residency", residency), ("disable", 0):
+                (state / key).write_text(f"{value}\n")
+
+    def test_table_in_effect(self):
+        """The same processor with other latencies (intel_idle.table=) gets other advice."""
+        Path(self.root, "proc/cpuinfo").write_text("model name : Intel(R) Core(TM)\n")
+        for latency, residency, deepest in (133, 400, {"C1", "C6"}), (400, 2000, {"C1"}):
+            self.states(("C1", 2, 2), ("C6", latency, residency))
+            answer = self.advise("--latency", "200us", str(TRACES / "idle.csv.xz"))
+            self.assertEqual({row["deepest_state"] for row in answer["candidates"]}, deepest)
+            free = self.advise(str(TRACES / "idle.csv.xz"))["candidates"]
+            self.assertEqual({row["worst_exit_latency_us"] for row in free}, {2, latency})
+
     def test_only_what_the_machine_has(self):
-        state = Path(self.root, "sys/devices/system/cpu/cpu0/cpuidle/state0")
-        deep = Path(state.parent, "state1")
-        for directory, name, latency, residency in (state, "C1", 2, 2), (deep, "C6", 133, 400):
-            directory.mkdir(parents=True)
-            for key, value in (("name", name), ("latency", latency), ("residency", residency),
-                               ("disable", 0)):
-                (directory / key).write_text(f"{value}\n")
+        self.states(("C1", 2, 2), ("C6", 133, 400))
         self.machine("6.18.0", "haltpoll", "menu haltpoll")
         answer = self.advise(str(TRACES / "idle.csv.xz"))
         self.assertEqual({row["governor"] for row in answer["candidates"]}, {"menu"})

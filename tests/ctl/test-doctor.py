@@ -391,6 +391,27 @@ class Doctor(TestCase):
                     undo()
                 self.assertEqual([f["found"].rpartition(" ")[2] for f in wrong], expected)
 
+    def test_table_of_the_command_line(self):
+        """Latencies that intel_idle.table= overrides are those in sysfs, or the kernel refused it. The kernel's
+        own copy of the option ends at the first colon."""
+        state = CPUS + "/cpu%d/cpuidle/state2/%s"
+        self.write({state % (cpu, file): text for cpu in range(8) for file, text in (
+            ("latency", "150"), ("residency", "400"))})
+        parameter = {"sys/module/intel_idle/parameters/table": "C6"}
+        for option, refused in (("C6:150:400", False), ('"C6:150:400,C1E::"', False),
+                                ("C6::400", False), ("C6:200:400", True), ("C6:150:500", True), ("C6:x", True),
+                                ("C9:150:400", True), ("C6:150:400,C9:1:1", True), (None, False)):
+            with self.subTest(option):
+                undo = [self.put(self.root / file, text) for file, text in (parameter | (
+                    {"proc/cmdline": f"ro intel_idle.table={option}"} if option else {})).items()]
+                found, = (f for f in sum(self.findings(), []) if "intel_idle.table" in f["found"])
+                self.assertEqual((found["level"], found["check"]), ("wrong" if refused else "note", "idle states"))
+                self.assertIn("intel_idle.table=" + (option or "C6").strip('"'), found["found"])
+                for step in reversed(undo):
+                    step()
+        self.write({"proc/cmdline": "ro intel_idle.table=C6:150:400", CPUS + "/cpuidle/current_driver": "acpi_idle"})
+        self.assertNotIn("intel_idle.table", json.dumps(self.findings()))
+
     def test_option_for_another_processor(self):
         self.write({"proc/cpuinfo": "vendor_id : AuthenticAMD", "proc/cmdline": "intel_idle.max_cstate=0",
                     CPUS + "/cpuidle/current_driver": "acpi_idle"})
