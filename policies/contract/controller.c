@@ -476,19 +476,24 @@ static void follow_load(Controller *self, const ControlInput *input)
 static void steer(Controller *self, const ControlInput *input)
 {
         int deepest = deepest_state(self, input);
+        bool any = false;
 
         if (self->state > deepest)
                 self->state = deepest;
         for (int i = 0; i < self->n_contracts; i++) {
                 ContractState *c = &self->contracts[i];
 
-                if (!is_violated(c, input->now_usec))
-                        continue;
-                if (raise_setting(self, input, c))
-                        return;
-                give_up(self, c, input, input->contracts[i].wakeups);
+                if (is_violated(c, input->now_usec)) {
+                        if (raise_setting(self, input, c))
+                                return;
+                        give_up(self, c, input, input->contracts[i].wakeups);
+                }
+                any |= votes(c);
         }
-        lower_setting(self, input, deepest);
+        if (any)
+                lower_setting(self, input, deepest);
+        else
+                self->cores = 0;
 }
 
 void controller_step(Controller *self, const ControlInput *input)

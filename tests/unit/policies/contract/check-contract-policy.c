@@ -104,6 +104,8 @@ START_TEST(requests)
                 active = world->allowed;
                 cpuset_and(&active, &offered);
                 as_expected += cpuset_equal(&active, &expected);
+                ck_case(c->name, !c->infeasible || cpuset_equal(&active, &offered),
+                        "parks in tick %d", tick);
                 found = limited(world);
                 limited_so += cpuset_equal(&found, &expected_limited);
                 ck_case(c->name, !world->wish.for_saving, "may be ignored");
