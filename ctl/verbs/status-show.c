@@ -10,6 +10,7 @@
 #include "cpus.h"
 #include "cli/facts.h"
 #include "left.h"
+#include "requests.h"
 #include "model/measured.h"
 
 #define LABEL_WIDTH 12
@@ -183,58 +184,12 @@ static void show_benefit(const Screen *screen, json_object *benefit)
         line(screen, STYLE_PLAIN, "Benefit", "%s", text);
 }
 
-/* "2 of 4 cores, idle states up to 10 us": what is in effect for a contract. */
-static void append_lever(GString *text, json_object *contract, json_object *cpus)
-{
-        g_string_append_printf(text, "%d of %d cores", (int)json_int(contract, "cores", 0),
-                               (int)json_int(cpus, "cores", 0));
-        if (json_get(contract, "latency_us"))
-                g_string_append_printf(text, ", idle states up to %d us",
-                                       (int)json_int(contract, "latency_us", 0));
-}
-
-static void append_measured(GString *text, json_object *contract)
-{
-        if (!json_get(contract, "windows_kept"))
-                return; /* of another user */
-        if (json_get(contract, "p99_us")) {
-                g_autofree char *p99 = us_text(json_number(contract, "p99_us", 0));
-
-                g_string_append_printf(text, ", p99 %s of %d wake-ups", p99,
-                                       (int)json_int(contract, "wakeups", 0));
-        } else
-                g_string_append(text, ", no whole window yet");
-        g_string_append_printf(text, ", windows: %d kept, %d broken",
-                               (int)json_int(contract, "windows_kept", 0),
-                               (int)json_int(contract, "windows_broken", 0));
-}
-
 static void show_contract(const Screen *screen, json_object *contract, json_object *cpus)
 {
-        bool measured = json_true(contract, "measured");
-        bool infeasible = json_true(contract, "infeasible");
-        const char *unit = json_text(contract, "unit"), *obstacle = json_text(contract, "obstacle");
-        g_autofree char *limit = us_text(json_number(contract, "limit_us", 0));
-        g_autofree char *best = us_text(json_number(contract, "best_us", 0));
-        GString *text = g_string_new(*unit ? unit : "all other units");
+        g_autofree char *text = contract_text(contract, (int)json_int(cpus, "cores", 0));
+        bool warn = *json_text(contract, "obstacle") || json_true(contract, "infeasible");
 
-        g_string_append_printf(text, ": 99 %% of wake-ups within %s: ", limit);
-        if (!measured)
-                g_string_append_printf(text, "not measured%s%s", *obstacle ? ": " : " yet",
-                                       obstacle);
-        else if (infeasible)
-                g_string_append(text, "infeasible with everything active");
-        else if (*obstacle)
-                g_string_append(text, obstacle);
-        else
-                append_lever(text, contract, cpus);
-        if (infeasible && json_get(contract, "best_us"))
-                g_string_append_printf(text, " (p99 %s)", best);
-        if (measured)
-                append_measured(text, contract);
-        line(screen, *obstacle || infeasible ? STYLE_WARN : STYLE_PLAIN, "Contract", "%s",
-             text->str);
-        g_string_free(text, TRUE);
+        line(screen, warn ? STYLE_WARN : STYLE_PLAIN, "Contract", "%s", text);
 }
 
 static void show_residency(const Screen *screen, json_object *residency)

@@ -11,6 +11,7 @@
 #include "explained.h"
 #include "cli/facts.h"
 #include "left.h"
+#include "requests.h"
 #include "status.h"
 #include "model/measured.h"
 #include "verbs.h"
@@ -69,27 +70,6 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         json_put(daemon, "keeps_affinities", json_object_get(json_element(keeps, 0)));
         json_put(daemon, "keeps_affinities_because", json_object_get(json_element(keeps, 1)));
         json_put(daemon, "next_tick_usec", period ? json_object_new_int64(period) : NULL);
-}
-
-static json_object *describe_contracts(json_object *manager)
-{
-        static const char *const same[] = { "contract",     "limit_us",      "measured",
-                                            "infeasible",   "p99_us",        "wakeups",
-                                            "best_us",      "cores",         "latency_us",
-                                            "windows_kept", "windows_broken" };
-        json_object *answer = json_object_new_array(), *row;
-
-        JSON_FOREACH(row, json_get(manager, "Contracts")) {
-                json_object *object = json_object_new_object();
-
-                json_put_text_any(object, "unit", json_text(row, "unit"));
-                json_put_text_any(object, "cgroup", json_text(row, "cgroup"));
-                json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
-                for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
-                        json_put_same(object, same[i], row, same[i]);
-                json_object_array_add(answer, object);
-        }
-        return answer;
 }
 
 static json_object *describe_cpus(json_object *manager)
@@ -210,7 +190,7 @@ static json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "residency", cpus_summarize(cpus));
         json_put(json_get(answer, "residency"), "interval_usec", cpus_interval(facts));
         json_put(answer, "refused", refused_describe(manager));
-        json_put(answer, "contracts", describe_contracts(manager));
+        json_put(answer, "contracts", contracts_describe(manager));
         json_put(answer, "degraded", name_elements(json_get(manager, "Degraded"), degraded));
         json_put(answer, "missing", name_elements(json_get(manager, "Missing"), missing));
         return answer;

@@ -12,6 +12,7 @@
 #include "cli/client.h"
 #include "explained.h"
 #include "cli/facts.h"
+#include "requests.h"
 #include "verbs.h"
 
 static bool show_past;
@@ -205,7 +206,8 @@ static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_statu
 
 static json_object *why_ask(Ctl *ctl, int *ret_status)
 {
-        g_autoptr(json_object) explained = NULL, facts = NULL;
+        g_autoptr(json_object) explained = NULL, facts = NULL, objects = NULL;
+        json_object *manager = client_manager(ctl->client);
         g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
@@ -223,9 +225,11 @@ static json_object *why_ask(Ctl *ctl, int *ret_status)
         if (show_past)
                 return history_ask(ctl, explained, ret_status);
         answer = answer_new(ctl);
-        json_put(
-                answer, "cpus",
-                describe_cpus(client_manager(ctl->client), explained, ctl->n_args ? &asked : NULL));
+        json_put(answer, "cpus", describe_cpus(manager, explained, ctl->n_args ? &asked : NULL));
+        json_put_same(answer, "cores", manager, "Cores");
+        json_put(answer, "contracts", contracts_describe(manager));
+        objects = client_objects(ctl->client);
+        json_put(answer, "kinds", kinds_describe(manager, objects));
         facts = facts_get(ctl);
         json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
         return answer;
@@ -372,6 +376,24 @@ static void show_times(const Screen *screen, json_object *answer)
         show_groups(screen, &said);
 }
 
+static void show_requests(const Screen *screen, json_object *answer)
+{
+        int cores = (int)json_int(answer, "cores", 0);
+        json_object *row;
+
+        JSON_FOREACH(row, json_get(answer, "contracts")) {
+                g_autofree char *text = contract_text(row, cores), *by = requester_text(row);
+                g_autofree char *whole = g_strconcat(text, by, NULL);
+
+                screen_sentence(screen, STYLE_PLAIN, whole);
+        }
+        JSON_FOREACH(row, json_get(answer, "kinds")) {
+                g_autofree char *text = kind_text(row);
+
+                screen_sentence(screen, STYLE_PLAIN, text);
+        }
+}
+
 static void show_benefits(const Screen *screen, json_object *benefits)
 {
         json_object *benefit;
@@ -389,6 +411,7 @@ static void why_show(const Ctl *ctl, json_object *answer)
 
         if (!history) {
                 show_cpus(&ctl->screen, json_get(answer, "cpus"));
+                show_requests(&ctl->screen, answer);
                 show_benefits(&ctl->screen, json_get(answer, "benefits"));
                 return;
         }

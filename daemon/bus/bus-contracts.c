@@ -30,6 +30,15 @@ static int append_measured(sd_bus_message *reply, const ContractReport *report)
                                              "windows_broken", "t", report->broken);
 }
 
+/* Who requested it, as the hold's object says. */
+static int append_hold(sd_bus_message *reply, const Bus *bus, const UnitContract *unit)
+{
+        const Held *held = holds_find(manager_holds(bus->manager), unit->hold);
+        int r = bus_append_shown_key(reply, bus, "owner", held ? held->owner : NULL);
+
+        return r < 0 ? r : bus_append_shown_key(reply, bus, "reason", held ? held->reason : NULL);
+}
+
 static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitContract *unit)
 {
         const ContractReport *report = &unit->report;
@@ -40,6 +49,8 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                 r = bus_append_text(reply, "unit", unit->unit);
         if (r >= 0)
                 r = bus_append_text(reply, "cgroup", unit->cgroup);
+        if (r >= 0)
+                r = append_hold(reply, bus, unit);
         if (r >= 0)
                 r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "contract", "t", unit->id,
                                           "limit_us", "u", unit->limit_us, "measured", "b",

@@ -135,6 +135,13 @@ BUS_GETTER(get_request)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+BUS_GETTER(get_unit)
+{
+        const Held *held = bus_path_hold(userdata, path);
+
+        return sd_bus_message_append(reply, "s", held->kinds && held->unit ? held->unit : "");
+}
+
 BUS_GETTER(get_cpus)
 {
         return bus_append_cpus(reply, &holds_hold(bus_path_hold(userdata, path))->cpus);
@@ -153,6 +160,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("SinceUSec", "t", get_since, 0, CONST),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, CONST),
         SD_BUS_PROPERTY("Request", "a{sv}", get_request, 0, CONST),
+        SD_BUS_PROPERTY("Unit", "s", get_unit, 0, CONST),
         SD_BUS_PROPERTY("CPUs", "s", get_cpus, 0, CHANGES),
         SD_BUS_PROPERTY("Obstacle", "s", get_obstacle, 0, CHANGES),
         SD_BUS_VTABLE_END,

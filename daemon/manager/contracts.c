@@ -211,6 +211,8 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                         unit->uid = held->uid;
                         g_ptr_array_add(units, unit);
                 }
+                if (held->p99_us < unit->limit_us || unit->hold == 0)
+                        unit->hold = held->id;
                 unit->limit_us = MIN(unit->limit_us, held->p99_us);
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);

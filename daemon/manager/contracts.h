@@ -20,6 +20,7 @@ typedef struct UnitContract {
         uint64_t id;
         char *cgroup, *unit; /* NULL: all units without a contract */
         uint32_t limit_us;
+        uint64_t hold; /* the one with this limit; 0: none */
         CpuSet cpus;
         bool root;                  /* root or a rule requested it */
         uid_t uid;                  /* else: this user */

@@ -94,10 +94,14 @@ static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, co
 
                 if (state->id != (c->decides ? c->decides : c->contracts[0].id))
                         continue;
+                reason.inputs[1].name = "limit";
+                reason.inputs[1].unit = "ms";
+                reason.inputs[1].value = state->limit_us / 1e3;
+                if (state->limit_us != (double)options->p99_usec)
+                        continue; /* a hold requested it */
+                reason.option = "WakeupP99";
                 reason.threshold = state->limit_us / 1e3;
                 reason.threshold_unit = "ms";
-                if (state->limit_us == (double)options->p99_usec)
-                        reason.option = "WakeupP99";
         }
         reason.inputs[0].name = "filtered load";
         reason.inputs[0].unit = "CPUs";
@@ -202,9 +206,9 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
         if (self->latency_us < 0)
                 return n;
         ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");
-        ret_reasons[n].inputs[1].name = "wake-up latency";
-        ret_reasons[n].inputs[1].unit = "us";
-        ret_reasons[n].inputs[1].value = self->latency_us;
+        ret_reasons[n].inputs[2].name = "wake-up latency";
+        ret_reasons[n].inputs[2].unit = "us";
+        ret_reasons[n].inputs[2].value = self->latency_us;
         return n + 1;
 }
 

@@ -40,7 +40,7 @@ SIGNATURES = {
     },
     "org.idled1.Hold": {
         "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
-        "Reason": "s", "Request": "a{sv}", "CPUs": "s", "Obstacle": "s",
+        "Reason": "s", "Request": "a{sv}", "Unit": "s", "CPUs": "s", "Obstacle": "s",
     },
     "org.idled1.Cpu": {
         "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",

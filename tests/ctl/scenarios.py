@@ -157,7 +157,7 @@ def unparkable():
 def hold(number, **more):
     return dict({
         "Id": number, "Owner": "user 1000 (:1.7)", "User": 1000, "Pid": 0, "Bound": False,
-        "SinceUSec": usec_ago(150), "Reason": "no reason given", "Request": {}, "CPUs": "0-3",
+        "SinceUSec": usec_ago(150), "Reason": "no reason given", "Request": {}, "Unit": "", "CPUs": "0-3",
         "Obstacle": "",
     }, **more)
 
@@ -169,8 +169,10 @@ def held():
         hold(10, User=0, Request={"latency_us": 0, "global": True}, Reason="a test\x1b[31m"),
         hold(9, Request={"min_cores": 2, "min_frequency_khz": 2400000, "kind": "cache",
                          "profile": "performance"},
-             Reason="a game", Bound=True, Obstacle="a client requested a pause"),
+             Reason="a game", Bound=True, Unit="/user.slice/game.scope", Obstacle="a client requested a pause"),
     ]
+    says["manager"]["Knobs"].append(("kinds", "game.scope", "", "0-1", "ours"))
+    says["manager"]["Contracts"] = CONTRACTS[:1]
     says["manager"]["Holds"] = [f"/org/idled1/hold/{h['Id']}" for h in says["hold"]]
     return says
 
@@ -270,9 +272,11 @@ REFUSED = [{"unit": "mpi.service", "user": 33, "program": "mpirun", "pid": 812, 
 
 CONTRACTS = [
     {"contract": 3, "unit": "nginx.service", "cgroup": "/system.slice/nginx.service", "obstacle": "", "limit_us": 5000,
+     "owner": "app web", "reason": "/etc/idled/apps/web.conf",
      "measured": True, "infeasible": False, "p99_us": 3250.0, "wakeups": 12000, "cores": 1, "latency_us": 10,
      "windows_kept": 58, "windows_broken": 2},
     {"contract": 2, "unit": "tight.service", "cgroup": "/system.slice/tight.service", "obstacle": "", "limit_us": 20,
+     "owner": "user 1000 (:1.9)", "reason": "",
      "measured": True, "infeasible": True, "p99_us": 190.0, "wakeups": 200, "best_us": 180.0,
      "windows_kept": 0, "windows_broken": 9},
     {"contract": 4, "unit": "young.service", "cgroup": "/system.slice/young.service", "limit_us": 20000,

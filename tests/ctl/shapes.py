@@ -33,6 +33,13 @@ BENEFIT = {"policy": str, "verdict": str, "saved_watts": optional(number),
            "saved_percent_high": optional(number), "waiting_change_percent": optional(number),
            "waiting_change_percent_low": optional(number), "waiting_change_percent_high": optional(number),
            "blocks": int, "blocks_dropped": int, "energy_source": str, "work_unit": str}
+CONTRACT = {"contract": int, "unit": optional(str), "cgroup": optional(str), "owner": optional(str),
+            "reason": optional(str), "obstacle": optional(str), "limit_us": int, "measured": bool,
+            "infeasible": bool, "p99_us": optional(number), "wakeups": optional(int),
+            "best_us": optional(number), "cores": optional(int), "latency_us": optional(int),
+            "windows_kept": optional(int), "windows_broken": optional(int)}
+KINDS = {"hold": int, "cgroup": str, "kind": str, "owner": str, "reason": optional(str),
+         "cpus": optional(str), "cpus_before": optional(str), "obstacle": optional(str)}
 SHAPES = {
     "status": {
         "daemon": optional(dict(
@@ -57,10 +64,7 @@ SHAPES = {
                                   "estimated": bool}]},
         "refused": [{"unit": optional(str), "user": int, "program": optional(str), "pid": optional(int),
                      "cpus": str, "count": int}],
-        "contracts": [{"contract": int, "unit": optional(str), "cgroup": optional(str), "obstacle": optional(str),
-                       "limit_us": int, "measured": bool, "infeasible": bool, "p99_us": optional(number),
-                       "wakeups": optional(int), "best_us": optional(number), "cores": optional(int),
-                       "latency_us": optional(int), "windows_kept": optional(int), "windows_broken": optional(int)}],
+        "contracts": [CONTRACT],
         "degraded": [{"kind": str, "name": str, "why": str}],
         "missing": [{"what": str, "why": str}],
     },
@@ -69,7 +73,7 @@ SHAPES = {
         "package": optional(int), "node": optional(int), "thread": optional(int),
         "capacity": optional(int), "kinds": optional([str]), "state": str, "parked_usec": optional(int), "busy_percent": optional(number),
         "states": [STATE], "limits": optional(LIMITS)}]),
-    "why": dict(HEAD, benefits=[BENEFIT], cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
+    "why": dict(HEAD, benefits=[BENEFIT], cores=optional(int), contracts=[CONTRACT], kinds=[KINDS], cpus=[dict(REASON, cpu=int, parked=bool, in_idle_mask=bool,
                                  obstacle=optional(str), since_usec=optional(int),
                                  reasons=[REASON], figures=[FIGURE])]),
     "why --history": dict(HEAD, history=[dict(REASON, number=optional(int), time_usec=int,

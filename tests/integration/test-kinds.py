@@ -75,6 +75,9 @@ class Kinds(WithSystemd, Case):
         self.assertEqual(self.get('Degraded'), [])
         listed = self.idlectl('holds')
         self.assertIn('On cores of kind cache.', listed.stdout, listed.stderr)
+        self.assertEqual(self.get('Unit', path, HOLD), '/user.slice/game.scope')
+        self.assertRegex(self.idlectl('why').stdout, 'game.scope: AllowedCPUs=0-7,16-23, before: all, for cores of '
+                         r'kind cache; requested\s+by user')
         self.close(descriptor)
         wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
         self.assertEqual(self.mode(), 'frequency')

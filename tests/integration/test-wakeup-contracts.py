@@ -78,8 +78,9 @@ class Units(Contracts):
 
     def test_tightest(self):
         self.hold_contract(9000)
-        _, descriptor = self.hold_contract(4000)
+        tight, descriptor = self.hold_contract(4000)
         self.assertEqual(self.rows(), [('mail.service', 4000)])
+        self.assertEqual([str(row['owner']) for row in self.get('Contracts')], [str(self.value(tight, 'Owner'))])
         self.close(descriptor)
         wait_until(lambda: self.rows() == [('mail.service', 9000)], 'the other one')
 
@@ -102,6 +103,8 @@ class Units(Contracts):
         answer = json.loads(self.idlectl('status', '--json').stdout)
         self.assertEqual([row['unit'] for row in answer['contracts']], ['mail.service'])
         self.assertIn('mail.service: 99 % of wake-ups within 5 ms', self.idlectl('status').stdout)
+        why = ' '.join(self.idlectl('why').stdout.split())
+        self.assertRegex(why, r'mail\.service: 99 % of wake-ups within 5 ms: .*requested by user 0')
 
     def test_pause(self):
         """Nothing is requested then, and the contract says so."""
