@@ -11,7 +11,7 @@
  *     active: no more, and no policy of lower rank parks any of them. So ondemand, and with it
  *     MaxWait=, decides nothing as long as a contract rules. With Park=no all cores are active.
  *  4. Idle states. On active CPUs that a contract's tasks may run on, the deepest one is that of
- *     the setting.
+ *     the setting. If there are none, the tasks are pinned, and it applies to all of their CPUs.
  *  5. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
  *  6. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
@@ -136,7 +136,8 @@ static void limit_states(const ContractPolicy *self, const PolicyInput *input, W
 
                 if (!c->contracts[i].measured || c->contracts[i].infeasible)
                         continue;
-                cpuset_and(&cpus, &wish->kept);
+                if (cpuset_intersects(&cpus, &wish->kept))
+                        cpuset_and(&cpus, &wish->kept); /* else its tasks are pinned to others */
                 CPUSET_FOREACH(cpu, &cpus)
                         if (cpu < wish->n_cpus)
                                 wish->cpus[cpu].latency_us = self->latency_us;

@@ -145,7 +145,7 @@ static void window_end(Controller *self, ContractState *c, const ControlInput *i
         c->p99_of = c->window.n;
         c->n_windows++;
         c->n_broken += !kept;
-        if (kept || self->work < (1 - SAME_LOAD) * c->failed_work)
+        if (kept || self->work < c->failed_work - SAME_LOAD * fmax(c->failed_work, 0.1))
                 c->infeasible = false;
         window_begin(c, wakeups, input->now_usec);
 }

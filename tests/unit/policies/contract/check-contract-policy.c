@@ -10,6 +10,7 @@ typedef enum Late {
         LATE_NEVER,
         LATE_PARKED, /* one in ten, while CPUs are parked */
         LATE_IDLE,   /* the same of those that left the deepest idle state, while it is permitted */
+        LATE_PINNED, /* the same on CPU 3 */
         LATE_ALWAYS,
 } Late;
 
@@ -18,6 +19,7 @@ static const struct {
         Late late;
         bool unmeasured, ignored;
         const char *offered; /* NULL: all */
+        const char *cpus;    /* of the contract; NULL: 0-1,4-5 */
         const char *allowed; /* most of the last minutes */
         const char *limited; /* CPUs with fewer idle states */
         bool infeasible;
@@ -29,6 +31,12 @@ static const struct {
         { "late from an idle state", "Park=no", LATE_IDLE, .allowed = "0-7", .limited = "0-1,4-5" },
         { "Park=no parks nothing", "Park=no", LATE_NEVER, .allowed = "0-7", .limited = "" },
         { "infeasible", "", LATE_ALWAYS, .allowed = "0-7", .limited = "", .infeasible = true },
+        /* Such tasks keep their CPU active, and wake up from its idle states. */
+        { "pinned to a CPU of a parked core", "", LATE_PINNED, .cpus = "3", .allowed = "0,4",
+          .limited = "3" },
+        /* No number of cores helps, as with real-time tasks that fill all of its CPUs. */
+        { "pinned to a busy CPU", "", LATE_ALWAYS, .cpus = "0", .allowed = "0-7", .limited = "",
+          .infeasible = true },
         { "not measured", "", LATE_ALWAYS, .unmeasured = true, .allowed = "0-7", .limited = "" },
 };
 
@@ -53,15 +61,16 @@ static CpuSet cpus_of(const char *text)
 static void wake(World *world, Late late, WakeupDelays *all, WakeupDelays *idle)
 {
         bool parked = !cpuset_equal(&world->allowed, &world->topology->online);
-        bool deep = world->cpus[0].latency_us < 0;
+        bool pinned = late == LATE_PINNED;
+        bool deep = world->cpus[pinned ? 6 : 0].latency_us < 0;
         bool now = late == LATE_ALWAYS || (late == LATE_PARKED && parked) ||
-                   (late == LATE_IDLE && deep);
+                   ((late == LATE_IDLE || pinned) && deep);
 
         for (int i = 0; i < 50; i++) {
                 uint64_t ns = now && i % 10 == 0 ? 20000000 : 20000;
 
                 wakeups_add(all, ns);
-                if (late == LATE_IDLE)
+                if (late == LATE_IDLE || pinned)
                         wakeups_add(idle, ns);
         }
 }
@@ -84,7 +93,7 @@ START_TEST(requests)
         IdleTable idle[8];
         WakeupDelays all = { 0 }, left_idle = { 0 };
         Contract contract = { 7, 5000, c->unmeasured ? NULL : &all, &left_idle,
-                              cpus_of("0-1,4-5") };
+                              cpus_of(c->cpus ?: "0-1,4-5") };
         CpuSet offered = cpus_of(c->offered ?: "0-7"), expected = cpus_of(c->allowed);
         CpuSet expected_limited = cpus_of(c->limited), found, active;
         unsigned as_expected = 0, limited_so = 0;
@@ -126,6 +135,38 @@ START_TEST(requests)
                 "reports %u cores", report.cores);
         ck_case(c->name, c->unmeasured || report.kept + report.broken > SECONDS / 12, "%u windows",
                 (unsigned)(report.kept + report.broken));
+}
+END_TEST
+
+/* CPUs go offline while a contract is active, those that it keeps among them, and come back. */
+START_TEST(offline)
+{
+        g_autoptr(Topology) topology = machine_new();
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        WakeupDelays all = { 0 }, left_idle = { 0 };
+        Contract contract = { 7, 5000, &all, &left_idle, topology->online };
+        const CpuSet online = topology->online;
+
+        world->contracts = &contract;
+        world->n_contracts = 1;
+        world_put(world, "0=0.2");
+        for (int tick = 0; tick < 400; tick++) {
+                CpuSet usable;
+
+                if (tick == 100)
+                        topology->online = cpus_of("1-3,5-7"); /* CPUs 0 and 4 were active */
+                if (tick == 200)
+                        topology->online = cpus_of("7"); /* one, and no second core to park */
+                if (tick == 300)
+                        topology->online = online;
+                contract.cpus = topology->online;
+                wake(world, LATE_NEVER, &all, &left_idle);
+                world_decide(world, 500000); /* fails without a usable CPU */
+                usable = world->wish.allowed;
+                cpuset_and(&usable, &topology->online);
+                if (tick % 100 == 99)
+                        ck_assert_int_eq(cpuset_count(&usable), tick == 299 ? 1 : 2);
+        }
 }
 END_TEST
 
@@ -196,6 +237,7 @@ int main(void)
         TCase *tcase = tcase_create("contract-policy");
 
         tcase_add_loop_test(tcase, requests, 0, G_N_ELEMENTS(cases));
+        tcase_add_test(tcase, offline);
         tcase_add_test(tcase, nothing);
         tcase_add_test(tcase, trial);
         tcase_add_test(tcase, explains);

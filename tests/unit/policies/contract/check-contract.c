@@ -441,21 +441,23 @@ typedef struct Day {
         bool restarts;               /* the unit: its counts begin again */
         bool unmeasured;             /* from the third minute on */
         bool ends;                   /* then */
+        double storm;                /* for half a minute so many times the wake-ups; 0: never */
         int most_cores, least_cores; /* at the end */
 } Day;
 
 static const Day days[] = {
-        { "five wake-ups a minute", 5 / 60.0, false, false, false, false, 1, 1 },
-        { "a clock that jumps", 200, true, false, false, false, 3, 1 },
-        { "a unit that restarts", 200, false, true, false, false, 3, 1 },
-        { "no measurement", 200, false, false, true, false, 0, 0 },
-        { "a unit that ends", 200, false, false, false, true, 0, 0 },
+        { "five wake-ups a minute", 5 / 60.0, .most_cores = 1, .least_cores = 1 },
+        { "a clock that jumps", 200, .jumps = true, .most_cores = 3, .least_cores = 1 },
+        { "a unit that restarts", 200, .restarts = true, .most_cores = 3, .least_cores = 1 },
+        { "no measurement", 200, .unmeasured = true },
+        { "a unit that ends", 200, .ends = true },
+        { "a fork storm", 200, .storm = 15, .most_cores = 3, .least_cores = 1 },
 };
 
 START_TEST(survives)
 {
         const Day *day = &days[_i];
-        const Case c = { day->name, ARRIVE_POISSON, 4, day->per_sec, 1, 10, 0, 0 };
+        Case c = { day->name, ARRIVE_POISSON, 4, day->per_sec, 1, 10, 0, 0 };
         g_autofree Simulation *s = simulation_new(&c);
         g_autofree Controller *controller = g_new0(Controller, 1);
         Contract contract = {
@@ -467,10 +469,13 @@ START_TEST(survives)
                                .idle = &states,
                                .contracts = &contract,
                                .n_contracts = 1 };
+        int most = 0;
 
         for (int tick = 1; tick <= 600; tick++) {
+                bool storm = day->storm > 0 && tick >= 200 && tick < 260;
                 double before = s->busy_sec;
 
+                c.per_sec = day->per_sec * (storm ? day->storm : 1);
                 simulate(s, tick * 0.5);
                 input.now_usec += 500000;
                 if (day->jumps && tick % 50 == 0)
@@ -482,11 +487,13 @@ START_TEST(survives)
                 input.work = (s->busy_sec - before) / 0.5;
                 controller_step(controller, &input);
                 ck_case(day->name, !controller->contracts[0].infeasible, "infeasible at %d", tick);
+                most = storm ? MAX(most, controller->cores) : most;
                 set_cores(s, controller->cores > 0 ? controller->cores : 4);
         }
         ck_case(day->name,
                 controller->cores <= day->most_cores && controller->cores >= day->least_cores,
                 "%d cores at the end", controller->cores);
+        ck_case(day->name, day->storm == 0 || most == 4, "%d cores in the storm", most);
 }
 END_TEST
 
@@ -554,6 +561,22 @@ START_TEST(becomes_feasible)
         for (tick = 0; tick < 60 && f->controller.contracts[0].infeasible; tick++)
                 feed(f, 10, false);
         ck_assert_int_lt(tick, 60);
+}
+END_TEST
+
+/* What a nearly idle machine does more or less says nothing about the contract. */
+START_TEST(stays_infeasible)
+{
+        g_autofree Feed *f = feed_new(2);
+
+        f->input.work = 0.05;
+        for (int tick = 0; tick < 200; tick++)
+                feed(f, 10, false);
+        f->input.work = 0.02;
+        for (int tick = 0; tick < 200; tick++) {
+                ck_assert(f->controller.contracts[0].infeasible);
+                feed(f, 10, false);
+        }
 }
 END_TEST
 
@@ -627,6 +650,7 @@ int main(void)
         tcase_add_test(tcase, keeps_several);
         tcase_add_test(tcase, deepens_one_core);
         tcase_add_test(tcase, becomes_feasible);
+        tcase_add_test(tcase, stays_infeasible);
         tcase_add_test(tcase, remembers_failures);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
