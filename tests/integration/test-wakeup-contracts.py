@@ -120,6 +120,24 @@ class Units(Contracts):
         if measured:
             wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
 
+    def test_cpus_go_offline(self):
+        """The contract goes on with those that are left, and none of them is parked in vain."""
+        self.hold_contract()
+        if self.get('Contracts')[0]['obstacle']:
+            self.skipTest('delays are not measured here')
+        wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
+        for online, text in (([0, 1, 2, 3], '0-3'), ([1], '1'), (range(8), '0-7')):
+            Path(self.root, 'sys/devices/system/cpu/online').write_text(text + '\n', encoding='ascii')
+            Path(self.root, 'proc/stat').write_text(
+                'cpu 1 0 0 1\n' + ''.join(f'cpu{cpu} 1 0 0 1\n' for cpu in online) +
+                'ctxt 1\nprocs_running 1\nprocs_blocked 0\n', encoding='ascii')
+            wait_until(lambda: self.get('Online') == text, text)  # pylint: disable=cell-var-from-loop
+            (row,) = self.get('Contracts')
+            self.assertEqual((row['unit'], bool(row['measured'])), ('mail.service', True))
+            wait_until(lambda: 0 < self.get('Contracts')[0].get('cores', 0) <= self.get('Cores'), 'a request')
+            self.assertTrue(self.get('Allowed'))
+        self.assertEqual(self.get('Degraded'), [])
+
     def test_wrong(self):
         for values, words in (({'wakeup_p99_us': 0, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 10000001, 'pid': 1}, '1 to 10000000'),

@@ -15,12 +15,14 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "table.h"
 
 #define WAKEUPS 2000
+#define FORKS   2000
 #define PERIOD  700000 /* ns: no multiple of a tick */
 #define WITHIN  0.05
 #define OWN_NS  30000 /* the calls around waking and running */
@@ -145,6 +147,21 @@ static void time_waits(Truth *truth)
         pthread_join(busy, NULL);
 }
 
+/* The same with a real-time task, which has the CPU at once. */
+static void time_real_time(Truth *truth)
+{
+        const struct sched_param most = { .sched_priority = 1 }, least = { 0 };
+        pthread_t busy;
+
+        ck_assert_int_eq(pthread_create(&busy, NULL, be_busy, truth), 0);
+        if (sched_setscheduler(0, SCHED_FIFO, &most) < 0)
+                case_skip("real-time task", "needs CAP_SYS_NICE");
+        time_timers(truth);
+        sched_setscheduler(0, SCHED_OTHER, &least);
+        truth->over = true;
+        pthread_join(busy, NULL);
+}
+
 static const struct {
         const char *name;
         void (*time)(Truth *truth);
@@ -155,6 +172,7 @@ static const struct {
         { "pipe", time_pipe, 0, 0, WAKEUPS_OTHER },
         { "busy CPU", time_waits, 0, WAKEUPS_WAITING, WAKEUPS_WAITING },
         { "busy CPU while one is parked", time_waits, 1, WAKEUPS_PARKED, WAKEUPS_PARKED },
+        { "real-time task on a busy CPU", time_real_time, 0, WAKEUPS_WAITING, WAKEUPS_WAITING },
 };
 
 /* NULL where the kernel refuses; then the case is skipped. */
@@ -282,6 +300,37 @@ START_TEST(readings)
 }
 END_TEST
 
+/* A fork storm: each new process is counted, in the row of its executable, and none is lost. */
+START_TEST(forks)
+{
+        Bill *bill = open_bill();
+        g_auto(BillReading) reading = { 0 }, before = { 0 };
+        const UnitWakeups *own;
+        WakeupDelays all;
+
+        if (!bill)
+                return;
+        bill_read(bill, NULL, NULL, &before);
+        for (int i = 0; i < FORKS; i++) {
+                pid_t pid = fork();
+
+                ck_assert_int_ge(pid, 0);
+                if (pid == 0)
+                        _exit(0);
+        }
+        while (wait(NULL) > 0)
+                ;
+        bill_read(bill, NULL, NULL, &reading);
+        bill_close(bill);
+        own = find_own(&reading);
+        ck_assert_ptr_nonnull(own);
+        unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
+        ck_assert_uint_ge(all.count, FORKS);
+        ck_assert_uint_le(all.count, 3 * FORKS);
+        ck_assert_uint_eq(reading.unstored, 0);
+}
+END_TEST
+
 /* What the table has no room for is counted. */
 START_TEST(unstored)
 {
@@ -318,6 +367,7 @@ int main(int argc, char **argv)
         tcase_set_timeout(cases, 60);
         tcase_add_loop_test(cases, measured, 0, G_N_ELEMENTS(truth_cases));
         tcase_add_test(cases, readings);
+        tcase_add_test(cases, forks);
         tcase_add_test(cases, unstored);
         suite_add_tcase(suite, cases);
         return suite_run(suite);

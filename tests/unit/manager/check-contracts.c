@@ -256,6 +256,39 @@ START_TEST(rest)
 }
 END_TEST
 
+/* CPUs that go offline leave the contracts, and are in them again when they come back. */
+START_TEST(offline)
+{
+        const CpuSet all = online;
+        const Contract *list;
+        CpuSet gone = { 0 };
+        pid_t pid;
+
+        if (cpuset_count(&online) < 2) {
+                case_skip("offline", "needs two CPUs");
+                return;
+        }
+        cpuset_add(&gone, cpuset_next(&online, -1));
+        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        for (unsigned i = 0; i < 3; i++) {
+                online = all;
+                if (i == 1)
+                        cpuset_subtract(&online, &gone);
+                holds_recheck(holds);
+                holds_follow(holds, &online, now += 1000000);
+                follow(10000, true);
+                ck_assert_int_eq(contracts_list(contracts, &list), 2);
+                for (unsigned k = 0; k < 2; k++)
+                        ck_assert_msg(cpuset_equal(&list[k].cpus, &online), "contract %u, step %u",
+                                      k, i);
+                ck_assert_uint_eq(n_open, 1);
+        }
+        end_process(pid);
+        wait_for(0);
+        follow(0, true);
+}
+END_TEST
+
 /* Root's come first, then the tightest; the rest is not measured. */
 START_TEST(bounded)
 {
@@ -431,6 +464,7 @@ int main(void)
         tcase_add_test(tcase, comes_and_goes);
         tcase_add_test(tcase, moves);
         tcase_add_test(tcase, rest);
+        tcase_add_test(tcase, offline);
         tcase_add_test(tcase, bounded);
         tcase_add_test(tcase, places);
         tcase_add_test(tcase, users);
