@@ -74,6 +74,7 @@ int manager_reload(Manager *manager, GPtrArray *errors)
         asked_adopt_profile(manager->asked, config);
         config_adopt_runtime(config, ground->config);
         kept_read(config, ground->setup.state);
+        seen_find_energy(manager->seen);
         evaluation_interrupt(manager->decided, DROP_CONFIG);
         evaluation_keep(manager->decided);
         done_forget_foreign(manager->done);

@@ -207,13 +207,14 @@ static bool note_returned(Seen *seen, sd_device *device)
 
 static void module_moved(Seen *seen)
 {
-        if (seen->machine.needed)
+        if (seen->machine.needed || !(sensors_have(seen->sensors) & SENSE_ENERGY))
                 timer_set_in(seen->drivers_timer, DRIVER_USEC);
 }
 
 static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
 {
         seen_recheck_facts(userdata);
+        seen_find_energy(userdata);
         return 0;
 }
 
@@ -349,15 +350,38 @@ static int listen_for_zone(Seen *seen)
                                                  IN_CREATE | IN_MOVED_TO, on_zone, seen);
 }
 
-void seen_listen(Seen *seen)
+/* Reads counters before they wrap. */
+static int listen_for_energy(Seen *seen)
 {
         uint64_t period = energy_period(seen);
-        int r = 0;
 
-        if (period != UINT64_MAX)
-                r = sd_event_add_time_relative(seen->ground->event, &seen->energy_timer,
-                                               CLOCK_MONOTONIC, period, period / 4, on_energy,
-                                               seen);
+        return period == UINT64_MAX
+                       ? 0
+                       : sd_event_add_time_relative(seen->ground->event, &seen->energy_timer,
+                                                    CLOCK_MONOTONIC, period, period / 4, on_energy,
+                                                    seen);
+}
+
+void seen_find_energy(Seen *seen)
+{
+        int r;
+
+        if (sensors_have(seen->sensors) & SENSE_ENERGY)
+                return;
+        sensors_reopen(seen->sensors, SENSE_ENERGY, seen->machine.topology);
+        if (!(sensors_have(seen->sensors) & SENSE_ENERGY))
+                return;
+        log_info("Energy is measured from now on");
+        r = listen_for_energy(seen);
+        if (r < 0)
+                log_error_errno(r, "Failed to create timers: %m");
+        ground_raise(seen->ground, CHANGE_CONFIG | CHANGE_MISSING);
+}
+
+void seen_listen(Seen *seen)
+{
+        int r = listen_for_energy(seen);
+
         if (r >= 0)
                 r = watching_listen(seen->watching);
         if (r < 0)

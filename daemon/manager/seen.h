@@ -56,6 +56,10 @@ void seen_read_facts(Seen *seen, bool needed);
  * reliably. If so, it reads the facts again, and a tick is due. Costs a few file reads. */
 bool seen_recheck_facts(Seen *seen);
 
+/* Opens a source of energy if there was none until now, as after its driver was loaded. One that is
+ * there stays: totals and trials are about its domains. */
+void seen_find_energy(Seen *seen);
+
 /* Whether the machine was asleep since the last call; then all knobs count as set by firmware or
  * kernel, and the plan must be carried out again. */
 bool seen_note_sleep(Seen *seen);

@@ -174,6 +174,23 @@ class Methods(TestCase):
         self.assertEqual(self.get('SyslogIdentifier', LOG_PATH, LOG), 'idled')
 
 
+class Energy(TestCase):
+    def test_driver_that_is_loaded_later(self):
+        """As doctor advises, on a machine without a battery, whose power would be taken. A source stays."""
+        zones = os.path.join(self.root, 'sys/class/powercap')
+        os.rename(zones, zones + '.gone')
+        os.rename(os.path.join(self.root, 'sys/class/power_supply'), os.path.join(self.root, 'no-supplies'))
+        self.start()
+        self.assertIn('energy counters', [str(what) for what, _ in self.get('Missing')])
+        os.rename(zones + '.gone', zones)
+        self.call('Reload')
+        self.assertNotIn('energy counters', [str(what) for what, _ in self.get('Missing')])
+        self.assertEqual(self.get('Source', PATH + '/energy/package_2d0', NAME + '.Energy'), 'rapl')
+        os.rename(zones, zones + '.gone')
+        self.call('Reload')
+        self.assertEqual(self.get('Name', PATH + '/energy/package_2d0', NAME + '.Energy'), 'package-0')
+
+
 class LogLevel(TestCase):
     def arguments(self):
         return super().arguments()[:-2]  # not --log-level, which is stronger than all else
