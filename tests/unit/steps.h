@@ -6,11 +6,12 @@
  * Places are before and after every system call that changes a file, and for write(2) to the record
  * of originals also with half of it done, as the kernel takes a knob's value whole; the functions
  * below stand in for libc's in the whole test program. Mocks that change something else call step()
- * themselves.
+ * themselves. The same calls can also fail.
  */
 #ifndef IDLED_TESTS_STEPS_H
 #define IDLED_TESTS_STEPS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
 #include <signal.h>
@@ -45,6 +46,20 @@ static inline bool step_is_record(int fd)
 #define STEPS_CAN_BE_PARTIAL(fd) step_is_record(fd)
 #endif
 
+/* After so many calls the next `times` fail; only write(2) is interrupted. */
+static struct {
+        int after, times, error;
+} failing;
+
+static bool call_fails(bool writes)
+{
+        if (failing.times == 0 || (failing.error == EINTR && !writes) || failing.after-- > 0)
+                return false;
+        failing.times--;
+        errno = failing.error;
+        return true;
+}
+
 static int steps_left = -1; /* -1: not counting */
 
 /* True if the test ends the process here. */
@@ -69,7 +84,7 @@ ssize_t write(int fd, const void *data, size_t size)
                         syscall(SYS_write, fd, data, size / 2);
                 kill(getpid(), SIGKILL);
         }
-        n = STEPS_WRITE(fd, data, size);
+        n = call_fails(true) ? -1 : STEPS_WRITE(fd, data, size);
         step();
         return n;
 }
@@ -85,7 +100,7 @@ int ftruncate(int fd, off_t length)
         int r;
 
         step();
-        r = (int)syscall(SYS_ftruncate, fd, length);
+        r = call_fails(false) ? -1 : (int)syscall(SYS_ftruncate, fd, length);
         step();
         return r;
 }
@@ -95,7 +110,7 @@ int unlinkat(int dir, const char *name, int flags)
         int r;
 
         step();
-        r = (int)STEPS_UNLINKAT(dir, name, flags);
+        r = call_fails(false) ? -1 : (int)STEPS_UNLINKAT(dir, name, flags);
         step();
         return r;
 }
@@ -105,7 +120,7 @@ int linkat(int old_dir, const char *old, int new_dir, const char *new, int flags
         int r;
 
         step();
-        r = (int)STEPS_LINKAT(old_dir, old, new_dir, new, flags);
+        r = call_fails(false) ? -1 : (int)STEPS_LINKAT(old_dir, old, new_dir, new, flags);
         step();
         return r;
 }
@@ -115,7 +130,7 @@ int renameat(int old_dir, const char *old, int new_dir, const char *new)
         int r;
 
         step();
-        r = (int)syscall(SYS_renameat2, old_dir, old, new_dir, new, 0);
+        r = call_fails(false) ? -1 : (int)syscall(SYS_renameat2, old_dir, old, new_dir, new, 0);
         step();
         return r;
 }

@@ -78,11 +78,16 @@ static Knobs *open_knobs(void)
 }
 
 /* Sets the first `n`, or restores them. */
-static void set_all(Knobs *knobs, int n, const char *value, int result)
+static void try_all(Knobs *knobs, int n, const char *value)
 {
         for (int i = 0; i < n; i++)
                 changes[i] = (KnobChange){ &plain_kind, names[i], value, -1 };
         knobs_set(knobs, changes, (unsigned)n);
+}
+
+static void set_all(Knobs *knobs, int n, const char *value, int result)
+{
+        try_all(knobs, n, value);
         for (int i = 0; i < n; i++)
                 ck_assert_msg(changes[i].result == result, "%s: %d, expected %d", names[i],
                               changes[i].result, result);
@@ -316,6 +321,32 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
+/* Calls that write to files or to the record fail, one or two of them: nothing is lost. */
+START_TEST(calls_fail)
+{
+        static const int errors[] = { EINTR, EIO, EBUSY, ENOSPC };
+
+        for (int n = 0; failing.times == 0; n++) {
+                g_autoptr(Knobs) knobs = open_knobs(), next = NULL;
+                int skipped;
+
+                failing = (typeof(failing)){ n, 1 + _i % 2, errors[_i / 2] };
+                try_all(knobs, 5, "ours");
+                try_all(knobs, 3, "again");
+                try_all(knobs, 4, NULL);
+                knobs_restore(knobs, NULL, NULL);
+                if (failing.times > 0)
+                        break;
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+                expect_all(5, "found");
+                next = open_knobs();
+                ck_assert_int_eq(knobs_recover(next, kinds, &skipped), 0);
+                ck_assert_int_eq(skipped, 0);
+        }
+        failing.times = 0;
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("knob-files");
@@ -336,6 +367,7 @@ int main(void)
         tcase_add_test(tcase, empty_is_no_value);
         tcase_add_test(tcase, full_record);
         tcase_add_test(tcase, killed_anywhere);
+        tcase_add_loop_test(tcase, calls_fail, 0, 8);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -142,6 +142,40 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
+/* One call fails, or two do: interrupted ones are repeated, and else the record that the next
+ * instance reads is what this one believes. */
+static const struct {
+        const char *name;
+        int times, error;
+} failures[] = {
+        { "interrupted", 1, EINTR },
+        { "one fails", 1, EIO },
+        { "two fail", 2, ENOSPC },
+};
+
+START_TEST(calls_fail)
+{
+        typeof(failures[0]) *c = &failures[_i];
+        int failed = 0;
+
+        for (int n = 0; failing.times == 0; n++) {
+                scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");
+                g_autoptr(Undo) undo = open_undo();
+                g_autofree char *expected = NULL;
+
+                failing = (typeof(failing)){ n, c->times, c->error };
+                for (int i = 0; i < 300; i++)
+                        failed += put_write(undo, "a", i % 2 ? "0" : "1") < 0;
+                failed += put_done(undo, "a") < 0;
+                failed += put_done(undo, "b") < 0;
+                expected = describe(undo);
+                expect_record(expected);
+        }
+        failing.times = 0;
+        ck_case(c->name, (failed > 0) == (c->error != EINTR), "%d calls failed", failed);
+}
+END_TEST
+
 static bool exists(const char *name)
 {
         return faccessat(scratch_fd, name, F_OK, 0) == 0;
@@ -262,6 +296,7 @@ int main(void)
         if (scratch_may_mount(NULL, NULL, "read_only"))
                 tcase_add_test(tcase, read_only);
         tcase_add_test(tcase, killed_anywhere);
+        tcase_add_loop_test(tcase, calls_fail, 0, G_N_ELEMENTS(failures));
         tcase_add_loop_test(tcase, set_aside_or_not, 0, G_N_ELEMENTS(kept_cases));
         tcase_add_test(tcase, killed_while_setting_aside);
         suite_add_tcase(suite, tcase);
