@@ -203,6 +203,58 @@ START_TEST(global_latency)
 }
 END_TEST
 
+#define OF_PLAN(field_)                                                                            \
+        {                                                                                          \
+                .offset = offsetof(Plan, field_), .name = #field_                                  \
+        }
+#define OF_CPU(field_)                                                                             \
+        {                                                                                          \
+                .of_cpu = true, .offset = offsetof(CpuWish, field_), .name = #field_               \
+        }
+
+static const struct {
+        const char *name;
+        size_t offset;
+        bool of_cpu;
+} fields[] = {
+        OF_PLAN(allowed),
+        OF_PLAN(kept),
+        OF_PLAN(min_cores),
+        OF_PLAN(idle_governor),
+        OF_PLAN(platform),
+        OF_PLAN(global_latency_us),
+        OF_PLAN(resting),
+        OF_PLAN(quiet.interrupts),
+        OF_PLAN(quiet.workqueues),
+        OF_PLAN(quiet.stat_s),
+        OF_PLAN(quiet.check_s),
+        OF_PLAN(quiet.writeback_cs),
+        OF_PLAN(n_cpus),
+        OF_CPU(latency_us),
+        OF_CPU(disabled),
+        OF_CPU(bias),
+        OF_CPU(boost),
+        OF_CPU(min_khz),
+        OF_CPU(max_khz),
+        OF_CPU(governor),
+        OF_CPU(preference),
+};
+
+/* Plans that differ in one of these fields are not the same: it would not be carried out. */
+START_TEST(one_field_differs)
+{
+        typeof(fields[0]) *c = &fields[_i];
+        CpuWish rooms[2][2];
+        Plan plans[2];
+
+        for (int i = 0; i < 2; i++)
+                plan_init(&plans[i], rooms[i], 2);
+        ck_assert(plan_equal(&plans[0], &plans[1]));
+        (c->of_cpu ? (char *)&rooms[1][1] : (char *)&plans[1])[c->offset] ^= 1;
+        ck_case(c->name, !plan_equal(&plans[0], &plans[1]), "equal");
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("plan-cpus");
@@ -213,6 +265,7 @@ int main(void)
         tcase_add_loop_test(tcase, latencies, 0, G_N_ELEMENTS(latency_cases));
         tcase_add_loop_test(tcase, keep, 0, G_N_ELEMENTS(keep_cases));
         tcase_add_loop_test(tcase, global_latency, 0, G_N_ELEMENTS(global_cases));
+        tcase_add_loop_test(tcase, one_field_differs, 0, G_N_ELEMENTS(fields));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

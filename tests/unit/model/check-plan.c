@@ -40,6 +40,13 @@ static const struct {
           4,
           true,
           false },
+        { "shortest period first",
+          { { NULL, 4, true, false }, { NULL, 9, true, false } },
+          2,
+          "0-7",
+          4,
+          true,
+          false },
         { "never is no period",
           { { NULL, 0, true, false }, { NULL, 4, true, false }, { NULL, 0, true, false } },
           3,
@@ -273,10 +280,12 @@ START_TEST(texts)
 }
 END_TEST
 
-/* The earliest of the times that policies asked for. */
-START_TEST(wake_at)
+/* The earliest of the times, and the strictest of the limits, that policies asked for. */
+START_TEST(least)
 {
-        static const uint64_t times[][3] = { { 0, 0, 0 }, { 5, 0, 5 }, { 0, 7, 7 }, { 9, 8, 8 } };
+        static const uint64_t times[][3] = {
+                { 0, 0, 0 }, { 5, 0, 5 }, { 0, 7, 7 }, { 9, 8, 8 }, { 8, 9, 8 }
+        };
         Plan plan;
         Wish wish;
 
@@ -284,9 +293,11 @@ START_TEST(wake_at)
         for (int i = 0; i < 2; i++) {
                 wish_init(&wish);
                 wish.wake_at_usec = times[_i][i];
+                wish.p99_us = (uint32_t)times[_i][i];
                 plan_merge(&plan, &wish);
         }
         ck_assert_uint_eq(plan.wake_at_usec, times[_i][2]);
+        ck_assert_uint_eq(plan.p99_us, times[_i][2]);
 }
 END_TEST
 
@@ -300,7 +311,7 @@ int main(void)
         tcase_add_test(tcase, without_affinities_or_safety);
         tcase_add_test(tcase, fewest);
         tcase_add_test(tcase, texts);
-        tcase_add_loop_test(tcase, wake_at, 0, 4);
+        tcase_add_loop_test(tcase, least, 0, 5);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

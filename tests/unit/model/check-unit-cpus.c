@@ -139,6 +139,29 @@ START_TEST(plan_in_a_window)
 }
 END_TEST
 
+static const struct {
+        const char *name;
+        size_t offset;
+} fields[] = {
+        { "affinity", offsetof(UnitCpus, affinity) },
+        { "allowed", offsetof(UnitCpus, allowed) },
+        { "nodes", offsetof(UnitCpus, nodes) },
+        { "numa_affinity", offsetof(UnitCpus, numa_affinity) },
+        { "numa_bound", offsetof(UnitCpus, numa_bound) },
+        { "oneshot", offsetof(UnitCpus, oneshot) },
+};
+
+START_TEST(one_field_changes)
+{
+        g_autoptr(UnitTable) table = unit_table_new();
+        UnitCpus cpus = { .affinity = set_of("3") };
+
+        ck_assert(unit_table_set(table, "a.service", &cpus));
+        ((char *)&cpus)[fields[_i].offset] ^= 1;
+        ck_case(fields[_i].name, unit_table_set(table, "a.service", &cpus), "no change");
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("unit-cpus");
@@ -148,6 +171,7 @@ int main(void)
         tcase_add_test(tcase, units_come_and_go);
         tcase_add_test(tcase, plan_keeps_one);
         tcase_add_loop_test(tcase, plan_in_a_window, 0, G_N_ELEMENTS(windows));
+        tcase_add_loop_test(tcase, one_field_changes, 0, G_N_ELEMENTS(fields));
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }
