@@ -209,25 +209,79 @@ START_TEST(trial)
 END_TEST
 
 /* Reasons are for all users: how late a unit's wake-ups are is not in them. */
+static const struct {
+        const char *name, *options;
+        Late late;
+        bool unmeasured;
+        const char *because, *input, *option;
+        double value; /* of the last input */
+} explained[] = {
+        { "infeasible", "", LATE_ALWAYS, false, "infeasible", "limit", NULL, 5 },
+        { "not measured", "", LATE_NEVER, true, "not measured", "limit", NULL, 5 },
+        { "idle states", "Park=no", LATE_IDLE, false, "deeper idle states", "filtered load", NULL,
+          2 },
+        { "idle states, by the option", "Park=no WakeupP99=5ms", LATE_IDLE, false,
+          "deeper idle states", "filtered load", "WakeupP99", 2 },
+        { "nothing to explain", "", LATE_NEVER, .because = NULL },
+};
+
 START_TEST(explains)
+{
+        typeof(explained[0]) *c = &explained[_i];
+        g_autoptr(Topology) topology = machine_new();
+        g_autoptr(World) world = world_new(&idled_policy, topology);
+        WakeupDelays all = { 0 }, left_idle = { 0 };
+        Contract contract = { 7, 5000, c->unmeasured ? NULL : &all, &left_idle, topology->online };
+        PolicyInput input = { .options = world->options, .contracts = &contract, .n_contracts = 1 };
+        Reason reasons[EXPLAIN_MAX] = { 0 };
+        IdleTable idle[8];
+        int n;
+
+        for (int cpu = 0; cpu < 8; cpu++)
+                idle[cpu] = (IdleTable){ 2, { { "C1", 2, 2 }, { "C6", 190, 600 } } };
+        world->idle = idle;
+        world->contracts = &contract;
+        world->n_contracts = 1;
+        world_set_all(world, c->options);
+        for (int tick = 0; tick < 200; tick++) {
+                wake(world, c->late, &all, &left_idle);
+                world_decide(world, 500000);
+        }
+        n = idled_policy.explain(world->state, &input, 0, reasons);
+        ck_case(c->name, n == (c->because != NULL), "%d reasons", n);
+        if (!c->because)
+                return;
+        n = reasons[0].inputs[1].name ? 1 : 0;
+        ck_case(c->name, strstr(reasons[0].because, c->because), "because %s", reasons[0].because);
+        ck_case(c->name, g_str_equal(reasons[0].inputs[0].name, c->input), "%s",
+                reasons[0].inputs[0].name);
+        ck_case(c->name, reasons[0].inputs[n].value == c->value, "%g", reasons[0].inputs[n].value);
+        ck_case(c->name, g_strcmp0(reasons[0].option, c->option) == 0, "%s", reasons[0].option);
+        ck_assert_ptr_null(reasons[0].inputs[n + 1].name);
+}
+END_TEST
+
+/* A contract that ends leaves nothing behind: a later one of the same number begins as a new one.
+ */
+START_TEST(ends)
 {
         g_autoptr(Topology) topology = machine_new();
         g_autoptr(World) world = world_new(&idled_policy, topology);
         WakeupDelays all = { 0 }, left_idle = { 0 };
         Contract contract = { 7, 5000, &all, &left_idle, topology->online };
-        PolicyInput input = { .contracts = &contract, .n_contracts = 1 };
-        Reason reasons[EXPLAIN_MAX] = { 0 };
+        ContractReport report;
 
         world->contracts = &contract;
-        world->n_contracts = 1;
-        for (int tick = 0; tick < 200; tick++) {
-                wake(world, LATE_ALWAYS, &all, &left_idle);
+        for (int tick = 0; tick < 90; tick++) {
+                world->n_contracts = tick < 80 || tick > 85;
+                wake(world, LATE_NEVER, &all, &left_idle);
                 world_decide(world, 500000);
+                ck_assert_int_eq(idled_policy.contracts(world->state, &report), world->n_contracts);
+                if (tick == 79)
+                        ck_assert_uint_gt(report.kept, 0);
         }
-        ck_assert_int_eq(idled_policy.explain(world->state, &input, 0, reasons), 1);
-        ck_assert_ptr_nonnull(strstr(reasons[0].because, "infeasible"));
-        ck_assert_str_eq(reasons[0].inputs[0].name, "limit");
-        ck_assert(reasons[0].inputs[0].value == 5 && !reasons[0].inputs[1].name);
+        ck_assert_uint_eq(report.kept, 0);
+        ck_assert(cpuset_equal(&world->allowed, &topology->online));
 }
 END_TEST
 
@@ -240,7 +294,8 @@ int main(void)
         tcase_add_test(tcase, offline);
         tcase_add_test(tcase, nothing);
         tcase_add_test(tcase, trial);
-        tcase_add_test(tcase, explains);
+        tcase_add_loop_test(tcase, explains, 0, G_N_ELEMENTS(explained));
+        tcase_add_test(tcase, ends);
         suite_add_tcase(suite, tcase);
         return suite_run(suite);
 }

@@ -479,7 +479,7 @@ START_TEST(survives)
                 simulate(s, tick * 0.5);
                 input.now_usec += 500000;
                 if (day->jumps && tick % 50 == 0)
-                        input.now_usec += tick % 100 ? 3600000000u : -3500000000u;
+                        input.now_usec += tick % 100 ? UINT64_C(3600000000) : -UINT64_C(3500000000);
                 if (day->restarts && tick % 150 == 0)
                         s->wakeups = s->left_idle = (WakeupDelays){ 0 };
                 contract.wakeups = day->unmeasured && tick > 240 ? NULL : &s->wakeups;
