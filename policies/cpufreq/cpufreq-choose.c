@@ -72,11 +72,9 @@ bool request_has(const Request *request, Item item)
         case ITEM_MAX:
                 return *request->max;
         case ITEM_BOOST:
-                return request->boost != 0;
-        case ITEMS:
                 break;
         }
-        return false;
+        return request->boost != 0;
 }
 
 bool request_has_any(const Request *request)
@@ -282,8 +280,6 @@ static void choose_item(Item item, const Request *request, const FreqPolicy *pol
         case ITEM_BOOST:
                 choice->number = request->boost == 1;
                 choice->outcome = policy->has_boost ? OUTCOME_FOUND : OUTCOME_MISSING;
-                break;
-        case ITEMS:
                 break;
         }
 }

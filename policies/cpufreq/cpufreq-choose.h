@@ -30,8 +30,9 @@ typedef enum Item {
         ITEM_MIN,
         ITEM_MAX,
         ITEM_BOOST,
-        ITEMS
 } Item;
+
+#define ITEMS (ITEM_BOOST + 1)
 
 typedef struct CpufreqOptions {
         Request requests[CASES];

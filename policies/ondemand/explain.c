@@ -158,8 +158,6 @@ static Reason all_wanted(const Call *call)
         PackSize fitting = size_fitting(call, self->load.work, call->demand.fast);
         PackSize fewer = { self->pack.n_cores - 1, call->demand.fast };
 
-        if (size_min(call) >= self->pack.n_cores)
-                return all_needed(call);
         if (size_is_smaller(call, size_resize(call, fitting, size_min(call))))
                 return size_is_smaller(call, size_wanted(call, self->load))
                                ? all_taken(call, "as many tasks are runnable as there are CPUs",
@@ -223,8 +221,6 @@ static Reason in_doubt(const Call *call)
 Reason explain_all_active(const Call *call)
 {
         switch (call->obstacle) {
-        case OBSTACLE_NONE:
-                break;
         case OBSTACLE_LEAST:
                 return all_needed(call);
         case OBSTACLE_SIGN:
@@ -241,13 +237,14 @@ Reason explain_all_active(const Call *call)
                 return not_yet(call);
         case OBSTACLE_BUDGET:
                 return no_change_left(call);
+        case OBSTACLE_NONE: /* then not all are active */
         case OBSTACLE_TASKS:
-                return all_taken(call,
-                                 "fewer cores would suffice, but at this moment as many tasks are "
-                                 "runnable as there are CPUs",
-                                 call->self->peak);
+                break;
         }
-        return call->self->reason;
+        return all_taken(call,
+                         "fewer cores would suffice, but at this moment as many tasks are "
+                         "runnable as there are CPUs",
+                         call->self->peak);
 }
 
 Reason explain_some_active(const Call *call)

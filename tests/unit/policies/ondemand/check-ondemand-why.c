@@ -35,6 +35,7 @@ static const struct {
         const char *option;
         const char *input; /* NULL: none is checked */
         double value;
+        const char *reloaded; /* options that change at the end; NULL: none do */
 } cases[] = {
         { "nothing is known",
           &eight,
@@ -63,6 +64,16 @@ static const struct {
           "MinCores",
           NULL,
           0 },
+        { "MinCores grows while cores are parked",
+          &eight,
+          "",
+          { { 40, "0=0.05", 0, 0 } },
+          "0-2",
+          "fewer cores|MinCores requires",
+          "MinCores",
+          "needed cores",
+          3,
+          "MinCores=3" },
         { "MinCores is more",
           &two,
           "MinCores=9",
@@ -309,6 +320,10 @@ START_TEST(says_why)
                 world->snapshot->pressure = phase->pressure;
                 for (unsigned i = 0; i < phase->calls; i++)
                         world_decide(world, 250000);
+        }
+        if (c->reloaded) {
+                world_set_all(world, c->reloaded);
+                world_decide(world, 250000);
         }
         text = cpuset_format(&world->allowed);
         ck_case(c->name, strcmp(text, c->allowed) == 0, "allowed %s", text);
