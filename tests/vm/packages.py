@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Packages of Debian that a test installs into its guest, with all that they need and the guest lacks. Their
+daemons are not started."""
+
+import hashlib
+import shutil
+
+import image
+import lab
+
+# apt of this machine, with the guest's packages and mirrors.
+DOWNLOAD = """set -e
+"$1" "$2" >sources || exit 77
+apt() { apt-get -qy -o Dir::State::status="$PWD/status" -o Dir::State::Lists="$PWD/lists" -o Dir::Cache="$PWD/cache" \\
+        -o Dir::Etc::SourceList="$PWD/sources" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=root \\
+        -o APT::Install-Recommends=false -o Acquire::Languages=none "$@"; }
+mkdir -p lists cache
+apt update || exit 77
+shift 2
+apt install --download-only "$@"
+# An emulated guest takes minutes to decompress what this machine does in a moment.
+for package in cache/archives/*.deb; do
+        dpkg-deb -R "$package" tree
+        dpkg-deb -Znone -b tree .
+        rm -r tree
+done
+rm -r lists cache
+"""
+
+
+def install(guest, *names):
+    status = guest.read("cat /var/lib/dpkg/status")
+
+    def download(directory):
+        lab.settings.say(f"downloading {', '.join(names)}")
+        (directory / "status").write_text(status + "\n")
+        image.run_logged(["sh", "-c", f"cd {directory}\n{DOWNLOAD}", "sh", str(image.HERE / "image" / "sources"),
+                          lab.settings.suite, *names], directory / "log", ", ".join(names))
+
+    digest = hashlib.sha256("\0".join([DOWNLOAD, status, *names]).encode()).hexdigest()[:16]
+    share = guest.share / digest
+    share.mkdir()
+    for package in image.cached(f"debs-{digest}", download).glob("*.deb"):
+        shutil.copy(package, share)
+    guest.run("printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; "
+              f"DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io -i /share/{digest}/*.deb; "
+              "status=$?; rm /usr/sbin/policy-rc.d; exit $status", timeout=1200)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Next to programs that manage CPUs or the same knobs, as Debian packages them. test_containers.py has the
+kubelet's file, cgroups made without systemd and systemd-nspawn; test_quiet.py has irqbalance."""
+
+import packages
+from kernel import CPU
+from parking import SHORT_TIMES, WHERE, OndemandTest, emulated
+
+LIMITS = "grep . /sys/class/powercap/*/constraint_*_power_limit_uw"
+GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
+ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
+COUNT = "for n in $(seq $1); do [ $(nproc) = 4 ] && break; sleep 0.1; done; nproc\n"
+SLURMD = "/sys/fs/cgroup/system.slice/t-slurmd.service"
+
+# Its daemon, which leaves its cgroup to those of jobs.
+DAEMON = f"""mkdir {SLURMD}/daemon
+echo $$ >{SLURMD}/daemon/cgroup.procs
+exec sleep infinity
+"""
+# As slurmd makes a step: cgroups for job, step and task, of which the first two have the CPUs of the job.
+STEP = f"""set -e
+cd {SLURMD}
+mkdir -p job_1/step_0/task_$2
+for group in . job_1 job_1/step_0; do echo +cpuset >$group/cgroup.subtree_control; done
+for group in job_1 job_1/step_0; do echo $1 >$group/cpuset.cpus; done
+echo $$ >job_1/step_0/task_$2/cgroup.procs
+shift 2
+exec "$@"
+"""
+REMOVE = f"rmdir {SLURMD}/job_1/step_0/task_* {SLURMD}/job_1/step_0 {SLURMD}/job_1"
+
+
+class Installed(OndemandTest):
+    backend = "partition"
+    packages = ()
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        packages.install(cls.guest, *cls.packages)
+
+
+class Podman(Installed):
+    """Containers that start while CPUs 2-3 are parked, from a bind mount of the guest's own root."""
+
+    packages = ("podman",)
+
+    def setUp(self):
+        super().setUp()
+        self.write("/root/where", WHERE)
+        self.write("/root/count", COUNT)
+        self.write("/etc/containers/storage.conf", "[storage]\ndriver = 'vfs'\nrunroot = '/run/containers/storage'\n"
+                   "graphroot = '/var/lib/containers/storage'\n")  # the guest's kernel has no overlay
+        self.guest.run("mkdir -p /run/bundle/rootfs; mount --bind / /run/bundle/rootfs")
+        self.addCleanup(self.guest.run, "umount /run/bundle/rootfs && rmdir /run/bundle/rootfs /run/bundle")
+
+    def each_container(self, options, command, expected):
+        self.each_time(f"podman run --rm --network=none --log-driver=none --security-opt=seccomp=unconfined {options} "
+                       f"--rootfs /run/bundle/rootfs {command}", self.assert_output(expected), SHORT_TIMES)
+
+    def allowed(self, name):
+        return self.guest.read(f"podman exec {name} grep Cpus_allowed_list /proc/1/status").split()[1]
+
+    def test_cpuset(self):
+        self.each_container("--cpuset-cpus=3", f"sh /root/where {emulated(*self.patience)}", ON_CPU_3)
+
+    def test_count_of_cpus(self):
+        self.each_container("", f"sh /root/count {emulated(*self.patience)}", ["4"])
+
+    def test_running_container(self):
+        """One with a cpuset keeps one of its CPUs active, and one without is kept off parked CPUs."""
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
+        for name, options in ("pinned", "--cpuset-cpus=2-3"), ("free", ""):
+            self.guest.run(f"podman run -d --rm --name={name} --network=none --log-driver=none {options} "
+                           "--rootfs /run/bundle/rootfs sleep infinity")
+            self.addCleanup(self.guest.run, f"podman kill {name}; podman wait {name}", check=False)
+        self.start()
+        self.set_idle_mask("2-3")
+        self.wait_for("parking one of them", lambda: self.string("Parked") in ("2", "3"))
+        allowed = [self.allowed(name) for name in ("pinned", "free")]
+        self.assertEqual(allowed, {"2": ["3", "0-1,3"], "3": ["2", "0-2"]}[self.string("Parked")])
+        self.assertEqual(self.guest.read("podman inspect -f '{{.HostConfig.CpusetCpus}}' pinned"), "2-3")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual([self.allowed(name) for name in ("pinned", "free")], ["2-3", "0-3"])
+
+
+class TunedDaemon(Installed):
+    """tuned sets governors that idled had set: they are tuned's from then on. Parking goes on."""
+
+    packages = ("tuned",)
+
+    def test_governors_taken_over(self):
+        self.configure("[Daemon]\nPolicies=userspace cpufreq\n[Park]\nBackend=partition\n",
+                       {"cpufreq": "GovernorLow=powersave\nGovernorHigh=powersave\n"})
+        self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo ondemand >$p/scaling_governor; done")
+        self.start()
+        self.park("3")
+        self.wait_for("idled's governor", lambda: set(self.guest.read(GOVERNORS).split()) == {"powersave"})
+        self.guest.run("systemctl start tuned && tuned-adm profile throughput-performance", timeout=600)
+        self.addCleanup(self.guest.run, "systemctl stop tuned", check=False)
+        self.assertEqual(set(self.guest.read(GOVERNORS).split()), {"performance"})
+        self.guest.run("idlectl verify", check=False)
+        self.wait_for("idled's noticing", lambda: "governor" in self.property("Degraded"))
+        self.assertEqual(self.string("Parked"), "3")
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(set(self.guest.read(GOVERNORS).split()), {"performance"})
+
+
+class Thermald(Installed):
+    """thermald finds no sensor in the guest, and runs on. What idled parks stays parked, and all is restored."""
+
+    packages = ("thermald",)
+
+    def test_both_run(self):
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
+        before, limits = self.dump(), self.guest.read(LIMITS)
+        self.run_unit("t-thermald", "", "thermald --no-daemon --ignore-cpuid-check")
+        self.start()
+        self.park("2-3")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertEqual(self.guest.read(LIMITS), limits)
+        self.assertEqual(self.guest.read("systemctl is-active t-thermald"), "active")
+        self.guest.run("systemctl stop idled t-thermald")
+        self.assertEqual(self.dump(), before)
+
+
+class Slurm(OndemandTest):
+    """Steps of a job, whose tasks are pinned (task/affinity). Its daemon needs a controller and a munge key, so their
+    cgroups are made here."""
+
+    backend = "partition"
+
+    def setUp(self):
+        super().setUp()
+        self.write("/root/where", WHERE)
+        self.write("/root/step", STEP)
+        self.write("/root/daemon", DAEMON)
+        self.run_unit("t-slurmd", "-p Delegate=yes", "sh /root/daemon")
+        self.wait_for("its leaving room", lambda: not self.guest.read(f"cat {SLURMD}/cgroup.procs"))
+
+    def test_starts_while_parked(self):
+        self.each_time(f"sh /root/step 2-3 0 taskset -c 3 sh /root/where 0; {REMOVE}",
+                       self.assert_output(ON_CPU_3), SHORT_TIMES)
+
+    def test_pinned_tasks(self):
+        """The CPUs of all of them stay active, until the job ends."""
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
+        for cpu in 2, 3:
+            self.run_unit(f"t-task{cpu}", "", f"sh /root/step 2-3 {cpu} taskset -c {cpu} sleep infinity")
+        self.start()
+        self.set_idle_mask("1-3")
+        self.wait_for("parking the other", lambda: self.string("Parked") == "1")
+        self.assertEqual(self.cpus_of("t-task2", "t-task3"), ["2", "3"])
+        self.assertEqual(self.guest.read(f"cat {SLURMD}/job_1/cpuset.cpus"), "2-3")
+        self.guest.run("systemctl stop t-task2 t-task3; " + REMOVE)
+        self.wait_for("parking all", lambda: self.string("Parked") == "1-3")
