@@ -23,6 +23,7 @@ import lab  # noqa: E402
 from machine import GuestError  # noqa: E402
 
 SKIPPED = 77
+BENCHES = {"coreidle": "experiment", "truth": "experiment", "contract": "experiment", "rivals": "rivals"}  # and modules
 
 
 def say(text):
@@ -104,9 +105,9 @@ def parse():
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
     verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
                       help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
-    verb = verbs.add_parser("bench", help="measure: coreidle, truth or contract (tests/bench/README.md)")
+    verb = verbs.add_parser("bench", help="measure: coreidle, truth, contract or rivals (tests/bench/README.md)")
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
-    verb.add_argument("name", metavar="NAME", choices=["coreidle", "truth", "contract"])
+    verb.add_argument("name", metavar="NAME", choices=BENCHES)
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
     verb = verbs.add_parser("demo", help="what idled saves, modelled: a light load without and with it, as a table "
                             "and a page with plots; 5 minutes")
@@ -202,7 +203,7 @@ def benchmark(name, module):
 
 
 def run_bench(arguments):
-    return benchmark(arguments.name, "experiment").main(lab, arguments.options)
+    return benchmark(arguments.name, BENCHES[arguments.name]).main(lab, arguments.options)
 
 
 def run_demo(arguments):

@@ -4,7 +4,6 @@ table, and as the page that idlelab report makes of a recording of both."""
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import experiment
 from experiment import Placement
@@ -54,7 +53,7 @@ def table(alone, own):
 
 def measure(lab):
     """Both runs; the page is demo.html in the guest's share."""
-    guest, names = experiment.prepare(lab, SimpleNamespace(set=""), MACHINE, TABLE)
+    guest, names = experiment.prepare(lab, MACHINE, experiment.TABLES[TABLE])
     guest.run("systemd-run -q --unit=record idlelab record /root/demo.rec")
     runs = []
     for placement, title in ((ALONE, "the kernel alone"), (WITH_IDLED, "the same load with idled")):

@@ -94,14 +94,15 @@ class Run:
     work: float      # MB a second over the loopback device
     latencies: dict  # of cyclictest, in microseconds, by percentile
     transitions: int  # of idled, from some seconds before
-    own_cost: float  # CPU time of idled, of one CPU
-    own_wakeups: float  # of idled, a second
+    own_cost: float  # CPU time of idled or another daemon, of one CPU
+    own_wakeups: float  # of it, a second
     parked: str
     why: str
     cycles: float = 0.0  # of cyclictest, a second; 0 also if the file does not say
     waited: float = 0.0  # share of the time in which some task waited for a CPU (PSI)
     switches: float = 0.0  # of tasks, a second
     sleeps: dict = dataclasses.field(default_factory=dict)  # by CPU: how many a second
+    memory: int = 0  # of another daemon, in KiB
 
 
 def sections(text):
@@ -210,6 +211,8 @@ def read_run(text, names, idle=False):
     change = growth(rounds)
     status = parts.get("status", [])
     own = growth(zip(map(read_own, status[::2]), map(read_own, status[1::2])))
+    if "own_usec" in change:
+        own = {"cpu_usec": change["own_usec"], "wakeups": change["own_wakeups"], "time": change["time"]}
     seconds = change["time"] / 1e6
     latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
     if not idle and not latencies and work < 0.1:
@@ -229,14 +232,16 @@ def read_run(text, names, idle=False):
         cycles=change.get("cycles", 0) / seconds,
         waited=change.get("waited", 0) / change["time"],
         switches=change.get("switches", 0) / seconds,
-        sleeps=slept)
+        sleeps=slept,
+        memory=sum(map(int, parts["memory"][0])) if "memory" in parts else 0)
 
 
-def measure(guest, machine, placement, load, names):
+def measure(guest, machine, placement, load, names, daemon=""):
     where = MACHINES[machine][1] if placement.name == "ideal" else placement.name
     guest.run("cp /share/measure /share/cyclictests /share/bursts /root", timeout=600)
     timing = f"{placement.rounds} {placement.settle} {placement.seconds}"
-    text = guest.read(f"bash /root/measure {where} {timing} {LOADS[load]}", timeout=3600)
+    environment = f"DAEMON={daemon} " if daemon else ""
+    text = guest.read(f"{environment}bash /root/measure {where} {timing} {LOADS[load]}", timeout=3600)
     return read_run(text, names, load == "idle")
 
 
@@ -274,18 +279,18 @@ def compile_load(path):
     subprocess.run(["cc", "-O2", "-static", "-o", path, HERE / "bursts.c", "-lm"], check=True)
 
 
-def prepare(lab, arguments, machine, table):
-    """The guest with idled installed, and its states' names."""
-    guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table]}".strip())
+def prepare(lab, machine, table, options="", governor="performance"):
+    """The guest with idled installed and options of ondemand, and its states' names."""
+    guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {table}".strip())
     lab.install(guest)
     for name in ("measure", "cyclictests"):
         (guest.share / name).write_text((HERE / name).read_text())
     compile_load(guest.share / "bursts")
-    options = arguments.set.replace(",", "\n")
+    options = options.replace(",", "\n")
     (guest.share / "options").write_text(f"[Policy]\n{options}\n")
     guest.run("install -D -m 644 /share/options /etc/idled/policies/ondemand.conf.d/bench.conf")
     guest.run("for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
-              "echo performance >$f; done; systemctl is-system-running --wait", check=False)
+              f"echo {governor} >$f; done; systemctl is-system-running --wait", check=False)
     names = guest.read("cat /sys/devices/system/cpu/cpu0/cpuidle/state*/name").split("\n")
     return guest, names
 
@@ -302,6 +307,11 @@ def planned(arguments):
             seconds if arguments.seconds is None else arguments.seconds,
             options if name == "ondemand" else ""))
     return result
+
+
+def title_of(release, machine, table, load):
+    kernel = re.match(r"\d+\.\d+", release)[0]
+    return f"`{machine}`, `{table}`, {load}, Linux {kernel}"
 
 
 def record(path, title, placement, run):
@@ -323,9 +333,8 @@ def judge(arguments, title, runs):
 def experiment(lab, arguments, machine, table, load):
     """All runs of one load on one machine, by placement; True if none failed and what is demanded is
     met. Whatever ends it, what was measured is shown."""
-    guest, names = prepare(lab, arguments, machine, table)
-    kernel = re.match(r"\d+\.\d+", guest.read("uname -r"))[0]
-    title = f"`{machine}`, `{table}`, {load}, Linux {kernel}"
+    guest, names = prepare(lab, machine, TABLES[table], arguments.set)
+    title = title_of(guest.read("uname -r"), machine, table, load)
     runs, good = {placement: [] for placement in planned(arguments)}, True
     try:
         for i in range(arguments.runs):

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""idled and other programs that save power, side by side: the same guest, kernel and loads.
+
+Each Debian package has a guest of its own that has just booted, in which it is installed; its program starts with its
+own defaults for each run. The kernel alone and idled share a guest. The loads, the counters and the model of power are those of coreidle. docs/rivals.md has what was found.
+"""
+
+import argparse
+import dataclasses
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import mean
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "coreidle"))
+
+import experiment  # noqa: E402
+import report  # noqa: E402
+from experiment import Placement  # noqa: E402
+
+IDLE = 30  # seconds without load after a start: most machines have been idle for a while when load arrives
+CONTRACT = "[Match]\\nUnit=load.service\\n[Ask]\\nWakeupP99=10ms\\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    package: str = ""  # of Debian; idled is what was built
+    unit: str = ""     # that is started, without its suffix
+    choose: str = ""   # a command that chooses a profile
+    daemon: bool = True
+
+
+ARMS = {
+    "kernel": Arm(),
+    "idled-balanced": Arm(unit="idled"),
+    "idled-power-saver": Arm(unit="idled", choose="idlectl profile power-saver"),
+    "idled-contract": Arm(unit="idled", choose="mkdir -p /etc/idled/apps; "
+                          f"printf '{CONTRACT}' >/etc/idled/apps/load.conf; systemctl reload idled"),
+    "tuned-balanced": Arm("tuned", "tuned", "tuned-adm profile balanced"),
+    "tuned-powersave": Arm("tuned", "tuned", "tuned-adm profile powersave"),
+    "ppd-balanced": Arm("power-profiles-daemon", "power-profiles-daemon"),
+    "ppd-power-saver": Arm("power-profiles-daemon", "power-profiles-daemon", "powerprofilesctl set power-saver"),
+    "tlp": Arm("tlp", "tlp", daemon=False),
+    "tlp-power-saver": Arm("tlp", "tlp", "tlp power-saver", daemon=False),
+}
+
+# Not in Debian 13 or its backports.
+ABSENT = ("scx_lavd --powersave", "scx_lavd --autopilot", "auto-cpufreq", "intel-lpmd")
+
+# The names of tables and their options of the module. With one frequency, sleeps alone decide.
+TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".strip()
+                              for name, options in experiment.TABLES.items()}
+
+
+def packages(lab):
+    """The directory with a folder for each package of an arm, downloaded once."""
+    image, names = lab.supplies()[0], sorted({arm.package for arm in ARMS.values() if arm.package})
+
+    def make(directory):
+        lab.settings.say("downloading " + ", ".join(names))
+        lab.image.run_logged([str(HERE / "download"), lab.settings.suite, str(image), str(directory), *names],
+                          directory / "log", "the packages of rivals")
+
+    key = lab.image.digest(lab.HERE / "image", (HERE / "download").read_text(), image.name, *names)
+    return lab.image.cached(f"rivals-{lab.settings.suite}-{key}", make)
+
+
+def prepare(lab, machine, table, package):
+    """A guest that has just booted, with this package, and its states' names."""
+    lab.shut_down()
+    guest, names = experiment.prepare(lab, machine, TABLES[table], governor="schedutil")
+    if package:
+        subprocess.run(["cp", "-r", packages(lab) / package, guest.share / "rival"], check=True)
+        guest.run("DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install /share/rival/*.deb",
+                  timeout=600)
+        guest.run("systemctl stop " + " ".join({arm.unit for arm in ARMS.values() if arm.package == package}))
+    return guest, names
+
+
+def measure(guest, machine, placement, arm, load, names):
+    """One run, at the end of which the arm's program is stopped and has forgotten everything."""
+    if arm.unit:
+        guest.run(f"systemctl start {arm.unit} && {arm.choose or 'true'}")
+    guest.run(f"sleep {IDLE}")
+    where = dataclasses.replace(placement, name="default")
+    try:
+        return experiment.measure(guest, machine, where, load, names, arm.unit if arm.daemon else "")
+    finally:
+        guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /var/lib/idled", check=False)
+
+
+def settle(arm):
+    """Seconds of load before a measurement: idled limits its changes per minute, the others act at once."""
+    return 60 if arm.unit == "idled" else 10
+
+
+def measured(arguments, title, placement):
+    if not arguments.results.exists():
+        return 0
+    return len(experiment.read_results(arguments.results).get(title, {}).get(placement, ()))
+
+
+def bench(lab, arguments, machine, table, package):
+    """All runs of the arms of one package, in turn, but for those that the file of results has; True if none failed."""
+    guest, names, good = None, None, True
+    release = (lab.supplies()[0] / "release").read_text()
+    arms = {name: Placement(name, 1, settle(ARMS[name]) if arguments.settle is None else arguments.settle,
+                            arguments.seconds) for name in arguments.arms if ARMS[name].package == package}
+    for load in arguments.loads:
+        title = experiment.title_of(release, machine, table, load)
+        missing = [(i, name) for name, placement in arms.items()
+                   for i in range(measured(arguments, title, placement), arguments.runs)]
+        for i, name in sorted(missing, key=lambda run: run[0]):
+            if not guest:
+                guest, names = prepare(lab, machine, table, package)
+            began, what = time.monotonic(), f"{title}, {name} #{i + 1}"
+            try:
+                run = measure(guest, machine, arms[name], ARMS[name], load, names)
+            except (ValueError, AssertionError) as failure:  # the latter: a command in the guest
+                lab.settings.say(f"{what} failed: {failure}")
+                good = False
+                continue
+            experiment.record(arguments.results, title, arms[name], run)
+            lab.settings.say(f"{what}: {run.watts:.2f} W, late {run.latencies} ({time.monotonic() - began:.0f} s)")
+    return good
+
+
+HEAD = ["program", "runs", "s", "W", "% of the kernel alone", "MB/s or cycles/s", "p99 us", "wake-ups/s", "its RSS, MB",
+        "its CPU, ms/min", "its wake-ups/s"]
+
+
+def row(placement, runs, kernel):
+    """kernel: the runs of the kernel alone."""
+    own = ["-"] * 3
+    if ARMS[placement.name].unit and ARMS[placement.name].daemon:
+        own = [report.spread([r.memory / 1024 for r in runs], 1),
+               report.spread([r.own_cost * 60e3 for r in runs], 1), report.spread([r.own_wakeups for r in runs])]
+    watts, late = [r.watts for r in runs], [r.latencies["99"] for r in runs if r.latencies]
+    return [placement.name, str(len(runs)), placement.timing(), report.spread(watts),
+            f"{100 * mean(watts) / mean(r.watts for r in kernel):.1f}" if kernel else "-",
+            report.done(runs), report.spread(late, 0) if late else "-", report.spread([r.wakeups for r in runs], 0), *own]
+
+
+def text(everything):
+    """A table for each load. Its last rows name the programs that Debian does not have."""
+    lines = []
+    for title, arms in everything.items():
+        order = sorted(arms.items(), key=lambda arm: list(ARMS).index(arm[0].name))
+        rows = [row(placement, runs, report.of(arms, "kernel")) for placement, runs in order]
+        rows += [[name, "not in Debian 13", *["-"] * (len(HEAD) - 2)] for name in ABSENT]
+        lines += [f"### {title}", "", *report.table(HEAD, rows), ""]
+    return "\n".join(lines)
+
+
+def choice(offered):
+    def chosen(words):
+        unknown = set(words.split(",")) - set(offered)
+        if unknown:
+            raise argparse.ArgumentTypeError(f"found {', '.join(sorted(unknown))}, expected {', '.join(offered)}")
+        return words.split(",")
+    return chosen
+
+
+def parse(words, build):
+    parser = argparse.ArgumentParser(prog="tools/vm --suite backports bench rivals", description=__doc__)
+    defaults = {"machines": (experiment.MACHINES, "4"), "tables": (TABLES, "snb"), "arms": (ARMS, ",".join(ARMS)),
+                "loads": (experiment.LOADS, "idle,cyclictest,light,batchy,mixed,tbench")}
+    for name, (offered, default) in defaults.items():
+        parser.add_argument(f"--{name}", type=choice(offered), default=default, help=", ".join(offered))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--settle", type=int, help="seconds of load before a measurement (10; idled: 60)")
+    parser.add_argument("--seconds", type=int, default=30, help="that are measured (30)")
+    parser.add_argument("--results", type=Path, metavar="FILE", default=Path(build) / "rivals.jsonl",
+                        help="with all figures, to which what is missing is added; default: rivals.jsonl in the build")
+    parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
+    return parser.parse_args(words)
+
+
+def main(lab, words):
+    arguments, good = parse(words, lab.settings.build), True
+    for machine in arguments.machines if not arguments.report else ():
+        for table in arguments.tables:
+            for package in dict.fromkeys(ARMS[name].package for name in arguments.arms):
+                good = bench(lab, arguments, machine, table, package) and good
+    print(text(experiment.read_results(arguments.results)))
+    return 0 if good else 1
