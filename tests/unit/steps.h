@@ -49,14 +49,14 @@ static inline bool step_is_record(int fd)
 /* After so many calls the next `times` fail; only write(2) is interrupted. */
 static struct {
         int after, times, error;
-} failing;
+} calls_failing;
 
 static bool call_fails(bool writes)
 {
-        if (failing.times == 0 || (failing.error == EINTR && !writes) || failing.after-- > 0)
+        if (calls_failing.times == 0 || (calls_failing.error == EINTR && !writes) || calls_failing.after-- > 0)
                 return false;
-        failing.times--;
-        errno = failing.error;
+        calls_failing.times--;
+        errno = calls_failing.error;
         return true;
 }
 

@@ -326,16 +326,16 @@ START_TEST(calls_fail)
 {
         static const int errors[] = { EINTR, EIO, EBUSY, ENOSPC };
 
-        for (int n = 0; failing.times == 0; n++) {
+        for (int n = 0; calls_failing.times == 0; n++) {
                 g_autoptr(Knobs) knobs = open_knobs(), next = NULL;
                 int skipped;
 
-                failing = (typeof(failing)){ n, 1 + _i % 2, errors[_i / 2] };
+                calls_failing = (typeof(calls_failing)){ n, 1 + _i % 2, errors[_i / 2] };
                 try_all(knobs, 5, "ours");
                 try_all(knobs, 3, "again");
                 try_all(knobs, 4, NULL);
                 knobs_restore(knobs, NULL, NULL);
-                if (failing.times > 0)
+                if (calls_failing.times > 0)
                         break;
                 ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
                 expect_all(5, "found");
@@ -343,7 +343,7 @@ START_TEST(calls_fail)
                 ck_assert_int_eq(knobs_recover(next, kinds, &skipped), 0);
                 ck_assert_int_eq(skipped, 0);
         }
-        failing.times = 0;
+        calls_failing.times = 0;
 }
 END_TEST
 

@@ -158,12 +158,12 @@ START_TEST(calls_fail)
         typeof(failures[0]) *c = &failures[_i];
         int failed = 0;
 
-        for (int n = 0; failing.times == 0; n++) {
+        for (int n = 0; calls_failing.times == 0; n++) {
                 scratch_file("undo", HEAD "found\tk\tb\t7\nfound\tk\ta\t0-3\n");
                 g_autoptr(Undo) undo = open_undo();
                 g_autofree char *expected = NULL;
 
-                failing = (typeof(failing)){ n, c->times, c->error };
+                calls_failing = (typeof(calls_failing)){ n, c->times, c->error };
                 for (int i = 0; i < 300; i++)
                         failed += put_write(undo, "a", i % 2 ? "0" : "1") < 0;
                 failed += put_done(undo, "a") < 0;
@@ -171,7 +171,7 @@ START_TEST(calls_fail)
                 expected = describe(undo);
                 expect_record(expected);
         }
-        failing.times = 0;
+        calls_failing.times = 0;
         ck_case(c->name, (failed > 0) == (c->error != EINTR), "%d calls failed", failed);
 }
 END_TEST
