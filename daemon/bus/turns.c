@@ -2,11 +2,11 @@
 /*
  * Which call is next.
  *
- * 1. A filter sees each method call before any object does. A call that wants no reply is dropped if
- *    it has no effect, or if too many calls of its user wait. What follows a dropped call is read at once: a
- *    queue in the bus daemon, which all users share, grows if idled reads more slowly than the bus
- *    daemon. The first call of a sender waits until the bus daemon has reported, asynchronously, the
- *    sender's user.
+ * 1. A filter sees each method call before any object does. A call that wants no reply is dropped
+ *    if it has no effect, or if too many calls of its user wait. Dropped calls are read on at once:
+ *    if idled read more slowly than the bus daemon sends, the queue between them, which all users
+ *    share, would grow. The first call of a sender waits until the bus daemon has reported,
+ *    asynchronously, the sender's user.
  * 2. A call is answered at once if its user has time left and none of the user's calls waits. Else
  *    it waits behind the user's other calls. If too many wait, its refusal waits in its place.
  * 3. Calls that wait are answered one at a time, the users in turn, when all answers so far are

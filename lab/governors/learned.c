@@ -186,7 +186,7 @@ static void find_slots(const Learned *self, const Period *period, int64_t timer_
 {
         const Past *past = &self->past;
         int64_t since_ns = (int64_t)(period->time_ns - past->other_ns);
-        int64_t next_ns = (int64_t)(past->between_ns - (uint64_t)since_ns); /* wraps as since_ns did */
+        int64_t next_ns = (int64_t)(past->between_ns - (uint64_t)since_ns); /* may wrap, too */
         int timer = octave(timer_ns, 0, 15), half = octave(timer_ns, 1, 31);
         int tick = octave(period->tick_ns, 1, 31);
         int busy = octave((int64_t)(period->time_ns - past->end_ns), 0, 7);

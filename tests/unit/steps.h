@@ -53,7 +53,8 @@ static struct {
 
 static bool call_fails(bool writes)
 {
-        if (calls_failing.times == 0 || (calls_failing.error == EINTR && !writes) || calls_failing.after-- > 0)
+        if (calls_failing.times == 0 || (calls_failing.error == EINTR && !writes) ||
+            calls_failing.after-- > 0)
                 return false;
         calls_failing.times--;
         errno = calls_failing.error;
