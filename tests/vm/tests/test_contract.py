@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Contracts on a real kernel: cores are parked because a unit's wake-ups are early enough, are active again when
+its load grows, and stay active for a contract that nothing can keep. Time is counted (--icount), because on a busy
+host every wake-up is late."""
+
+import json
+import subprocess
+import unittest
+
+import lab
+from image import HERE
+
+UNIT = "t-contract"
+LIMIT_MS = 20
+STEP_SECONDS = 60  # load.c
+# Arrivals a second, each of which computes for so many us on average: half a CPU, of which a step makes two.
+LOAD = "250 2000"
+
+
+class Contract(lab.IdledTest):
+    long = True
+
+    @classmethod
+    def setUpClass(cls):
+        if lab.settings.icount is None:
+            raise unittest.SkipTest("on a busy host all wake-ups are late, but with --icount")
+        super().setUpClass()
+        subprocess.run(["cc", "-O2", "-static", "-std=gnu17", "-D_GNU_SOURCE", "-o", cls.guest.share / "load",
+                        HERE.parent / "bench/contract/load.c", "-lm"], check=True)
+        cls.guest.run("install /share/load /usr/local/bin/load")
+
+    def setUp(self):
+        self.addCleanup(self.guest.run, f"systemctl stop {UNIT}; systemctl reset-failed {UNIT}", check=False)
+
+    def start_load(self, words, prefix=""):
+        self.guest.run(f"systemd-run -q --unit={UNIT} -p StandardOutput=null {prefix} load {words}")
+
+    def start_with_rule(self, words):
+        self.write("/etc/idled/apps/test.conf", f"[Match]\nUnit={UNIT}.service\n[Ask]\nWakeupP99={LIMIT_MS}ms\n")
+        self.start()
+        self.start_load(words)
+
+    def contract(self):
+        """That of the unit, as clients of the bus see it."""
+        answer = json.loads(self.guest.read("busctl --json=short get-property org.idled1 /org/idled1 "
+                                            "org.idled1.Manager Contracts"))
+        return {key: value["data"] for key, value in (answer["data"] or [{}])[0].items()}
+
+    def wait_parked(self):
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+
+    def measured(self, windows):
+        """The contract after so many more windows."""
+        def is_there():
+            found = self.contract()
+            return found if found["windows_kept"] + found["windows_broken"] >= end else None
+
+        before = self.contract()
+        end = before["windows_kept"] + before["windows_broken"] + windows
+        return self.wait_for(f"{windows} more windows", is_there, 600)
+
+    def test_parks_and_restores(self):
+        before = self.dump()
+        self.start_with_rule(f"poisson 1 {LOAD}")
+        self.wait_parked()
+        found = self.measured(2)
+        print(found)
+        self.assertEqual((found["unit"], found["limit_us"]), (f"{UNIT}.service", LIMIT_MS * 1000))
+        self.assertTrue(found["measured"] and not found["infeasible"])
+        self.assertEqual(found["cores"], 1)
+        self.assertTrue(0 < found["p99_us"] <= LIMIT_MS * 1000, found)
+        self.assertGreaterEqual(found["wakeups"], 200)
+        self.assertLessEqual(found["windows_broken"], 1)
+        self.assertRegex(self.guest.read("idlectl status"), rf"{UNIT}\.service: 99 % of wake-ups within {LIMIT_MS} ms: "
+                         r"1 of 2 cores.*, p99 [\d.]+ .*s of \d+ wake-ups, windows: \d+ kept, \d+ broken")
+        why = " ".join(self.guest.read("idlectl why 2").split())
+        self.assertRegex(why, r"^2 parked .*by contract: fewer cores keep all contracts \(filtered load [\d.]+ CPUs, "
+                         rf"limit {LIMIT_MS} ms\)")
+        self.assertRegex(why, rf"{UNIT}\.service: 99 % .*; requested by app test \(/etc/idled/apps/test\.conf")
+        self.guest.run(f"systemctl stop {UNIT} idled")
+        self.assertEqual(self.dump(), before)
+
+    def test_step(self):
+        """Four times the load needs more than the core that sufficed."""
+        self.start_with_rule(f"step 1 {LOAD}")
+        self.wait_parked()
+        self.wait_for("all cores active", lambda: self.string("Parked") == "", 600)
+        broken = self.measured(3)
+        print(broken)
+        self.assertLessEqual(broken["windows_broken"], 3)
+        self.assertEqual(broken["cores"], 2)
+        self.assertGreater(self.measured(2)["windows_kept"], broken["windows_kept"])
+        self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: wake-ups were later")
+
+    def test_infeasible(self):
+        """No task runs within 1 us, and with only this policy nothing is parked in vain. Without idle states: to poll
+        in the shallowest one takes an emulated CPU for ever."""
+        self.guest.run("rmmod pmlab")
+        self.addCleanup(self.guest.run, "insmod /share/pmlab.ko")
+        self.configure("[Daemon]\nPolicies=contract\n")
+        self.start()
+        self.start_load("poisson 1 100 2000", "idlectl run --p99 1us")
+        began = int(self.guest.read("date +%s"))
+        found = self.wait_for("saying so", lambda: (c := self.contract()).get("infeasible") and c, 600)
+        print(found)
+        self.assertLess(int(self.guest.read("date +%s")) - began, 120)
+        self.assertGreater(found["best_us"], 1)
+        self.assertNotIn("cores", found)
+        self.assertRegex(self.guest.read("idlectl status"), r"infeasible with everything active \(p99 .*s\)")
+        self.assertRegex(self.guest.read("idlectl holds"), "infeasible")
+        self.assertRegex(self.guest.read("journalctl -b -u idled"), f"contract of {UNIT}.service is infeasible")
+        self.assertIn("Nothing was parked", self.guest.read("idlectl why --history"))
+        self.assertEqual(set(self.guest.read("cat /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us").split()),
+                         {"0"})
