@@ -23,7 +23,8 @@ import lab  # noqa: E402
 from machine import GuestError  # noqa: E402
 
 SKIPPED = 77
-BENCHES = {"coreidle": "experiment", "truth": "experiment", "contract": "experiment", "rivals": "rivals"}  # and modules
+BENCHES = {"coreidle": "experiment", "truth": "experiment", "contract": "experiment", "rivals": "rivals",
+           "yardstick": "experiment"}  # and modules
 
 
 def say(text):
@@ -105,7 +106,8 @@ def parse():
     verb.add_argument("--short", action="store_true", help="leave out what takes long")
     verb.add_argument("names", nargs="*", type=test_name, metavar="NAME",
                       help="FILE, FILE.CLASS or FILE.CLASS.METHOD")
-    verb = verbs.add_parser("bench", help="measure: coreidle, truth, contract or rivals (tests/bench/README.md)")
+    verb = verbs.add_parser("bench", help="measure: coreidle, truth, contract, rivals or "
+                             "yardstick (tests/bench/README.md)")
     verb.add_argument("--build", type=build, required=True, help="measure what was built here")
     verb.add_argument("name", metavar="NAME", choices=BENCHES)
     verb.add_argument("options", metavar="OPTION", nargs=argparse.REMAINDER, help="see --help")
