@@ -251,13 +251,14 @@ START_TEST(explains)
         ck_case(c->name, n == (c->because != NULL), "%d reasons", n);
         if (!c->because)
                 return;
-        n = reasons[0].inputs[1].name ? 1 : 0;
+        for (n = 0; reasons[0].inputs[n + 1].name; n++)
+                continue;
+        ck_case(c->name, n == (c->late == LATE_IDLE ? 2 : 0), "%d inputs", n + 1);
         ck_case(c->name, strstr(reasons[0].because, c->because), "because %s", reasons[0].because);
         ck_case(c->name, g_str_equal(reasons[0].inputs[0].name, c->input), "%s",
                 reasons[0].inputs[0].name);
         ck_case(c->name, reasons[0].inputs[n].value == c->value, "%g", reasons[0].inputs[n].value);
         ck_case(c->name, g_strcmp0(reasons[0].option, c->option) == 0, "%s", reasons[0].option);
-        ck_assert_ptr_null(reasons[0].inputs[n + 1].name);
 }
 END_TEST
 
