@@ -43,5 +43,6 @@ def install(guest, *names):
     for package in image.cached(f"debs-{digest}", download).glob("*.deb"):
         shutil.copy(package, share)
     guest.run("printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; "
-              f"DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io -i /share/{digest}/*.deb; "
+              "DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends "
+              f"-o Dpkg::Options::=--force-unsafe-io install /share/{digest}/*.deb; "
               "status=$?; rm /usr/sbin/policy-rc.d; exit $status", timeout=1200)
