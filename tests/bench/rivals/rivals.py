@@ -2,12 +2,12 @@
 """idled and other programs that save power, side by side: the same guest, kernel and loads.
 
 Each Debian package has a guest of its own that has just booted, in which it is installed; its program starts with its
-own defaults for each run. The kernel alone and idled share a guest. The loads, the counters and the model of power are those of coreidle. docs/rivals.md has what was found.
+own defaults for each run. The kernel alone and idled share a guest. The loads, the counters and the model of power are
+those of coreidle. docs/rivals.md has what was found.
 """
 
 import argparse
 import dataclasses
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "coreidle"))
 
 import experiment  # noqa: E402
+import packages  # noqa: E402
 import report  # noqa: E402
 from experiment import Placement  # noqa: E402
 
@@ -42,8 +43,8 @@ ARMS = {
     "tuned-powersave": Arm("tuned", "tuned", "tuned-adm profile powersave"),
     "ppd-balanced": Arm("power-profiles-daemon", "power-profiles-daemon"),
     "ppd-power-saver": Arm("power-profiles-daemon", "power-profiles-daemon", "powerprofilesctl set power-saver"),
-    "tlp": Arm("tlp", "tlp", daemon=False),
-    "tlp-power-saver": Arm("tlp", "tlp", "tlp power-saver", daemon=False),
+    "tlp": Arm("tlp/trixie-backports", "tlp", daemon=False),
+    "tlp-power-saver": Arm("tlp/trixie-backports", "tlp", "tlp power-saver", daemon=False),
 }
 
 # Not in Debian 13 or its backports.
@@ -54,28 +55,12 @@ TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".st
                               for name, options in experiment.TABLES.items()}
 
 
-def packages(lab):
-    """The directory with a folder for each package of an arm, downloaded once."""
-    image, names = lab.supplies()[0], sorted({arm.package for arm in ARMS.values() if arm.package})
-
-    def make(directory):
-        lab.settings.say("downloading " + ", ".join(names))
-        lab.image.run_logged([str(HERE / "download"), lab.settings.suite, str(image), str(directory), *names],
-                          directory / "log", "the packages of rivals")
-
-    key = lab.image.digest(lab.HERE / "image", (HERE / "download").read_text(), image.name, *names)
-    return lab.image.cached(f"rivals-{lab.settings.suite}-{key}", make)
-
-
 def prepare(lab, machine, table, package):
     """A guest that has just booted, with this package, and its states' names."""
     lab.shut_down()
     guest, names = experiment.prepare(lab, machine, TABLES[table], governor="schedutil")
     if package:
-        subprocess.run(["cp", "-r", packages(lab) / package, guest.share / "rival"], check=True)
-        guest.run("DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install /share/rival/*.deb",
-                  timeout=600)
-        guest.run("systemctl stop " + " ".join({arm.unit for arm in ARMS.values() if arm.package == package}))
+        packages.install(guest, package)
     return guest, names
 
 
@@ -91,11 +76,6 @@ def measure(guest, machine, placement, arm, load, names):
         guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /var/lib/idled", check=False)
 
 
-def settle(arm):
-    """Seconds of load before a measurement: idled limits its changes per minute, the others act at once."""
-    return 60 if arm.unit == "idled" else 10
-
-
 def measured(arguments, title, placement):
     if not arguments.results.exists():
         return 0
@@ -106,8 +86,8 @@ def bench(lab, arguments, machine, table, package):
     """All runs of the arms of one package, in turn, but for those that the file of results has; True if none failed."""
     guest, names, good = None, None, True
     release = (lab.supplies()[0] / "release").read_text()
-    arms = {name: Placement(name, 1, settle(ARMS[name]) if arguments.settle is None else arguments.settle,
-                            arguments.seconds) for name in arguments.arms if ARMS[name].package == package}
+    arms = {name: Placement(name, 1, arguments.settle, arguments.seconds)
+            for name in arguments.arms if ARMS[name].package == package}
     for load in arguments.loads:
         title = experiment.title_of(release, machine, table, load)
         missing = [(i, name) for name, placement in arms.items()
@@ -132,7 +112,7 @@ HEAD = ["program", "runs", "s", "W", "% of the kernel alone", "MB/s or cycles/s"
 
 
 def row(placement, runs, kernel):
-    """kernel: the runs of the kernel alone."""
+    """kernel: the runs of the kernel alone in the same seconds, because loads differ from minute to minute."""
     own = ["-"] * 3
     if ARMS[placement.name].unit and ARMS[placement.name].daemon:
         own = [report.spread([r.memory / 1024 for r in runs], 1),
@@ -140,7 +120,8 @@ def row(placement, runs, kernel):
     watts, late = [r.watts for r in runs], [r.latencies["99"] for r in runs if r.latencies]
     return [placement.name, str(len(runs)), placement.timing(), report.spread(watts),
             f"{100 * mean(watts) / mean(r.watts for r in kernel):.1f}" if kernel else "-",
-            report.done(runs), report.spread(late, 0) if late else "-", report.spread([r.wakeups for r in runs], 0), *own]
+            report.done(runs), report.spread(late, 0) if late else "-",
+            report.spread([r.wakeups for r in runs], 0), *own]
 
 
 def text(everything):
@@ -148,7 +129,8 @@ def text(everything):
     lines = []
     for title, arms in everything.items():
         order = sorted(arms.items(), key=lambda arm: list(ARMS).index(arm[0].name))
-        rows = [row(placement, runs, report.of(arms, "kernel")) for placement, runs in order]
+        rows = [row(placement, runs, arms.get(dataclasses.replace(placement, name="kernel")))
+                for placement, runs in order]
         rows += [[name, "not in Debian 13", *["-"] * (len(HEAD) - 2)] for name in ABSENT]
         lines += [f"### {title}", "", *report.table(HEAD, rows), ""]
     return "\n".join(lines)
@@ -170,7 +152,7 @@ def parse(words, build):
     for name, (offered, default) in defaults.items():
         parser.add_argument(f"--{name}", type=choice(offered), default=default, help=", ".join(offered))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--settle", type=int, help="seconds of load before a measurement (10; idled: 60)")
+    parser.add_argument("--settle", type=int, default=60, help="seconds of load before a measurement (60)")
     parser.add_argument("--seconds", type=int, default=30, help="that are measured (30)")
     parser.add_argument("--results", type=Path, metavar="FILE", default=Path(build) / "rivals.jsonl",
                         help="with all figures, to which what is missing is added; default: rivals.jsonl in the build")
