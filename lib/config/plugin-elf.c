@@ -19,7 +19,7 @@ static int read_at(int fd, void *data, size_t size, uint64_t offset)
 {
         ssize_t n;
 
-        if (offset > INT64_MAX - size)
+        if (offset > (uint64_t)INT64_MAX - size)
                 return -ENODATA;
         do
                 n = pread(fd, data, size, (off_t)offset);

@@ -9,6 +9,7 @@
  * Time is virtual: clock_gettime() of this program is the real one and what has been skipped, which
  * the event loop sees, too.
  */
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <syslog.h>
@@ -83,8 +84,8 @@ static void put_stat(void)
         int fd = openat(tree.root, "proc/stat", O_WRONLY | O_TRUNC | O_CLOEXEC);
 
         for (int cpu = 0; cpu < n_online; cpu++)
-                g_string_append_printf(text, "cpu%d %lu 0 0 %lu 0 0 0 0 0 0\n", cpu, busy[cpu],
-                                       idle[cpu]);
+                g_string_append_printf(text, "cpu%d %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0 0 0\n", cpu,
+                                       busy[cpu], idle[cpu]);
         g_string_append(text, "intr 0\nctxt 1\nbtime 1\nprocesses 1\nprocs_running 1\n");
         ck_assert_int_eq(write(fd, text->str, text->len), (ssize_t)text->len);
         close(fd);
