@@ -188,14 +188,36 @@ static int take_note(int run)
         return r < 0 ? r : kept > 0;
 }
 
+/* The option isolcpus= as it was given, if CPUs are isolated by it. It is nothing but the affinity
+ * with which the first task starts: a task whose cpuset changes may run on these CPUs, too, and the
+ * scheduler does not move it away. The list of sysfs may include CPUs of partitions. */
+static char *find_isolcpus(int root)
+{
+        g_autofree char *isolated = NULL, *line = NULL;
+        g_auto(GStrv) words = NULL;
+
+        if (file_read(root, "sys/devices/system/cpu/isolated", &isolated) < 0 ||
+            !*g_strstrip(isolated) || file_read(root, "proc/cmdline", &line) < 0)
+                return NULL;
+        words = g_strsplit_set(line, " \n", -1);
+        for (char **word = words; *word; word++)
+                if (g_str_has_prefix(*word, "isolcpus="))
+                        return g_strdup(*word);
+        return NULL;
+}
+
 bool affinities_kept(int root, int run, char **ret_about)
 {
         const char *why = "a dry run or another root";
-        char release[128];
+        char release[128], *isolcpus = find_isolcpus(root);
         int r = -EOPNOTSUPP;
 
         if (run >= 0)
                 r = take_note(run);
+        if (isolcpus) {
+                *ret_about = isolcpus;
+                return false;
+        }
         if (run >= 0 && r < 0)
                 r = affinities_try(root, &why);
         if (file_read_value(root, "proc/sys/kernel/osrelease", release, sizeof(release)) < 0)

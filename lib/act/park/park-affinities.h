@@ -17,9 +17,9 @@ int affinities_clean(int root);
 /* Keeps the result of affinities_try() in the directory `run` for the next affinities_kept(). */
 int affinities_note(int run, bool kept);
 
-/* True if the kernel keeps them: as noted in `run`, else as tried, else by its version, where one
- * that is not known resets them. With a `run` of -1 nothing is tried. `*ret_about` says how that is
- * known, as a new string: "Linux 6.12.1, tried". */
+/* True if the kernel keeps them: not with isolcpus=, else as noted in `run`, else as tried, else by
+ * its version, where one that is not known resets them. With a `run` of -1 nothing is tried.
+ * `*ret_about` says how that is known, as a new string: "Linux 6.12.1, tried", "isolcpus=3". */
 bool affinities_kept(int root, int run, char **ret_about);
 
 #endif

@@ -101,6 +101,36 @@ START_TEST(note_is_garbage)
 }
 END_TEST
 
+static const struct {
+        const char *isolated, *line; /* NULL: no such file */
+        const char *about;           /* NULL: as without them */
+} options[] = {
+        { "3\n", "quiet isolcpus=3 nohz_full=3\n", "isolcpus=3" },
+        { "2-3\n", "isolcpus=nohz,domain,2-3", "isolcpus=nohz,domain,2-3" },
+        { "\n", "isolcpus=managed_irq,3\n", NULL },
+        { NULL, "isolcpus=3\n", NULL },
+        { "3\n", "quiet nohz_full=3 x.isolcpus=3\n", NULL }, /* a partition's */
+        { "3\n", NULL, NULL },
+};
+
+/* Takes precedence over all else. */
+START_TEST(isolated_at_boot)
+{
+        typeof(options[0]) *c = &options[_i];
+        g_autofree char *about = NULL;
+
+        put_kernel("6.12.0");
+        ck_assert_int_eq(affinities_note(scratch_fd, true), 0);
+        if (c->isolated)
+                scratch_file("sys/devices/system/cpu/isolated", c->isolated);
+        if (c->line)
+                scratch_file("proc/cmdline", c->line);
+        ck_case(c->line, affinities_kept(scratch_fd, scratch_fd, &about) == !c->about, "%s", about);
+        ck_case(c->line, g_str_equal(about, c->about ?: "Linux 6.12.0, tried"), "%s", about);
+        ck_assert_int_lt(faccessat(scratch_fd, "affinities", F_OK, 0), 0);
+}
+END_TEST
+
 START_TEST(cleaned)
 {
         ck_assert_int_eq(affinities_clean(scratch_fd), 0);
@@ -121,6 +151,7 @@ int main(void)
         tcase_add_loop_test(tcase, by_version, 0, G_N_ELEMENTS(kernels));
         tcase_add_loop_test(tcase, is_not_tried, 0, G_N_ELEMENTS(untried));
         tcase_add_loop_test(tcase, noted, 0, 2);
+        tcase_add_loop_test(tcase, isolated_at_boot, 0, G_N_ELEMENTS(options));
         tcase_add_test(tcase, note_is_garbage);
         tcase_add_test(tcase, cleaned);
         suite_add_tcase(suite, tcase);
