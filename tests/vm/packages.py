@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Packages of Debian that a test installs into its guest, with all that they need and the guest lacks. Their
-daemons are not started."""
+daemons are not started. Without mirrors the tests are skipped."""
 
 import hashlib
 import shutil
+import unittest
 
 import image
 import lab
@@ -38,9 +39,13 @@ def install(guest, *names):
                           lab.settings.suite, *names], directory / "log", ", ".join(names))
 
     digest = hashlib.sha256("\0".join([DOWNLOAD, status, *names]).encode()).hexdigest()[:16]
+    try:
+        debs = image.cached(f"debs-{digest}", download)
+    except image.Unavailable as why:
+        raise unittest.SkipTest(str(why)) from why
     share = guest.share / digest
     share.mkdir()
-    for package in image.cached(f"debs-{digest}", download).glob("*.deb"):
+    for package in debs.glob("*.deb"):
         shutil.copy(package, share)
     guest.run("printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; "
               "DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends "

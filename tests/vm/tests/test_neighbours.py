@@ -3,11 +3,9 @@
 kubelet's file, cgroups made without systemd and systemd-nspawn; test_quiet.py has irqbalance."""
 
 import packages
-from kernel import CPU
 from parking import SHORT_TIMES, WHERE, OndemandTest, emulated
 
 LIMITS = "grep . /sys/class/powercap/*/constraint_*_power_limit_uw"
-GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
 ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
 COUNT = "for n in $(seq $1); do [ $(nproc) = 4 ] && break; sleep 0.1; done; nproc\n"
 SLURMD = "/sys/fs/cgroup/system.slice/t-slurmd.service"
@@ -82,28 +80,6 @@ class Podman(Installed):
         self.assertEqual(self.guest.read("podman inspect -f '{{.HostConfig.CpusetCpus}}' pinned"), "2-3")
         self.guest.run("systemctl stop idled")
         self.assertEqual([self.allowed(name) for name in ("pinned", "free")], ["2-3", "0-3"])
-
-
-class TunedDaemon(Installed):
-    """tuned sets governors that idled had set: they are tuned's from then on. Parking goes on."""
-
-    packages = ("tuned",)
-
-    def test_governors_taken_over(self):
-        self.configure("[Daemon]\nPolicies=userspace cpufreq\n[Park]\nBackend=partition\n",
-                       {"cpufreq": "GovernorLow=powersave\nGovernorHigh=powersave\n"})
-        self.guest.run(f"for p in {CPU}/cpufreq/policy*; do echo ondemand >$p/scaling_governor; done")
-        self.start()
-        self.park("3")
-        self.wait_for("idled's governor", lambda: set(self.guest.read(GOVERNORS).split()) == {"powersave"})
-        self.guest.run("systemctl start tuned && tuned-adm profile throughput-performance", timeout=600)
-        self.addCleanup(self.guest.run, "systemctl stop tuned", check=False)
-        self.assertEqual(set(self.guest.read(GOVERNORS).split()), {"performance"})
-        self.guest.run("idlectl verify", check=False)
-        self.wait_for("idled's noticing", lambda: "governor" in self.property("Degraded"))
-        self.assertEqual(self.string("Parked"), "3")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(set(self.guest.read(GOVERNORS).split()), {"performance"})
 
 
 class Thermald(Installed):
