@@ -14,7 +14,8 @@ from source import TOP, finish
 CASES = [("vm", ["--help"], 0), ("vm", ["-h"], 0), ("vm", ["test", "--help"], 0), ("vm", ["demo", "--help"], 0),
          ("vm", ["run", "-h"], 0), ("run", ["--help"], 0), ("run", ["-h"], 0), ("run", ["foo"], 2),
          ("check", ["--help"], 0), ("fuzz", ["-h"], 0), ("fuzz", ["ten"], 1), ("analyze", ["--help"], 0),
-         ("analyze", ["lint"], 1), ("trust", ["--help"], 0), ("trust", ["ten"], 1), ("package", ["--help"], 0),
+         ("analyze", ["lint"], 1), ("coverage", ["-h"], 0), ("coverage", ["all"], 1),
+         ("trust", ["--help"], 0), ("trust", ["ten"], 1), ("package", ["--help"], 0),
          ("package", ["--suite", "trixie", "foo"], 2), ("package", ["reproduce", "foo"], 2),
          ("package", ["cross", "foo"], 2)]
 
