@@ -29,9 +29,6 @@ char LICENSE[] SEC("license") = "GPL";
 /* Chosen before loading: how many bytes a mask of CPUs has. */
 const volatile __u32 mask_size;
 
-/* Read by the loader. */
-__u64 lost;
-
 struct rate {
         __u64 since_ns;
         __u32 n;
@@ -79,10 +76,8 @@ int BPF_PROG(on_sched_setaffinity, int pid, const void *mask, long result)
                        ? NULL
                        : bpf_ringbuf_reserve(&calls,
                                              offsetof(struct refused_call, cpus) + mask_size, 0);
-        if (!call) {
-                __sync_fetch_and_add(&lost, 1);
+        if (!call)
                 return 0;
-        }
         call->pid = bpf_get_current_pid_tgid() >> 32;
         call->uid = uid;
         call->target = pid;

@@ -120,11 +120,6 @@ const struct refused_call *refused_watch_next(RefusedWatch *watch)
         return NULL;
 }
 
-uint64_t refused_watch_lost(const RefusedWatch *watch)
-{
-        return __atomic_load_n(&watch->program->bss->lost, __ATOMIC_RELAXED);
-}
-
 #else
 
 int refused_watch_new(int n_cpus, RefusedWatch **ret_watch)
@@ -144,11 +139,6 @@ int refused_watch_fd(const RefusedWatch *watch)
 const struct refused_call *refused_watch_next(RefusedWatch *watch)
 {
         return NULL;
-}
-
-uint64_t refused_watch_lost(const RefusedWatch *watch)
-{
-        return 0;
 }
 
 #endif

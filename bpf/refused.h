@@ -44,10 +44,6 @@ int refused_watch_fd(const RefusedWatch *watch);
 /* The next one, valid until the next call; NULL: none waits. CPUs from `n_cpus` on are not set. */
 const struct refused_call *refused_watch_next(RefusedWatch *watch);
 
-/* How many were not reported: a user made more than REFUSED_OF_USER in REFUSED_EACH_NS, or the
- * buffer was full. */
-uint64_t refused_watch_lost(const RefusedWatch *watch);
-
 #endif
 
 #define REFUSED_OF_USER 32

@@ -92,7 +92,6 @@ typedef struct Report {
 /* An empty one; `points` bounds its samples. */
 Report *report_new(const char *path, size_t points);
 void report_free(Report *report);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Report, report_free)
 
 /* A fact about the recording; NULL: not known. */
 const char *report_fact(const Report *report, const char *key);

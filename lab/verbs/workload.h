@@ -37,6 +37,5 @@ int workload_instructions(const Workload *workload, uint64_t *ret_count);
 void workload_stop(Workload *workload);
 
 void workload_free(Workload *workload);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Workload, workload_free)
 
 #endif

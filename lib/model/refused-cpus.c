@@ -32,7 +32,7 @@ typedef struct Spent {
 struct RefusedTable {
         GPtrArray *entries; /* of Refused */
         GHashTable *spent;  /* user -> Spent */
-        uint64_t total, ignored;
+        uint64_t total;
 };
 
 static void entry_free(void *data)
@@ -185,10 +185,8 @@ const Refused *refused_note(RefusedTable *table, const Refused *refusal, uint64_
 
         table->total++;
         if ((!unit && !spend(table, refusal->uid, now)) ||
-            (!entry && !(entry = add(table, unit, refusal->uid)))) {
-                table->ignored++;
+            (!entry && !(entry = add(table, unit, refusal->uid))))
                 return NULL;
-        }
         *ret_new = !cpuset_is_subset(&refusal->cpus, &entry->cpus);
         cpuset_or(&entry->cpus, &refusal->cpus);
         g_free(entry->program);
@@ -265,11 +263,6 @@ const Refused *refused_nth(const RefusedTable *table, unsigned i)
 uint64_t refused_total(const RefusedTable *table)
 {
         return table->total;
-}
-
-uint64_t refused_ignored(const RefusedTable *table)
-{
-        return table->ignored;
 }
 
 /* The text is for all users: it does not name programs. */

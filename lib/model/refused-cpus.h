@@ -73,11 +73,10 @@ uint64_t refused_expires_at(const RefusedTable *table);
 /* Forgets a service, or with "" all; how many there were. */
 unsigned refused_forget(RefusedTable *table, const char *unit);
 
-/* All entries, in the order of their last refusals, and all refusals since the start, with those
+/* All entries, in the order of their last refusals, and how many refusals there were, with those
  * that were only counted. */
 const Refused *refused_nth(const RefusedTable *table, unsigned i);
 uint64_t refused_total(const RefusedTable *table);
-uint64_t refused_ignored(const RefusedTable *table);
 
 /* A set of its own for each CPU of the entries that count now: all of them must be active. Services
  * count that `loaded` says are; NULL: all. */
