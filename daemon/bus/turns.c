@@ -3,10 +3,10 @@
  * Which call is next.
  *
  * 1. A filter sees each method call before any object does. A call that wants no reply is dropped
- *    if it has no effect, or if too many calls of its user wait. Dropped calls are read on at once:
- *    if idled read more slowly than the bus daemon sends, the queue between them, which all users
- *    share, would grow. The first call of a sender waits until the bus daemon has reported,
- *    asynchronously, the sender's user.
+ *    if it has no effect, or if too many calls of its user wait. After a call that is dropped or
+ *    waits, idled reads on: if it read more slowly than the bus daemon sends, the queue between
+ *    them, which all users share, would grow. The first call of a sender waits until the bus
+ *    daemon has reported, asynchronously, the sender's user.
  * 2. A call is answered at once if its user has time left and none of the user's calls waits. Else
  *    it waits behind the user's other calls. If too many wait, its refusal waits in its place.
  * 3. Calls that wait are answered one at a time, the users in turn, when all answers so far are
@@ -32,8 +32,12 @@
 /* A user that owes more time than this is refused without reading the call. */
 #define OWED_USEC G_USEC_PER_SEC
 
-/* Nothing else is served while dropped calls are read so long. */
-#define DROPPING_USEC 1000
+/* Calls that are not served now are read for so long before the loop serves anything else. */
+#define READING_USEC 1000
+
+/* An answer costs at least this, because the bus daemon has work with it, too: if many refusals
+ * were sent at once, the answers to other users would wait behind them there. */
+#define ANSWER_USEC 100
 
 /* Users without calls are forgotten when there are so many. */
 #define USERS_MAX 256
@@ -51,7 +55,7 @@ struct Turns {
         sd_bus_slot *filter;
         sd_event_source *next;    /* goes off when a call that waits may be answered */
         sd_event_source *after;   /* runs after each call */
-        sd_event_source *dropped; /* goes off when a call was dropped */
+        sd_event_source *reading; /* goes off when a call was dropped, or waits */
         GHashTable *users;        /* uid -> User */
         GHashTable *unknown;      /* sender's name -> User, whose uid is not known yet */
         GQueue order;             /* of User: those with calls that wait, the next one first */
@@ -187,20 +191,27 @@ static void push(Turns *turns, User *user, sd_bus_message *message, size_t size)
         turns->size += size;
 }
 
-static int drop(Turns *turns)
+/* For a call that is not served now. */
+static int read_on(Turns *turns)
 {
-        sd_event_source_set_enabled(turns->dropped, SD_EVENT_ONESHOT);
+        sd_event_source_set_enabled(turns->reading, SD_EVENT_ONESHOT);
         return 1;
 }
 
-/* Reads on until a call is served: that one is charged before the next. */
-static int on_dropped(sd_event_source *source, void *userdata)
+static void settle(Turns *turns)
+{
+        if (turns->served)
+                charge(turns->served, MAX(spent_usec() - turns->since_usec, ANSWER_USEC));
+        turns->served = NULL;
+}
+
+static int on_reading(sd_event_source *source, void *userdata)
 {
         Turns *turns = userdata;
-        uint64_t until = now_usec() + DROPPING_USEC;
+        uint64_t until = now_usec() + READING_USEC;
 
-        while (sd_bus_process(turns->connection, NULL) > 0 && !turns->served && now_usec() < until)
-                continue;
+        while (sd_bus_process(turns->connection, NULL) > 0 && now_usec() < until)
+                settle(turns);
         return 0;
 }
 
@@ -212,7 +223,7 @@ static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
         size_t size = TURNS_MAX;
 
         if (full && sd_bus_message_get_expect_reply(call) <= 0)
-                return drop(turns);
+                return read_on(turns);
         if (!full) {
                 uint64_t since = spent_usec();
 
@@ -227,16 +238,12 @@ static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
                          "Too many calls of this user are waiting for an answer, or this one is "
                          "too large") >= 0)
                 push(turns, user, refusal, TURNS_CALL);
-        return 1;
+        return read_on(turns);
 }
 
 static int on_served(sd_event_source *source, void *userdata)
 {
-        Turns *turns = userdata;
-
-        if (turns->served)
-                charge(turns->served, spent_usec() - turns->since_usec);
-        turns->served = NULL;
+        settle(userdata);
         return 0;
 }
 
@@ -354,7 +361,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return serve(turns, g_steal_pointer(&turns->releases));
         }
         if (sd_bus_message_get_expect_reply(message) <= 0 && !has_effect(message))
-                return drop(turns);
+                return read_on(turns);
         if (!authorizer_knows(turns->authorizer, name, &sender))
                 return ask_first(turns, name, message);
         user = user_get(turns, sender.uid);
@@ -379,9 +386,9 @@ int turns_new(sd_bus *connection, sd_event *event, Authorizer *authorizer, Turns
         if (r >= 0)
                 r = sd_event_source_set_enabled(turns->next, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_defer(event, &turns->dropped, on_dropped, turns);
+                r = sd_event_add_defer(event, &turns->reading, on_reading, turns);
         if (r >= 0)
-                r = sd_event_source_set_enabled(turns->dropped, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(turns->reading, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_add_post(event, &turns->after, on_served, turns);
         if (r >= 0)
@@ -402,7 +409,7 @@ void turns_free(Turns *turns)
         sd_bus_slot_unref(turns->filter);
         sd_event_source_disable_unref(turns->next);
         sd_event_source_disable_unref(turns->after);
-        sd_event_source_disable_unref(turns->dropped);
+        sd_event_source_disable_unref(turns->reading);
         sd_bus_message_unref(turns->released);
         g_queue_clear(&turns->order);
         g_hash_table_unref(turns->unknown);
