@@ -4,9 +4,8 @@
  *
  * 1. A filter sees each method call before any object does. A call that wants no reply is dropped
  *    if it has no effect, or if too many calls of its user wait. After a call that is dropped or
- *    waits, idled reads on: if it read more slowly than the bus daemon sends, the queue between
- *    them, which all users share, would grow. The first call of a sender waits until the bus
- *    daemon has reported, asynchronously, the sender's user.
+ *    waits, idled reads on: all users share the queue between the bus daemon and idled. The first
+ *    call of a sender waits until the bus daemon has reported, asynchronously, the sender's user.
  * 2. A call is answered at once if its user has time left and none of the user's calls waits. Else
  *    it waits behind the user's other calls. If too many wait, its refusal waits in its place.
  * 3. Calls that wait are answered one at a time, the users in turn, when all answers so far are
@@ -19,7 +18,6 @@
  */
 #include "bus/turns.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <time.h>
 
@@ -35,8 +33,7 @@
 /* Calls that are not served now are read for so long before the loop serves anything else. */
 #define READING_USEC 1000
 
-/* An answer costs at least this, because the bus daemon has work with it, too: if many refusals
- * were sent at once, the answers to other users would wait behind them there. */
+/* An answer costs at least this: the bus daemon, which others wait for, has work with it, too. */
 #define ANSWER_USEC 100
 
 /* Users without calls are forgotten when there are so many. */
@@ -66,32 +63,26 @@ struct Turns {
         uint64_t since_usec;      /* spent_usec() */
 };
 
-static uint64_t clock_usec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 static uint64_t now_usec(void)
 {
-        return clock_usec(CLOCK_MONOTONIC);
+        return (uint64_t)g_get_monotonic_time();
 }
 
 /* What users pay for. That idled waits for a CPU, or for parking, is not their fault. */
 static uint64_t spent_usec(void)
 {
-        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
+        struct timespec spent;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+        return (uint64_t)spent.tv_sec * G_USEC_PER_SEC + (uint64_t)spent.tv_nsec / 1000;
 }
 
 static void user_free(gpointer data)
 {
         User *user = data;
-        sd_bus_message *call;
 
-        while ((call = g_queue_pop_head(&user->waiting)))
-                sd_bus_message_unref(call);
+        while (user->waiting.length > 0)
+                sd_bus_message_unref(g_queue_pop_head(&user->waiting));
         g_free(user);
 }
 
@@ -125,9 +116,8 @@ static bool has_effect(sd_bus_message *call)
                 "Reload",        "Resume",      "Set",   "SetOptions",  "SetActionEnabled",
                 "SetProfile",    "Stop",        NULL
         };
-        const char *member = sd_bus_message_get_member(call);
 
-        return member && g_strv_contains(members, member);
+        return g_strv_contains(members, sd_bus_message_get_member(call));
 }
 
 /* What the message takes while it waits; more than TURNS_CALL_MAX if it is too large. */
@@ -171,8 +161,7 @@ static void serve_after(Turns *turns, uint64_t usec)
 
 static void charge(User *user, uint64_t spent)
 {
-        uint64_t now = now_usec();
-        uint64_t saved = MIN(now, (uint64_t)TURNS_SAVED_USEC * TURNS_SHARE);
+        uint64_t now = now_usec(), saved = MIN(now, (uint64_t)TURNS_SAVED_USEC * TURNS_SHARE);
 
         if (user->uid != 0)
                 user->paid_usec = MAX(user->paid_usec, now - saved) + spent * TURNS_SHARE;
@@ -198,11 +187,14 @@ static int read_on(Turns *turns)
         return 1;
 }
 
-static void settle(Turns *turns)
+static int on_served(sd_event_source *source, void *userdata)
 {
+        Turns *turns = userdata;
+
         if (turns->served)
                 charge(turns->served, MAX(spent_usec() - turns->since_usec, ANSWER_USEC));
         turns->served = NULL;
+        return 0;
 }
 
 static int on_reading(sd_event_source *source, void *userdata)
@@ -211,7 +203,7 @@ static int on_reading(sd_event_source *source, void *userdata)
         uint64_t until = now_usec() + READING_USEC;
 
         while (sd_bus_process(turns->connection, NULL) > 0 && now_usec() < until)
-                settle(turns);
+                on_served(NULL, turns);
         return 0;
 }
 
@@ -239,12 +231,6 @@ static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
                          "too large") >= 0)
                 push(turns, user, refusal, TURNS_CALL);
         return read_on(turns);
-}
-
-static int on_served(sd_event_source *source, void *userdata)
-{
-        settle(userdata);
-        return 0;
 }
 
 /* Lets the filter pass the call on; what it takes is the user's. */
@@ -384,17 +370,16 @@ int turns_new(sd_bus *connection, sd_event *event, Authorizer *authorizer, Turns
                 r = sd_event_add_time_relative(event, &turns->next, CLOCK_MONOTONIC, 0, 1, on_next,
                                                turns);
         if (r >= 0)
-                r = sd_event_source_set_enabled(turns->next, SD_EVENT_OFF);
-        if (r >= 0)
                 r = sd_event_add_defer(event, &turns->reading, on_reading, turns);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(turns->reading, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_add_post(event, &turns->after, on_served, turns);
         if (r >= 0)
                 r = sd_event_source_set_priority(turns->after, SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(turns->after, SD_EVENT_OFF);
+        if (r >= 0) {
+                sd_event_source_set_enabled(turns->next, SD_EVENT_OFF);
+                sd_event_source_set_enabled(turns->reading, SD_EVENT_OFF);
+                sd_event_source_set_enabled(turns->after, SD_EVENT_OFF);
+        }
         if (r < 0)
                 turns_free(turns);
         else
