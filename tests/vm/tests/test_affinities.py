@@ -82,6 +82,7 @@ class Kept(OndemandTest):
 
     def test_program_that_pins_itself(self):
         """Its thread, its child, and itself twice: also over the end of idled."""
+        self.addCleanup(self.guest.run, "rm -f /run/pinned /run/answer")
         program = lab.settings.build + "/tests/vm/pinned"
         shutil.copy(program, self.guest.share / "pinned")
         self.start()
