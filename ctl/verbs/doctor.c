@@ -152,13 +152,6 @@ static const struct {
         { "highres", "timers are late by up to a tick" },
 };
 
-static char **kernel_options(int root)
-{
-        g_autofree char *text = NULL;
-
-        return file_read(root, "proc/cmdline", &text) < 0 ? NULL : g_strsplit_set(text, " \n", -1);
-}
-
 /* The value of the option in the kernel's command line, or NULL. The last one counts. */
 static const char *kernel_option(const Doctor *doctor, const char *name)
 {
@@ -967,7 +960,7 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
         if (!client_manager(ctl->client))
                 doctor.left_error = left_read(ctl, &doctor.left, &skipped);
         doctor.prices = prices;
-        doctor.options = kernel_options(ctl->root);
+        file_read_words(ctl->root, "proc/cmdline", &doctor.options);
         doctor.cost = cost = doctor_cost_new(ctl->root, prices);
         for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
                 checks[i](&doctor);

@@ -131,17 +131,22 @@ int file_read_foreign(int root, const char *path, size_t size, char **ret_text)
         return read_regular(root, path, O_NOFOLLOW, size, ret_text);
 }
 
-int file_has_word(int root, const char *path, const char *word)
+int file_read_words(int root, const char *path, char ***ret_words)
 {
         g_autofree char *text = NULL;
-        g_auto(GStrv) words = NULL;
-        int r;
+        int r = file_read(root, path, &text);
 
-        r = file_read(root, path, &text);
-        if (r < 0)
-                return r;
-        words = g_strsplit_set(text, " \n", -1);
-        return g_strv_contains((const char *const *)words, word);
+        if (r >= 0)
+                *ret_words = g_strsplit_set(text, " \n", -1);
+        return r < 0 ? r : 0;
+}
+
+int file_has_word(int root, const char *path, const char *word)
+{
+        g_auto(GStrv) words = NULL;
+        int r = file_read_words(root, path, &words);
+
+        return r < 0 ? r : g_strv_contains((const char *const *)words, word);
 }
 
 int file_read_value(int root, const char *path, char *buffer, size_t size)

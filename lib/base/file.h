@@ -57,8 +57,11 @@ int file_read_regular(const char *path, char **ret_text);
  * larger than `size` bytes. */
 int file_read_foreign(int root, const char *path, size_t size, char **ret_text);
 
-/* True if the file, words between blanks or newlines, has this one; negative errno as file_read().
- */
+/* The file's words, between blanks or newlines, as a new array that ends with NULL; negative errno
+ * as file_read(). */
+int file_read_words(int root, const char *path, char ***ret_words);
+
+/* True if the file has this word; negative errno as file_read(). */
 int file_has_word(int root, const char *path, const char *word);
 
 /* Reads a value of at most `size` - 1 bytes into `buffer`, without trailing white space, allocating

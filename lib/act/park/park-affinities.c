@@ -193,13 +193,12 @@ static int take_note(int run)
  * scheduler does not move it away. The list of sysfs may include CPUs of partitions. */
 static char *find_isolcpus(int root)
 {
-        g_autofree char *isolated = NULL, *line = NULL;
+        g_autofree char *isolated = NULL;
         g_auto(GStrv) words = NULL;
 
         if (file_read(root, "sys/devices/system/cpu/isolated", &isolated) < 0 ||
-            !*g_strstrip(isolated) || file_read(root, "proc/cmdline", &line) < 0)
+            !*g_strstrip(isolated) || file_read_words(root, "proc/cmdline", &words) < 0)
                 return NULL;
-        words = g_strsplit_set(line, " \n", -1);
         for (char **word = words; *word; word++)
                 if (g_str_has_prefix(*word, "isolcpus="))
                         return g_strdup(*word);
