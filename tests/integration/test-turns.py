@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The calls of one user do not delay those of another."""
+import contextlib
 import os
+import shutil
 import signal
+import subprocess
+import unittest
 
 import dbus
 import dbus.lowlevel
@@ -144,6 +148,36 @@ class Turns(TestCase):
         for _ in range(100):
             connection.call_blocking(NAME, PATH, MANAGER, 'GetSettings', '', ())
         self.assertLess(dropped - start, self.get('CpuUSec') - dropped)
+
+    @contextlib.contextmanager
+    def counted(self, call):
+        """A list that has, afterwards, how often the daemon made this system call."""
+        counts = []
+        command = ['strace', '-c', '-p', str(self.daemon.process.pid)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+            self.assertIn('attached', strace.stderr.readline())
+            yield counts
+            strace.send_signal(signal.SIGINT)
+            lines = [line.split() for line in strace.stderr]
+        counts += [int(words[3]) for words in lines if words[-1:] == [call]]
+
+    @unittest.skipUnless(shutil.which('strace'), 'needs strace')
+    def test_flood_of_effects_without_reply(self):
+        """Those that are too many are dropped many at a time, not one in each turn of the loop: else the bus daemon's
+        queue for idled, which all users share, grows until the bus daemon closes the connection."""
+        connection = self.connect_as(NOBODY)
+        connection.get_name_owner(NAME)
+        self.sync()
+        self.daemon.send(signal.SIGSTOP)
+        self.silent(connection, 'Reload', times=20000)
+        connection.get_name_owner(NAME)
+        self.ask(self.connection, 'victim', 'Ping', PEER)
+        self.connection.get_name_owner(NAME)
+        with self.counted('epoll_wait') as turns:
+            self.daemon.send(signal.SIGCONT)
+            wait_until(lambda: self.answers, 'the answer')
+        self.assertEqual(self.answers, ['victim'])
+        self.assertLess(turns[0], 15000)
 
     def test_effect_without_reply(self):
         wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
