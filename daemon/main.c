@@ -34,13 +34,15 @@
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
 #include "sense/frequency-read.h"
+#include "sense/netlink.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "sense/users.h"
 #include "arguments.h"
 
-/* How long --once waits for a decision. */
-#define ONCE_USEC (10 * G_USEC_PER_SEC)
+/* How long --once waits for a decision, and --probe for the service manager. */
+#define ONCE_USEC  (10 * G_USEC_PER_SEC)
+#define STORE_USEC (5 * G_USEC_PER_SEC)
 
 typedef struct Daemon {
         sd_event *event;
@@ -366,6 +368,16 @@ static int connect_bus(Daemon *daemon, ManagerSetup *setup, const Arguments *arg
         return r;
 }
 
+/* Those that "idled --probe" stored. */
+static void take_sockets(void)
+{
+        int n = sd_listen_fds(true);
+
+        for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + n; fd++)
+                if (sd_is_socket(fd, AF_NETLINK, 0, -1) > 0)
+                        netlink_adopt(fd);
+}
+
 static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
 {
         g_autoptr(GPtrArray) errors = errors_new();
@@ -377,6 +389,7 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         r = connect_bus(daemon, setup, arguments);
         if (r < 0)
                 return r;
+        take_sockets();
         manager_learn_affinities(setup);
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
         print_errors(errors);
@@ -384,6 +397,37 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         if (r < 0)
                 return r;
         return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
+}
+
+/* Gives the service manager, if there is one, sockets that the daemon may not open. Those of a
+ * process that was killed are replaced. Without FDPOLL=0 systemd would drop one whose queue is
+ * full. Waits until the manager has them. */
+static int store_sockets(void)
+{
+        int fds[NETLINK_SOCKETS], n = netlink_open_all(fds), r;
+
+        if (n < 0)
+                return n;
+        r = sd_notify(false, "FDSTOREREMOVE=1\nFDNAME=netlink");
+        if (r > 0)
+                r = sd_pid_notify_with_fds(0, false, "FDSTORE=1\nFDNAME=netlink\nFDPOLL=0", fds,
+                                           (unsigned)n);
+        if (r > 0)
+                r = sd_notify_barrier(false, STORE_USEC);
+        for (int i = 0; i < n; i++)
+                close(fds[i]);
+        return r;
+}
+
+/* Before each start: what the rights that idled.service gives the daemon do not permit. */
+static int probe(const ManagerSetup *setup)
+{
+        int r = store_sockets();
+
+        if (r < 0)
+                log_warning("Sockets for the kernel's events cannot be passed to the daemon (%s)",
+                            g_strerror(-r));
+        return manager_probe(setup);
 }
 
 /* `*ret_status`: with which status to exit after a failure. */
@@ -410,7 +454,7 @@ static int act_on(const Arguments *arguments, int *ret_status)
         if (arguments->mode == MODE_RESTORE)
                 return restore(&setup, arguments);
         if (arguments->mode == MODE_PROBE)
-                return manager_probe(&setup);
+                return probe(&setup);
         r = start(&daemon, &setup, arguments);
         if (daemon.misconfigured)
                 *ret_status = EX_CONFIG;

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sense/netlink.h"
 #include "sense/processes.h"
 #include "sense/sensor.h"
 
@@ -129,7 +130,7 @@ static int rewatch_forks(LoadWatch *watch)
 {
         if (sd_event_source_get_enabled(watch->forks, NULL) > 0)
                 return 0;
-        process_events_drain(sd_event_source_get_io_fd(watch->forks));
+        netlink_drain(sd_event_source_get_io_fd(watch->forks));
         return sd_event_source_set_enabled(watch->forks, SD_EVENT_ON);
 }
 

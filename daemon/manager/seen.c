@@ -4,8 +4,8 @@
  *
  * Between readings these are noticed:
  *
- * - CPUs that come and go, reported by udev.
- * - Mains that is plugged in or out, reported by udev too, if a policy reads it.
+ * - CPUs that come and go, reported by uevents.
+ * - Mains that is plugged in or out, reported by uevents too, if a policy reads it.
  * - A driver that comes late, as far as it is a module: no event reports drivers of frequencies and
  *   idle states, but events report modules.
  * - The clock or the time zone that is set, for policies that decide by the time of day.
@@ -29,6 +29,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "sense/uevents.h"
 
 /* A module is reported before it is ready, and seldom comes alone. */
 #define DRIVER_USEC G_USEC_PER_SEC
@@ -191,14 +192,12 @@ static void power_moved(Seen *seen)
 }
 
 /* A CPU that went and came back within one event has new knobs, made by the kernel. */
-static bool note_returned(Seen *seen, sd_device *device)
+static bool note_returned(Seen *seen, const Uevent *event)
 {
-        sd_device_action_t action;
-        const char *number;
         int cpu;
 
-        if (sd_device_get_action(device, &action) < 0 || action != SD_DEVICE_ONLINE ||
-            sd_device_get_sysnum(device, &number) < 0 || int_parse(number, &cpu) < 0)
+        if (!g_str_equal(event->action, "online") || !g_str_has_prefix(event->name, "cpu") ||
+            int_parse(event->name + strlen("cpu"), &cpu) < 0)
                 return false;
         cpuset_add(&seen->returned, cpu);
         ground_raise(seen->ground, DUE_STALE);
@@ -218,44 +217,72 @@ static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
+static void unlisten_for_devices(Seen *seen)
+{
+        int fd = seen->uevents ? sd_event_source_get_io_fd(seen->uevents) : -1;
+
+        seen->uevents = sd_event_source_disable_unref(seen->uevents);
+        uevents_close(fd);
+}
+
+static void take_uevent(Seen *seen, const Uevent *event)
+{
+        if (g_str_equal(event->subsystem, "power_supply")) {
+                power_moved(seen);
+        } else if (g_str_equal(event->subsystem, "module")) {
+                module_moved(seen);
+        } else if (g_str_equal(event->subsystem, "cpu") &&
+                   seen_rescan(seen) | note_returned(seen, event)) {
+                ground_raise(seen->ground, DUE_TICK_SOON);
+        }
+}
+
+/* What the lost events may have been about. */
+static void take_lost(Seen *seen)
+{
+        power_moved(seen);
+        module_moved(seen);
+        seen_rescan(seen);
+        seen_distrust_knobs(seen);
+        ground_raise(seen->ground, DUE_TICK_SOON);
+}
+
+static int on_uevents(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         Seen *seen = userdata;
-        const char *subsystem = NULL;
+        char buffer[UEVENT_SIZE];
+        Uevent event;
+        int r;
 
-        sd_device_get_subsystem(device, &subsystem);
-        if (g_strcmp0(subsystem, "power_supply") == 0) {
-                power_moved(seen);
-        } else if (g_strcmp0(subsystem, "module") == 0) {
-                module_moved(seen);
-        } else if (seen_rescan(seen) | note_returned(seen, device)) {
-                ground_raise(seen->ground, DUE_TICK_SOON);
+        while ((r = uevents_read(fd, buffer, &event)) > 0)
+                take_uevent(seen, &event);
+        if (r == -ENOBUFS) {
+                take_lost(seen);
+        } else if (r < 0) {
+                log_warning("Uevents are no longer available (%s): CPUs that come and go are "
+                            "detected at the next tick",
+                            g_strerror(-r));
+                unlisten_for_devices(seen);
         }
         return 0;
 }
 
-/* udev's events of CPUs, power supplies and modules; without udev the reading at the next tick
- * shows the change. */
+/* Uevents of CPUs, power supplies and modules; without them the reading at the next tick shows the
+ * change. */
 static int listen_for_devices(Seen *seen)
 {
-        static const char *const subsystems[] = { "cpu", "power_supply", "module" };
-        int r;
-
-        r = sd_device_monitor_new(&seen->monitor);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(subsystems); i++)
-                r = sd_device_monitor_filter_add_match_subsystem_devtype(seen->monitor,
-                                                                         subsystems[i], NULL);
-        if (r >= 0)
-                r = timer_add(seen->ground->event, &seen->drivers_timer, DRIVER_USEC, on_drivers,
+        int fd, r = timer_add(seen->ground->event, &seen->drivers_timer, DRIVER_USEC, on_drivers,
                               seen);
+
         if (r < 0)
                 return r;
-        r = sd_device_monitor_attach_event(seen->monitor, seen->ground->event);
+        fd = uevents_open();
+        if (fd < 0)
+                return fd;
+        r = sd_event_add_io(seen->ground->event, &seen->uevents, fd, EPOLLIN, on_uevents, seen);
         if (r < 0)
-                return r;
-        return sd_device_monitor_start(seen->monitor, on_device, seen);
+                uevents_close(fd);
+        return r;
 }
 
 /*
@@ -401,7 +428,7 @@ void seen_listen(Seen *seen)
 
 void seen_unlisten(Seen *seen)
 {
-        seen->monitor = sd_device_monitor_unref(seen->monitor);
+        unlisten_for_devices(seen);
         seen->clock = sd_event_source_disable_unref(seen->clock);
         seen->zone = sd_event_source_disable_unref(seen->zone);
         seen->drivers_timer = sd_event_source_disable_unref(seen->drivers_timer);

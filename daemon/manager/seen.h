@@ -5,8 +5,6 @@
 #ifndef IDLED_SEEN_H
 #define IDLED_SEEN_H
 
-#include <systemd/sd-device.h>
-
 #include "manager/affinity-cache.h"
 #include "manager/load-watch.h"
 #include "manager/observers.h"
@@ -31,7 +29,7 @@ typedef struct Seen {
         sd_event_source *clock, *zone; /* fire when the clock is set; when /etc/localtime may be
                                           another file */
         sd_event_source *energy_timer, *drivers_timer;
-        sd_device_monitor *monitor;
+        sd_event_source *uevents;
 } Seen;
 
 /* `knobs` are those that idled changes. Negative errno. */

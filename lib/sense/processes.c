@@ -12,9 +12,6 @@
  * The message is sent within send(2), so if it is not there then, it will not come. Kernels before
  * 6.6 only count subscriptions, and keep sending messages unless the subscription is ended before
  * the close.
- *
- * A process that is privileged in the network namespace could send such messages, so messages that
- * do not come from the kernel are ignored.
  */
 #include "sense/processes.h"
 
@@ -25,11 +22,11 @@
 #include <linux/connector.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/file.h"
+#include "sense/netlink.h"
 
 G_STATIC_ASSERT((unsigned)PROCESS_FORK == PROC_EVENT_FORK);
 G_STATIC_ASSERT((unsigned)PROCESS_EXEC == PROC_EVENT_EXEC);
@@ -117,41 +114,15 @@ int process_event_parse(const void *message, size_t size, ProcessEvent *ret_even
         return 1;
 }
 
-/* One message of the kernel's into `buffer`: its size, 0 if none waits. */
-static int receive(int fd, void *buffer, size_t buffer_size)
-{
-        struct sockaddr_nl from = { 0 };
-        socklen_t from_size;
-        ssize_t n;
-
-        do {
-                from_size = sizeof(from);
-                n = recvfrom(fd, buffer, buffer_size, 0, (struct sockaddr *)&from, &from_size);
-        } while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
-        if (n < 0)
-                return errno == EAGAIN ? 0 : -errno;
-        return (int)n;
-}
-
 int process_events_read(int fd, ProcessEvent *ret_event)
 {
         char buffer[512]; /* the rest of a longer one is nothing that is known */
         int n;
 
-        while ((n = receive(fd, buffer, sizeof(buffer))) > 0)
+        while ((n = netlink_receive(fd, buffer, sizeof(buffer))) > 0)
                 if (process_event_parse(buffer, (size_t)n, ret_event) > 0)
                         return 1;
         return n;
-}
-
-void process_events_drain(int fd)
-{
-        char byte;
-        int n;
-
-        do
-                n = receive(fd, &byte, 1);
-        while (n > 0 || n == -ENOBUFS);
 }
 
 /* Lets through answers to subscriptions and messages of `kinds`, without forks of kthreadd, which
@@ -195,7 +166,7 @@ static int read_answer(int fd)
         struct proc_event event;
         int n;
 
-        while ((n = receive(fd, buffer, sizeof(buffer))) > 0 || n == -ENOBUFS)
+        while ((n = netlink_receive(fd, buffer, sizeof(buffer))) > 0 || n == -ENOBUFS)
                 if (n > 0 && unwrap(buffer, (size_t)n, &event) >= END_OF(ack) &&
                     event.what == PROC_EVENT_NONE)
                         return event.event_data.ack.err <= INT32_MAX
@@ -206,16 +177,11 @@ static int read_answer(int fd)
 
 int process_events_open(unsigned kinds, int buffer_size)
 {
-        const struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
-        _fd_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                             NETLINK_CONNECTOR);
-        int r, opened;
+        int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC), r;
 
         if (fd < 0)
-                return -errno;
+                return fd;
         r = process_events_filter(fd, kinds);
-        if (r >= 0 && bind(fd, (const struct sockaddr *)&group, sizeof(group)) < 0)
-                r = -errno;
         if (r >= 0)
                 r = send_operation(fd, PROC_CN_MCAST_LISTEN);
         if (r >= 0)
@@ -224,10 +190,8 @@ int process_events_open(unsigned kinds, int buffer_size)
             setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size)) < 0)
                 r = -errno;
         if (r < 0)
-                return r;
-        opened = fd;
-        fd = -1;
-        return opened;
+                netlink_close(fd);
+        return r < 0 ? r : fd;
 }
 
 void process_events_close(int fd)
@@ -235,5 +199,5 @@ void process_events_close(int fd)
         if (fd < 0)
                 return;
         send_operation(fd, PROC_CN_MCAST_IGNORE);
-        close(fd);
+        netlink_close(fd);
 }

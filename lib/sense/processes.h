@@ -40,9 +40,6 @@ int process_events_filter(int fd, unsigned kinds);
  * later calls continue. Invalid messages are ignored. */
 int process_events_read(int fd, ProcessEvent *ret_event);
 
-/* Forgets what waits. */
-void process_events_drain(int fd);
-
 /* Unsubscribes and closes; -1 is none. */
 void process_events_close(int fd);
 

@@ -165,8 +165,8 @@ def check_unit(dest, places):
 # What "systemd-analyze security" may say, without drop-ins and with them.
 OTHERS = {"idled-metrics@.service": 1.2, "idled-advise.service": 0.8}
 OPTIONAL = ("no-app-rules", "no-ledger", "no-terminals")
-EXPOSURE = {(): 2.3, OPTIONAL[:1]: 1.5, OPTIONAL[1:2]: 2.2, OPTIONAL[2:]: 2.1, OPTIONAL: 1.2,
-            ("fork-events",): 2.5, ("quiet",): 2.5}
+EXPOSURE = {(): 1.8, OPTIONAL[:1]: 1.5, OPTIONAL[1:2]: 1.7, OPTIONAL[2:]: 1.6, OPTIONAL: 1.2,
+            ("fork-events",): 2.0, ("quiet",): 2.0}
 
 
 def exposure_of(directory, text, dropins):

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sense/netlink.h"
 #include "sense/processes.h"
 #include "table.h"
 
@@ -243,7 +244,7 @@ START_TEST(overrun)
         ck_assert(lost);
         for (int i = 0; i < 50; i++)
                 fork_and_wait();
-        process_events_drain(fd);
+        netlink_drain(fd);
         while (!heard)
                 read_waiting(fd, fork_and_wait(), &lost, &heard);
         process_events_close(fd);

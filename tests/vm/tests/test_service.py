@@ -193,7 +193,29 @@ class Service(lab.IdledTest):
     def test_security(self):
         text = self.guest.read("systemd-analyze security --no-pager idled | tail -n 1")
         exposure = float(text.split(": ")[1].split()[0])
-        self.assertLessEqual(exposure, 2.3)
+        self.assertLessEqual(exposure, 1.8)
+
+    def test_no_network(self):
+        """idled has a network namespace of its own, and still the kernel's events: without a tick it notices CPUs
+        that come and go, also after it was killed."""
+        self.configure(ONLY_USERSPACE)
+        self.addCleanup(self.guest.run, "echo 1 >/sys/devices/system/cpu/cpu3/online")
+        self.start()
+        for restarts in range(2):
+            pid = self.guest.read("systemctl show -P MainPID idled")
+            self.assertNotEqual(*self.guest.read(f"readlink /proc/1/ns/net /proc/{pid}/ns/net").split())
+            self.assertNotIn("process events", self.property("Missing"))
+            self.assertEqual(self.guest.read("systemctl show -P NFileDescriptorStore -P NRestarts idled"),
+                             f"3\n{restarts}")
+            for online, cpus in (0, "0-2"), (1, "0-3"):
+                before = self.ticks()
+                self.guest.run(f"echo {online} >/sys/devices/system/cpu/cpu3/online")
+                self.wait_for(f"CPUs {cpus}", lambda cpus=cpus: self.string("Online") == cpus)
+                self.assertLessEqual(self.ticks(), before + 1)  # the one that the event caused
+            self.guest.run("systemctl kill -s KILL idled")
+            self.wait_for("the restart", lambda pid=pid: self.guest.run(
+                "systemctl is-active -q idled", check=False).status == 0
+                and self.guest.read("systemctl show -P MainPID idled") != pid)
 
     def test_unit_file_is_valid(self):
         result = self.guest.run("systemd-analyze verify --man=no /lib/systemd/system/idled.service")
