@@ -60,7 +60,7 @@ static void row_begin(TopRow *row, int cpu, int core, int package)
         row->core = core;
         row->package = package;
         row->mhz = row->longest_usec = row->sleep_usec = NAN;
-        row->package_watts = row->core_watts = row->dram_watts = row->celsius = NAN;
+        row->sensors = (TopSensors){ NAN, NAN, NAN, NAN, false };
         row->limit_us = TOP_LIMIT_NONE;
 }
 
@@ -153,15 +153,15 @@ static void add_package(const TopInput *input, TopRow *row, int package)
         if (package < 0 || package >= watch->topology->n_packages)
                 return;
         if (isfinite(watch->package_watts[package])) {
-                add_watts(&row->package_watts, watch->package_watts[package]);
+                add_watts(&row->sensors.package_watts, watch->package_watts[package]);
         } else if (input->estimated_watts) {
-                add_watts(&row->package_watts, input->estimated_watts[package]);
-                row->watts_estimated = true;
+                add_watts(&row->sensors.package_watts, input->estimated_watts[package]);
+                row->sensors.estimated = true;
         }
-        add_watts(&row->core_watts, watch->core_watts[package]);
-        add_watts(&row->dram_watts, watch->dram_watts[package]);
+        add_watts(&row->sensors.core_watts, watch->core_watts[package]);
+        add_watts(&row->sensors.dram_watts, watch->dram_watts[package]);
         if (input->celsius)
-                row->celsius = fmax(row->celsius, input->celsius[package]);
+                row->sensors.celsius = fmax(row->sensors.celsius, input->celsius[package]);
 }
 
 /* True if the CPU begins a row of its own. */
@@ -360,13 +360,13 @@ double top_value(const TopRow *row, const TopColumn *column)
         case TOP_LIMIT:
                 return row->limit_us < 0 ? NAN : (double)row->limit_us;
         case TOP_PKG_WATT:
-                return row->package_watts;
+                return row->sensors.package_watts;
         case TOP_COR_WATT:
-                return row->core_watts;
+                return row->sensors.core_watts;
         case TOP_RAM_WATT:
-                return row->dram_watts;
+                return row->sensors.dram_watts;
         case TOP_PKG_TMP:
-                return row->celsius;
+                return row->sensors.celsius;
         }
         return NAN;
 }
@@ -380,7 +380,7 @@ bool top_is_estimate(const TopRow *row, const TopColumn *column)
         case TOP_LONGEST:
                 return true;
         case TOP_PKG_WATT:
-                return row->watts_estimated;
+                return row->sensors.estimated;
         default:
                 return false;
         }

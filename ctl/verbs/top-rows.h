@@ -23,6 +23,12 @@ typedef struct TopCpu {
         int frequency_fd, limit_fd; /* of scaling_cur_freq and the latency limit; -1: not open */
 } TopCpu;
 
+/* What a package's sensors say; NaN: not known, or not this row's. */
+typedef struct TopSensors {
+        double package_watts, core_watts, dram_watts, celsius;
+        bool estimated; /* `package_watts` */
+} TopSensors;
+
 typedef struct TopRow {
         int cpu, core, package; /* -1: of more than one */
         int n_cpus, first_cpu;
@@ -37,9 +43,7 @@ typedef struct TopRow {
         double longest_usec; /* one sleep lasted at least as long; NaN: none is known */
         int parked;          /* how many of the CPUs; -1: not known */
         int64_t limit_us;
-        double package_watts, core_watts, dram_watts,
-                celsius; /* NaN: not known, or not this row's */
-        bool watts_estimated;
+        TopSensors sensors;
 } TopRow;
 
 /* What rows are made from. Arrays by package are NULL where nothing is known. */

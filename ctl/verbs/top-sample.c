@@ -256,7 +256,7 @@ char *top_row_cpus(const Top *top, const TopRow *row)
 static json_object *describe_row(const Top *top, const TopRow *row)
 {
         json_object *object = json_object_new_object();
-        bool watts = isfinite(row->package_watts);
+        bool watts = isfinite(row->sensors.package_watts);
         g_autofree char *cpus = top_row_cpus(top, row);
 
         put_place(object, "cpu", row->cpu);
@@ -273,14 +273,14 @@ static json_object *describe_row(const Top *top, const TopRow *row)
         put_place(object, "parked_cpus", row->parked);
         json_put(object, "latency_limit_us",
                  row->limit_us < 0 ? NULL : json_object_new_int64(row->limit_us));
-        json_put_real(object, "package_watts", row->package_watts, 3);
+        json_put_real(object, "package_watts", row->sensors.package_watts, 3);
         json_put_text(object, "package_watts_source",
-                      !watts                 ? NULL
-                      : row->watts_estimated ? "estimate"
-                                             : energy_source_title(top->watch->energy_source));
-        json_put_real(object, "core_watts", row->core_watts, 3);
-        json_put_real(object, "dram_watts", row->dram_watts, 3);
-        json_put_real(object, "package_celsius", row->celsius, 1);
+                      !watts                   ? NULL
+                      : row->sensors.estimated ? "estimate"
+                                               : energy_source_title(top->watch->energy_source));
+        json_put_real(object, "core_watts", row->sensors.core_watts, 3);
+        json_put_real(object, "dram_watts", row->sensors.dram_watts, 3);
+        json_put_real(object, "package_celsius", row->sensors.celsius, 1);
         return object;
 }
 

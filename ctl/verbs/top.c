@@ -188,7 +188,7 @@ static json_object *describe_command(const Top *top, int status, double seconds,
         json_object *answer = top_describe(top);
         const Watch *watch = top->watch;
         bool energy = watch->energy_error == 0 && watch->package_joules > 0;
-        double estimate = g_array_index(top->rows, TopRow, 0).package_watts;
+        double estimate = g_array_index(top->rows, TopRow, 0).sensors.package_watts;
 
         json_put_int(answer, "exit_status", status);
         json_put_real(answer, "seconds", seconds, 6);

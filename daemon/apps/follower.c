@@ -328,9 +328,8 @@ static int follow_hold(Follow *follow, int pidfd)
         if (request.kinds &&
             process_facts_read(follow->follower->proc, PROCESS_FACT_CGROUPS, facts) >= 0)
                 request.unit = unit = app_unit(follow->app, facts);
-        request.ended = on_hold_ended;
-        request.gone = options->linger_usec > 0 ? on_gone : NULL;
-        request.userdata = follow;
+        request.calls = (HoldCalls){ on_hold_ended, options->linger_usec > 0 ? on_gone : NULL,
+                                     follow };
         r = holds_add(follow->follower->holds, &request, NULL, &follow->hold);
         if (r >= 0)
                 gain_hold(follow);

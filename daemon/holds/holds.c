@@ -308,8 +308,8 @@ static void finish(Held *held, bool report, void (*report_to_manager)(Holds *hol
 
         take_out(held);
         report_to_manager(holds);
-        if (report && held->ended)
-                held->ended(held, held->userdata);
+        if (report && held->calls.ended)
+                held->calls.ended(held, held->calls.userdata);
         held_free(held);
         shrink(holds);
 }
@@ -331,7 +331,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
 static void leave(Held *held)
 {
         held->left = true;
-        held->gone(held, held->userdata);
+        held->calls.gone(held, held->calls.userdata);
 }
 
 /* A process is gone, and with it the holds that are bound to it. Callbacks may end others, which
@@ -351,7 +351,7 @@ static void on_process_end(Holder *holder, void *userdata)
                                 continue;
                         }
                         found = true;
-                        if (held->gone)
+                        if (held->calls.gone)
                                 leave(held);
                         else
                                 end(held, "its process exited");
@@ -465,9 +465,7 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->unit = g_strdup(request->unit);
         held->named = g_memdup2(request->cpus, sizeof(CpuSet));
         held->since_usec = (uint64_t)g_get_real_time();
-        held->ended = request->ended;
-        held->gone = request->gone;
-        held->userdata = request->userdata;
+        held->calls = request->calls;
         return held;
 }
 

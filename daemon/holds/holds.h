@@ -27,6 +27,13 @@ typedef struct Held Held;
  * valid during the call. */
 typedef void (*HoldEnded)(const Held *held, void *userdata);
 
+/* Called when a hold ends; NULL: not requested. */
+typedef struct HoldCalls {
+        HoldEnded ended;
+        HoldEnded gone; /* called when its process ended instead of ending it; NULL: it ends */
+        void *userdata;
+} HoldCalls;
+
 /* What is asked; start from HOLD_REQUEST_NONE. The strings are copied. */
 typedef struct HoldRequest {
         const char *owner;   /* for people: "user 1000 (:1.4)", "app game.conf" */
@@ -47,9 +54,7 @@ typedef struct HoldRequest {
         unsigned kinds;     /* of cores, bits of CoreKind, for `unit`; 0: any */
         const char *unit;   /* its cgroup; NULL: that which only its process is in, if any */
         const CpuSet *cpus; /* these must stay active, and it is about them; NULL: see above */
-        HoldEnded ended;    /* NULL: not requested */
-        HoldEnded gone;     /* called when its process ended instead of ending it; NULL: it ends */
-        void *userdata;
+        HoldCalls calls;
 } HoldRequest;
 
 #define HOLD_REQUEST_NONE ((HoldRequest){ .shown_uid = (uid_t)-1, .pidfd = -1, .latency_us = -1 })
@@ -72,8 +77,7 @@ struct Held {
         uint64_t since_usec;     /* CLOCK_REALTIME */
         sd_event_source *source; /* reports when the other end closes; NULL: there is none */
         unsigned n_moves;        /* how often it came to be about other CPUs */
-        HoldEnded ended, gone;
-        void *userdata;
+        HoldCalls calls;
 };
 
 /* The limit of all holds, and that of one user other than root for holds requested on the bus.

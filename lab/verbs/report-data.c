@@ -59,9 +59,9 @@ Report *report_new(const char *path, size_t points)
         report->samples = reduced_new(points / 2);
         report->cpus = report->cores = report->packages = NAN;
         report->begin = report->end = NAN;
-        report->watts = NAN;
-        report->parked_cpus = report->parked_cores = report->busy_share = NAN;
-        report->wakeups_per_second = report->transitions = NAN;
+        report->joules = report->transitions = NAN;
+        for (int i = 0; i < REPORT_MEANS; i++)
+                report->means[i] = NAN;
         return report;
 }
 
@@ -229,12 +229,12 @@ json_object *report_describe(const Report *report)
         json_put_int(object, "samples", (int64_t)reduced_samples(report->samples));
         json_put_int(object, "samples_per_point", (int64_t)reduced_united(report->samples));
         json_put_int(object, "gaps", (int64_t)reduced_gaps(report->samples));
-        json_put_real(object, "busy_percent", report->busy_share * 100, 2);
-        json_put_real(object, "parked_cpus_mean", report->parked_cpus, 2);
-        json_put_real(object, "parked_cores_mean", report->parked_cores, 2);
-        json_put_real(object, "watts_mean", report->watts, 3);
-        json_put_real(object, "joules", isfinite(report->watts) ? report->joules : NAN, 1);
-        json_put_real(object, "wakeups_per_second", report->wakeups_per_second, 2);
+        json_put_real(object, "busy_percent", report->means[REPORT_MEAN_BUSY_SHARE] * 100, 2);
+        json_put_real(object, "parked_cpus_mean", report->means[REPORT_MEAN_PARKED_CPUS], 2);
+        json_put_real(object, "parked_cores_mean", report->means[REPORT_MEAN_PARKED_CORES], 2);
+        json_put_real(object, "watts_mean", report->means[REPORT_MEAN_WATTS], 3);
+        json_put_real(object, "joules", report->joules, 1);
+        json_put_real(object, "wakeups_per_second", report->means[REPORT_MEAN_WAKEUPS], 2);
         put_count(object, "transitions", report->transitions);
         for (guint i = 0; i < report->savings->len; i++)
                 json_object_array_add(

@@ -68,34 +68,32 @@ typedef struct Mean {
         double sum, seconds;
 } Mean;
 
+typedef struct Cores {
+        GHashTable *of;        /* CPU + 1: number of its core + 1 */
+        double *cpus, *parked; /* by core, of a sample */
+        int n;
+} Cores;
+
 typedef struct Reading {
         Report *report;
-        GArray *states;                  /* of State, the shallowest first */
-        GHashTable *cores;               /* CPU + 1: number of its core + 1 */
-        double *core_cpus, *core_parked; /* by core, of a sample */
-        int n_cores;
+        GArray *states; /* of State, the shallowest first */
+        Cores cores;
         GHashTable *sources;                    /* name: ReportSource */
         GHashTable *buckets[REPORT_HISTOGRAMS]; /* begin in ns: ReportBucket */
-        double shift, last;                     /* seconds; see sample_times() */
+        double shift, last;                     /* seconds; see begin_sample() */
         unsigned steps_back;                    /* of the clock */
-        double wakeups, wakeup_seconds;
-        Mean parked, parked_cores, busy;
+        Mean means[REPORT_MEANS];
         double steps[REPORT_STEPPED]; /* of the sample before; NaN: not known */
         LastPower power;
         bool any_energy, any_states, any_parked, any_estimate;
 } Reading;
 
-static void mean_add(Mean *mean, double value, double seconds)
+static void add_mean(Reading *reading, ReportMean which, double value, double seconds)
 {
-        if (!isfinite(value))
+        if (!isfinite(value) || !(seconds > 0))
                 return;
-        mean->sum += value * seconds;
-        mean->seconds += seconds;
-}
-
-static double mean_get(const Mean *mean)
-{
-        return mean->seconds > 0 ? mean->sum / mean->seconds : NAN;
+        reading->means[which].sum += value * seconds;
+        reading->means[which].seconds += seconds;
 }
 
 /* The value, or NaN where there is no column. */
@@ -210,17 +208,17 @@ static void read_topology(Reading *reading, const RecordedFrame *frame)
         reading->report->cpus = count_values(table, "cpu");
         reading->report->cores = count_values(table, "core");
         reading->report->packages = count_values(table, "package");
-        g_hash_table_remove_all(reading->cores);
-        reading->n_cores = 0;
+        g_hash_table_remove_all(reading->cores.of);
+        reading->cores.n = 0;
         for (size_t i = 0; cores && i < table->n_rows; i++) {
                 if (!(cores[i] >= 0 && cores[i] < 65536 && cpus[i] >= 0 && cpus[i] < 65536))
                         continue;
-                g_hash_table_insert(reading->cores, GINT_TO_POINTER((int)cpus[i] + 1),
+                g_hash_table_insert(reading->cores.of, GINT_TO_POINTER((int)cpus[i] + 1),
                                     GINT_TO_POINTER((int)cores[i] + 1));
-                reading->n_cores = MAX(reading->n_cores, (int)cores[i] + 1);
+                reading->cores.n = MAX(reading->cores.n, (int)cores[i] + 1);
         }
-        reading->core_cpus = g_renew(double, reading->core_cpus, MAX(reading->n_cores, 1));
-        reading->core_parked = g_renew(double, reading->core_parked, MAX(reading->n_cores, 1));
+        reading->cores.cpus = g_renew(double, reading->cores.cpus, MAX(reading->cores.n, 1));
+        reading->cores.parked = g_renew(double, reading->cores.parked, MAX(reading->cores.n, 1));
 }
 
 /* The columns of table cpu in a frame. */
@@ -275,7 +273,7 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
         double busy = share_at(columns->busy, row), khz = at(columns->khz, row);
         double parked = at(columns->parked, row);
         int core = GPOINTER_TO_INT(g_hash_table_lookup(
-                           reading->cores,
+                           reading->cores.of,
                            GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1))) -
                    1;
 
@@ -287,8 +285,8 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
         }
         tally->known += isfinite(parked);
         if (core >= 0) {
-                reading->core_cpus[core]++;
-                reading->core_parked[core] += parked > 0;
+                reading->cores.cpus[core]++;
+                reading->cores.parked[core] += parked > 0;
         }
         if (isfinite(khz) && busy > 0) {
                 tally->busy_mhz += khz / 1e3 * busy;
@@ -304,18 +302,18 @@ static Tally tally_rows(Reading *reading, CpuColumns *columns, double time_usec)
 {
         Tally tally = { .sleeps = NAN, .parked_cores = NAN };
 
-        for (int i = 0; i < reading->n_cores; i++)
-                reading->core_cpus[i] = reading->core_parked[i] = 0;
+        for (int i = 0; i < reading->cores.n; i++)
+                reading->cores.cpus[i] = reading->cores.parked[i] = 0;
         while (columns->next < columns->n_rows && columns->time[columns->next] != time_usec)
                 columns->next++;
         for (; columns->next < columns->n_rows && columns->time[columns->next] == time_usec;
              columns->next++)
                 tally_cpu(reading, &tally, columns, columns->next);
-        if (tally.known > 0 && reading->n_cores > 0) {
+        if (tally.known > 0 && reading->cores.n > 0) {
                 tally.parked_cores = 0;
-                for (int i = 0; i < reading->n_cores; i++)
-                        tally.parked_cores += reading->core_cpus[i] > 0 &&
-                                              reading->core_parked[i] == reading->core_cpus[i];
+                for (int i = 0; i < reading->cores.n; i++)
+                        tally.parked_cores += reading->cores.cpus[i] > 0 &&
+                                              reading->cores.parked[i] == reading->cores.cpus[i];
         }
         return tally;
 }
@@ -363,11 +361,11 @@ static void put_cpus(Reading *reading, const Tally *tally, double seconds)
         if (tally->cpus[0] == 0)
                 return;
         put(reading, REPORT_CPUS, REPORT_LINE, "busy CPUs (load)", tally->busy[0]);
-        mean_add(&reading->busy, tally->busy[0] / tally->cpus[0], seconds);
+        add_mean(reading, REPORT_MEAN_BUSY_SHARE, tally->busy[0] / tally->cpus[0], seconds);
         if (tally->known > 0) {
                 put_step(reading, REPORT_PARKED_CPUS, "parked CPUs", tally->cpus[1]);
-                mean_add(&reading->parked, tally->cpus[1], seconds);
-                mean_add(&reading->parked_cores, tally->parked_cores, seconds);
+                add_mean(reading, REPORT_MEAN_PARKED_CPUS, tally->cpus[1], seconds);
+                add_mean(reading, REPORT_MEAN_PARKED_CORES, tally->parked_cores, seconds);
                 reading->any_parked = true;
         }
         if (tally->known > 0 && threads)
@@ -382,8 +380,7 @@ static void put_cpus(Reading *reading, const Tally *tally, double seconds)
         }
         if (isfinite(tally->sleeps) && seconds > 0) {
                 put(reading, REPORT_WAKEUPS, REPORT_LINE, "all CPUs", tally->sleeps / seconds);
-                reading->wakeups += tally->sleeps;
-                reading->wakeup_seconds += seconds;
+                add_mean(reading, REPORT_MEAN_WAKEUPS, tally->sleeps / seconds, seconds);
         }
 }
 
@@ -466,8 +463,7 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
                 return;
         }
         reading->any_energy = true;
-        reading->report->joules += watts * power->unread;
-        reading->report->joules_seconds += power->unread;
+        add_mean(reading, REPORT_MEAN_WATTS, watts, power->unread);
         power->unread = 0;
 }
 
@@ -754,22 +750,22 @@ static void collect(Reading *reading)
 static void summarize(Reading *reading)
 {
         Report *report = reading->report;
+        const Mean *means = reading->means;
         const char *daemon = report_fact(report, "daemon");
 
         collect(reading);
-        report->busy_share = mean_get(&reading->busy);
-        report->parked_cpus = mean_get(&reading->parked);
-        report->parked_cores = mean_get(&reading->parked_cores);
-        if (report->joules_seconds > 0)
-                report->watts = report->joules / report->joules_seconds;
-        if (reading->wakeup_seconds > 0)
-                report->wakeups_per_second = reading->wakeups / reading->wakeup_seconds;
+        for (int i = 0; i < REPORT_MEANS; i++)
+                if (means[i].seconds > 0)
+                        report->means[i] = means[i].sum / means[i].seconds;
+        if (reading->any_energy)
+                report->joules = means[REPORT_MEAN_WATTS].sum;
         if (daemon && !reading->any_parked)
                 report_note(report, "Nothing of idled was recorded: %s.", daemon);
         else if (!reading->any_parked && reduced_samples(report->samples))
                 report_note(report, "The recording does not say which CPUs were parked.");
-        else if (reading->any_parked && reading->parked.seconds < 0.99 * report->seconds) {
-                g_autofree char *known = text_duration(reading->parked.seconds);
+        else if (reading->any_parked &&
+                 means[REPORT_MEAN_PARKED_CPUS].seconds < 0.99 * report->seconds) {
+                g_autofree char *known = text_duration(means[REPORT_MEAN_PARKED_CPUS].seconds);
                 g_autofree char *all = text_duration(report->seconds);
 
                 report_note(report,
@@ -817,7 +813,7 @@ static void reading_init(Reading *reading, Report *report)
         forget_steps(reading);
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(reading->states, state_clear);
-        reading->cores = g_hash_table_new(NULL, NULL);
+        reading->cores.of = g_hash_table_new(NULL, NULL);
         reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, source_free);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 reading->buckets[i] = g_hash_table_new_full(g_double_hash, g_double_equal, g_free,
@@ -828,12 +824,12 @@ static void reading_done(Reading *reading)
 {
         g_array_unref(reading->power.values);
         g_array_unref(reading->states);
-        g_hash_table_unref(reading->cores);
+        g_hash_table_unref(reading->cores.of);
         g_hash_table_unref(reading->sources);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 g_hash_table_unref(reading->buckets[i]);
-        g_free(reading->core_cpus);
-        g_free(reading->core_parked);
+        g_free(reading->cores.cpus);
+        g_free(reading->cores.parked);
 }
 
 static void read_frame(Reading *reading, const RecordedFrame *frame)

@@ -121,28 +121,30 @@ static char *span_text(double seconds)
 
 static char *in_words(const Report *report)
 {
+        const double *means = report->means;
         GString *text = g_string_new(NULL);
         g_autofree char *duration = span_text(report->seconds);
         g_autofree char *joules = joules_text(report->joules);
 
         put_machine(text, report);
         g_string_append_printf(text, " was recorded for %s.", duration);
-        if (isfinite(report->parked_cpus))
+        if (isfinite(means[REPORT_MEAN_PARKED_CPUS]))
                 g_string_append_printf(text, " On average %.1f CPUs were parked",
-                                       report->parked_cpus);
-        if (isfinite(report->parked_cpus) && isfinite(report->parked_cores))
-                g_string_append_printf(text, " (%.1f whole cores)", report->parked_cores);
-        if (isfinite(report->busy_share))
+                                       means[REPORT_MEAN_PARKED_CPUS]);
+        if (isfinite(means[REPORT_MEAN_PARKED_CPUS]) && isfinite(means[REPORT_MEAN_PARKED_CORES]))
+                g_string_append_printf(text, " (%.1f whole cores)",
+                                       means[REPORT_MEAN_PARKED_CORES]);
+        if (isfinite(means[REPORT_MEAN_BUSY_SHARE]))
                 g_string_append_printf(text, "%s %.1f %% of the CPU time was used.",
-                                       isfinite(report->parked_cpus) ? " while" : "",
-                                       report->busy_share * 100);
-        if (isfinite(report->watts))
+                                       isfinite(means[REPORT_MEAN_PARKED_CPUS]) ? " while" : "",
+                                       means[REPORT_MEAN_BUSY_SHARE] * 100);
+        if (isfinite(means[REPORT_MEAN_WATTS]))
                 g_string_append_printf(text, " All packages drew %.2f W, %s in total.",
-                                       report->watts, joules);
+                                       means[REPORT_MEAN_WATTS], joules);
         put_savings(text, report);
-        if (isfinite(report->wakeups_per_second))
+        if (isfinite(means[REPORT_MEAN_WAKEUPS]))
                 g_string_append_printf(text, " The CPUs together woke up %.1f times a second.",
-                                       report->wakeups_per_second);
+                                       means[REPORT_MEAN_WAKEUPS]);
         return g_string_free(text, FALSE);
 }
 
@@ -191,7 +193,7 @@ static char *get_duration(const Report *report, double offset)
 
 static char *get_joules(const Report *report, double offset)
 {
-        return isfinite(report->watts) ? joules_text(report->joules) : NULL;
+        return joules_text(report->joules);
 }
 
 /* "POLICY: what is known", of all policies. */
@@ -248,16 +250,21 @@ static const Row rows[] = {
         { "Began", .get = get_begin },
         { "Ended", .get = get_end },
         { "Recorded for", .get = get_duration },
-        { "CPU time used", NUMBER(busy_share), .factor = 100, .decimals = 1, .unit = "%" },
-        { "Parked CPUs, mean", NUMBER(parked_cpus), .factor = 1, .decimals = 1, .unit = "" },
-        { "Parked cores, mean", NUMBER(parked_cores), .factor = 1, .decimals = 1, .unit = "" },
+        { "CPU time used", NUMBER(means[REPORT_MEAN_BUSY_SHARE]), .factor = 100, .decimals = 1,
+          .unit = "%" },
+        { "Parked CPUs, mean", NUMBER(means[REPORT_MEAN_PARKED_CPUS]), .factor = 1, .decimals = 1,
+          .unit = "" },
+        { "Parked cores, mean", NUMBER(means[REPORT_MEAN_PARKED_CORES]), .factor = 1, .decimals = 1,
+          .unit = "" },
         { "Changes of the parked set", NUMBER(transitions), .factor = 1, .unit = "" },
-        { "Power, mean", NUMBER(watts), .factor = 1, .decimals = 2, .unit = "W" },
+        { "Power, mean", NUMBER(means[REPORT_MEAN_WATTS]), .factor = 1, .decimals = 2,
+          .unit = "W" },
         { "Energy", .get = get_joules },
         { "Energy source", "energy_source" },
         { "Saved", .get = get_saved },
         { "Verdict", .get = get_verdict },
-        { "Wake-ups", NUMBER(wakeups_per_second), .factor = 1, .decimals = 1, .unit = "1/s" },
+        { "Wake-ups", NUMBER(means[REPORT_MEAN_WAKEUPS]), .factor = 1, .decimals = 1,
+          .unit = "1/s" },
         { "Wake-up latency, median and 99 %", .get = get_latency },
 };
 

@@ -69,15 +69,24 @@ typedef struct ReportSaving {
         double joules[3], watts[3], share; /* value and 95 % interval */
 } ReportSaving;
 
+/* Means by time, of the whole recording. */
+typedef enum ReportMean {
+        REPORT_MEAN_BUSY_SHARE,
+        REPORT_MEAN_PARKED_CPUS,
+        REPORT_MEAN_PARKED_CORES,
+        REPORT_MEAN_WATTS,   /* of all packages, */
+        REPORT_MEAN_WAKEUPS, /* of all CPUs; in a second */
+        REPORT_MEANS,
+} ReportMean;
+
 typedef struct Report {
         char *path;
         GHashTable *facts; /* keys and values of table info */
         double cpus, cores, packages;
-        double begin, end;                    /* seconds since 1970 */
-        double seconds;                       /* recorded, without gaps */
-        double joules, joules_seconds, watts; /* of all packages; the time of these joules; mean */
-        double parked_cpus, parked_cores, busy_share; /* means by time */
-        double wakeups_per_second;
+        double begin, end; /* seconds since 1970 */
+        double seconds;    /* recorded, without gaps */
+        double joules;     /* of all packages */
+        double means[REPORT_MEANS];
         double transitions;
         GArray *series;                        /* of ReportSeries */
         GArray *events;                        /* of ReportEvent, in the order of time */

@@ -17,15 +17,18 @@ typedef struct StateColumns {
         int share, entered, above, below;
 } StateColumns;
 
+/* Numbers of the columns of table cpu that are not about a state. */
+typedef struct CpuColumns {
+        int cpu, time, busy, estimated, khz, parked, limit, min_khz, max_khz;
+} CpuColumns;
+
 struct RecordingSampler {
         RecordingTable *info, *topology, *states, *machine, *cpu, *event;
         GPtrArray *facts; /* key, value, key, value, ... */
         int n_cpus;
         StateColumns *columns;         /* by CPU number times IDLE_STATES_MAX */
         uint64_t real_usec, boot_usec; /* of the last sample; 0: none */
-        struct {
-                int cpu, time, busy, estimated, khz, parked, limit, min_khz, max_khz;
-        } at;
+        CpuColumns at;
 };
 
 RecordingSampler *recording_sampler_new(RecordingBatch *batch)

@@ -64,7 +64,7 @@ __attribute__((unused)) static HoldRequest request(void)
         r.owner = "a test";
         r.reason = "to see it";
         r.latency_us = 50;
-        r.ended = on_ended;
+        r.calls.ended = on_ended;
         return r;
 }
 

@@ -319,9 +319,9 @@ START_TEST(ended_in_a_callback)
 
         r.pid = start_process();
         r.bound = true;
-        r.ended = end_another;
+        r.calls.ended = end_another;
         for (int i = 0; i < 3; i++) {
-                r.userdata = &ids[(i + 1) % 3];
+                r.calls.userdata = &ids[(i + 1) % 3];
                 ids[i] = add(&r, NULL);
         }
         end_process(r.pid);
