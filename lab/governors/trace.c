@@ -68,7 +68,7 @@ struct Trace {
         ZSTD_inBuffer zstd_in;
         bool in_frame;
         uint8_t *packed;    /* a block as in the file, if it is compressed */
-        char *block;        /* LINE_BYTES + BLOCK_BYTES, and what eight_digits() reads beyond */
+        char *block;        /* LINE_BYTES + BLOCK_BYTES */
         char *next, *ready; /* what is not parsed yet, and the end of the last whole line */
         char *filled;
         uint64_t line; /* of `next`, from 1 */
@@ -249,92 +249,25 @@ static int wrong_count(Trace *trace, const char *at, int found, char **ret_error
                       trace->n_columns);
 }
 
-/* For the 8 characters: the number of digits before the first other character, and their value. */
-static inline int eight_digits(const char *at, uint64_t *ret_value)
-{
-        const uint64_t high = UINT64_C(0x8080808080808080);
-        uint64_t word, others;
-        int n;
-
-        memcpy(&word, at, sizeof(word));
-        word = GUINT64_FROM_LE(word) ^ UINT64_C(0x3030303030303030);
-        /* A byte above 9 carries into its highest bit, or has it already. */
-        others = ((word + UINT64_C(0x7676767676767676)) | word) & high;
-        n = others ? __builtin_ctzll(others) / 8 : 8;
-        word = n > 0 ? word << (64 - 8 * n) : 0;
-        word = word * 10 + (word >> 8);
-        word = (((word & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064)) +
-                (((word >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >>
-               32;
-        *ret_value = word;
-        return n;
-}
-
 /* Takes the digits of a number off `*at`. False: there are none, or too many. */
 static inline bool take_number(const char **at, uint64_t *ret_value)
 {
-        static const uint64_t powers[] = { 1,      10,      100,      1000,     10000,
-                                           100000, 1000000, 10000000, 100000000 };
-        uint64_t value, more;
-        int n = eight_digits(*at, &value);
+        const char *begin = *at, *c = begin;
+        uint64_t value = 0;
 
-        *at += n;
-        *ret_value = value;
-        if (n < 8)
-                return n > 0;
-        for (; n == 8; *at += n) {
-                n = eight_digits(*at, &more);
-                if (__builtin_mul_overflow(value, powers[n], &value) ||
-                    __builtin_add_overflow(value, more, &value))
+        for (; g_ascii_isdigit(*c); c++)
+                if (__builtin_mul_overflow(value, 10, &value) ||
+                    __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
                         return false;
-        }
+        *at = c;
         *ret_value = value;
-        return true;
-}
-
-static inline void store(Record *record, Column column, uint64_t value, bool negative)
-{
-        switch (column) {
-        case COLUMN_CPU:
-                record->cpu = (uint16_t)value;
-                break;
-        case COLUMN_ENTER:
-                record->enter_ns = value;
-                break;
-        case COLUMN_SLEEP:
-                record->sleep_ns = negative ? -(int64_t)value : (int64_t)value;
-                break;
-        case COLUMN_IDLE:
-                record->idle_ns = (int64_t)value;
-                break;
-        case COLUMN_WAKE_TIMER:
-                record->wake_timer = value;
-                break;
-        case COLUMN_UTIL:
-                record->util = (uint16_t)value;
-                break;
-        case COLUMN_LIMIT:
-                record->limit_ns = negative ? NO_LATENCY_LIMIT : (int64_t)value * 1000;
-                break;
-        case COLUMN_IOWAIT:
-                record->iowait = (uint32_t)value;
-                break;
-        case COLUMN_RESCHED:
-                record->resched = value;
-                break;
-        case COLUMN_GOT_TICK:
-                record->got_tick = value;
-                break;
-        case COLUMN_EXIT:
-                record->exit_ns = (int64_t)value;
-                break;
-        }
+        return c > begin;
 }
 
 /* One line into `ret_record`, `next` moved behind it. */
 static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
 {
-        Record record = { .limit_ns = NO_LATENCY_LIMIT, .resched = true };
+        int64_t values[N_COLUMNS] = { [COLUMN_LIMIT] = -1, [COLUMN_RESCHED] = true };
         const char *c = trace->next;
 
         for (int i = 0; i < trace->n_columns; i++) {
@@ -347,7 +280,7 @@ static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
                 if (!take_number(&c, &value) || value > columns[column].max ||
                     (negative && column == COLUMN_LIMIT && value != 1))
                         return wrong_field(trace, field, column, ret_error);
-                store(&record, column, value, negative);
+                values[column] = negative ? -(int64_t)value : (int64_t)value;
                 if (*c == ',') {
                         if (i + 1 == trace->n_columns)
                                 return wrong_count(trace, c, i + 2, ret_error);
@@ -358,11 +291,23 @@ static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
                         return wrong_count(trace, c, i + 1, ret_error);
                 }
         }
-        if (!trace->has_wake_timer)
-                record.wake_timer = record.idle_ns >= record.sleep_ns;
+        *ret_record = (Record){
+                .cpu = (uint16_t)values[COLUMN_CPU],
+                .enter_ns = (uint64_t)values[COLUMN_ENTER],
+                .sleep_ns = values[COLUMN_SLEEP],
+                .idle_ns = values[COLUMN_IDLE],
+                .wake_timer = trace->has_wake_timer ? values[COLUMN_WAKE_TIMER]
+                                                    : values[COLUMN_IDLE] >= values[COLUMN_SLEEP],
+                .util = (uint16_t)values[COLUMN_UTIL],
+                .limit_ns = values[COLUMN_LIMIT] < 0 ? NO_LATENCY_LIMIT
+                                                     : values[COLUMN_LIMIT] * 1000,
+                .iowait = (uint32_t)values[COLUMN_IOWAIT],
+                .resched = values[COLUMN_RESCHED],
+                .got_tick = values[COLUMN_GOT_TICK],
+                .exit_ns = values[COLUMN_EXIT],
+        };
         trace->next = (char *)c + 1 + (*c == '\r');
         trace->line++;
-        *ret_record = record;
         return 0;
 }
 
@@ -521,7 +466,7 @@ Trace *trace_new(int fd, const char *name, char **ret_error)
         trace->fd = fd;
         trace->line = 1;
         trace->packed = g_malloc(BLOCK_BYTES);
-        trace->block = g_malloc0(LINE_BYTES + BLOCK_BYTES + sizeof(uint64_t));
+        trace->block = g_malloc0(LINE_BYTES + BLOCK_BYTES);
         trace->next = trace->ready = trace->filled = trace->block;
         trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
         trace->has_cpu = g_new0(bool, TRACE_CPUS_MAX);

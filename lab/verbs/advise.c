@@ -116,32 +116,12 @@ static void find_candidates(const char *release, Candidate *ret)
 {
         static const struct {
                 unsigned major, minor; /* up to below this */
-                Candidate models[4];
+                const char *menu, *menu_by_history, *teo, *teo_by_history;
         } kernels[] = {
-                { 6,
-                  12,
-                  { { "menu", "menu-6.1", false, false },
-                    { "teo", "teo-6.1", false, false },
-                    { "menu", "history:menu-6.1", false, true },
-                    { "teo", "history:teo-6.1", false, true } } },
-                { 6,
-                  18,
-                  { { "menu", "menu-6.12", false, false },
-                    { "teo", "teo-6.12", false, false },
-                    { "menu", "history:menu-6.12", false, true },
-                    { "teo", "history:teo-6.12", false, true } } },
-                { 7,
-                  0,
-                  { { "menu", "menu-6.12", false, false },
-                    { "teo", "teo-6.18", false, false },
-                    { "menu", "history:menu-6.12", false, true },
-                    { "teo", "history:teo-6.18", false, true } } },
-                { UINT_MAX,
-                  0,
-                  { { "menu", "menu-7.3", false, false },
-                    { "teo", "teo-7.3", false, false },
-                    { "menu", "history:menu-7.3", false, true },
-                    { "teo", "history:teo-7.3", false, true } } },
+                { 6, 12, "menu-6.1", "history:menu-6.1", "teo-6.1", "history:teo-6.1" },
+                { 6, 18, "menu-6.12", "history:menu-6.12", "teo-6.12", "history:teo-6.12" },
+                { 7, 0, "menu-6.12", "history:menu-6.12", "teo-6.18", "history:teo-6.18" },
+                { UINT_MAX, 0, "menu-7.3", "history:menu-7.3", "teo-7.3", "history:teo-7.3" },
         };
         unsigned major = 7, minor = 0, k = 0;
 
@@ -149,12 +129,12 @@ static void find_candidates(const char *release, Candidate *ret)
                 major = 7;
         while (major > kernels[k].major || (major == kernels[k].major && minor >= kernels[k].minor))
                 k++;
-        *ret++ = kernels[k].models[0];
-        *ret++ = kernels[k].models[1];
-        *ret++ = (Candidate){ "ladder", "ladder", false, false };
-        *ret++ = (Candidate){ "teo", "teo-util", true, false };
-        *ret++ = kernels[k].models[2];
-        *ret++ = kernels[k].models[3];
+        *ret++ = (Candidate){ "menu", kernels[k].menu };
+        *ret++ = (Candidate){ "teo", kernels[k].teo };
+        *ret++ = (Candidate){ "ladder", "ladder" };
+        *ret++ = (Candidate){ "teo", "teo-util", .by_utilisation = true };
+        *ret++ = (Candidate){ "menu", kernels[k].menu_by_history, .by_history = true };
+        *ret++ = (Candidate){ "teo", kernels[k].teo_by_history, .by_history = true };
         *ret = (Candidate){ 0 };
 }
 

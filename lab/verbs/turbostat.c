@@ -58,7 +58,8 @@ typedef struct Reader {
         bool tabs;
         int ids_end; /* where the header's last column of places ends */
         int n_ids;
-        GArray *columns;    /* of Column; empty before the first header */
+        char **header;      /* NULL before the first one */
+        GArray *columns;    /* of Column; NULL before the first header */
         GPtrArray *rows;    /* of Row, of the sample that is being read */
         GPtrArray *samples; /* of GPtrArray of Row */
         char *error;
@@ -144,17 +145,19 @@ static bool is_place(Role role)
         return role == ROLE_PACKAGE || role == ROLE_CORE || role == ROLE_CPU || role == ROLE_ID;
 }
 
-static bool columns_equal(const GArray *a, const GArray *b)
+/* The first column with the role; as many as there are: none has it. */
+static guint column_of(const Reader *reader, Role role)
 {
-        if (a->len != b->len)
-                return false;
-        for (guint i = 0; i < a->len; i++) {
-                const Column *x = &g_array_index(a, Column, i), *y = &g_array_index(b, Column, i);
+        guint i = 0;
 
-                if (x->role != y->role || g_strcmp0(x->state, y->state) != 0)
-                        return false;
-        }
-        return true;
+        while (i < reader->columns->len && g_array_index(reader->columns, Column, i).role != role)
+                i++;
+        return i;
+}
+
+static bool has_role(const Reader *reader, Role role)
+{
+        return column_of(reader, role) < reader->columns->len;
 }
 
 /* True if the line is a header; then it is what following rows go by. */
@@ -183,9 +186,12 @@ static bool take_header(Reader *reader, const char *line)
         }
         if (!busy || columns->len > COLUMNS_MAX)
                 return false;
-        if (reader->columns && !columns_equal(reader->columns, columns))
+        if (reader->header &&
+            !g_strv_equal((const char *const *)reader->header, (const char *const *)words))
                 fail(reader, "found other columns than in the header before, expected the same");
         g_clear_pointer(&reader->columns, g_array_unref);
+        g_strfreev(reader->header);
+        reader->header = g_steal_pointer(&words);
         reader->columns = g_steal_pointer(&columns);
         reader->tabs = tabs;
         reader->n_ids = n_ids;
@@ -272,14 +278,6 @@ static void sample_end(Reader *reader)
         reader->rows = g_ptr_array_new_with_free_func(g_free);
 }
 
-static bool has_role(const Reader *reader, Role role)
-{
-        for (guint i = 0; i < reader->columns->len; i++)
-                if (g_array_index(reader->columns, Column, i).role == role)
-                        return true;
-        return false;
-}
-
 static void take_row(Reader *reader, const char *line, bool last)
 {
         g_auto(GStrv) words = line_split(line, reader->tabs);
@@ -364,16 +362,6 @@ static double mean(const GPtrArray *rows, guint column, int package)
                 n++;
         }
         return n ? sum / n : NAN;
-}
-
-/* The first column with the role. */
-static guint column_of(const Reader *reader, Role role)
-{
-        guint i = 0;
-
-        while (i < reader->columns->len && g_array_index(reader->columns, Column, i).role != role)
-                i++;
-        return i;
 }
 
 /* Looks for samples that lost rows. */
@@ -635,6 +623,7 @@ int turbostat_parse(const char *text, Turbostat **ret_turbostat, char **ret_erro
         else
                 *ret_error = reader.error;
         g_clear_pointer(&reader.columns, g_array_unref);
+        g_strfreev(reader.header);
         g_ptr_array_unref(reader.rows);
         g_ptr_array_unref(reader.samples);
         return reader.error ? -EINVAL : 0;
