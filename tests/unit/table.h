@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What every unit's tests share: a main() that runs one suite, says which named case failed, and
- * that some could not be tried.
+ * What every unit's tests share. A test registers itself: TEST(name) { ... } runs once,
+ * TEST_EACH(name, table) once for each row, table[_i], TEST_RANGE(name, first, end) for these
+ * values of _i. UNIT("name", .setup = ...) is the main() that runs them all, says which named case
+ * failed, and that some could not be tried.
  */
 #ifndef IDLED_TESTS_TABLE_H
 #define IDLED_TESTS_TABLE_H
@@ -63,5 +65,66 @@ static inline int suite_run(Suite *suite)
         srunner_free(runner);
         return failed ? EXIT_FAILURE : skipped ? EXIT_SKIPPED : EXIT_SUCCESS;
 }
+
+typedef struct UnitTest UnitTest;
+
+struct UnitTest {
+        TTest test;
+        int first, end;
+        UnitTest *next;
+};
+
+static UnitTest *unit_tests;
+
+/* Keeps the order of the file. */
+static inline void unit_register(UnitTest *test)
+{
+        UnitTest **place = &unit_tests;
+
+        while (*place && (*place)->test.line < test->test.line)
+                place = &(*place)->next;
+        test->next = *place;
+        *place = test;
+}
+
+#define TEST_RANGE(name, begin, stop)                                                              \
+        static void name(int);                                                                     \
+        __attribute__((constructor)) static void name##_registers(void)                            \
+        {                                                                                          \
+                static UnitTest test = { { #name, name, __FILE__, __LINE__ }, begin, stop, NULL }; \
+                                                                                                   \
+                unit_register(&test);                                                              \
+        }                                                                                          \
+        static void name(int _i G_GNUC_UNUSED)
+#define TEST_EACH(name, table) TEST_RANGE(name, 0, (int)G_N_ELEMENTS(table))
+#define TEST(name)             TEST_RANGE(name, 0, 1)
+
+typedef struct {
+        const char *name;
+        void (*setup)(void), (*teardown)(void); /* around each test, in its process */
+        double timeout;                         /* seconds for each; 0: Check's own */
+} Unit;
+
+static inline int unit_run(const Unit *unit)
+{
+        Suite *suite = suite_create(unit->name);
+
+        for (const UnitTest *test = unit_tests; test; test = test->next) {
+                TCase *tcase = tcase_create(test->test.name);
+
+                if (unit->timeout > 0)
+                        tcase_set_timeout(tcase, unit->timeout);
+                tcase_add_checked_fixture(tcase, unit->setup, unit->teardown);
+                tcase_add_loop_test(tcase, &test->test, test->first, test->end);
+                suite_add_tcase(suite, tcase);
+        }
+        return suite_run(suite);
+}
+
+#define UNIT(...)                                                                                  \
+        int main(void)                                                                             \
+        {                                                                                          \
+                return unit_run(&(const Unit){ __VA_ARGS__ });                                     \
+        }
 
 #endif

@@ -127,7 +127,7 @@ static const struct {
 
 /* However many processes a user has, clients on the bus can still hold, and so can rules for the
  * processes of other users. */
-START_TEST(takes_a_part)
+TEST_EACH(takes_a_part, crowds)
 {
         typeof(crowds[0]) *c = &crowds[_i];
         int n = c->of_root + c->of_user;
@@ -148,10 +148,9 @@ START_TEST(takes_a_part)
         wait_for(0);
         stop_apps(apps);
 }
-END_TEST
 
 /* A refused process gets its hold when others have left room. */
-START_TEST(room_again)
+TEST(room_again)
 {
         pid_t pids[17];
         Apps *apps;
@@ -176,7 +175,6 @@ START_TEST(room_again)
         wait_for(0);
         stop_apps(apps);
 }
-END_TEST
 
 static void put_fact(const Tree *tree, pid_t pid, const char *file, const char *text)
 {
@@ -186,7 +184,7 @@ static void put_fact(const Tree *tree, pid_t pid, const char *file, const char *
 }
 
 /* Kinds of cores are for the unit that the rule names. */
-START_TEST(kinds_of_a_unit)
+TEST(kinds_of_a_unit)
 {
         static char *kinds[] = { (char *)"cache", (char *)"fast", NULL }, *none[] = { NULL },
                     *units[] = { (char *)"background.slice", NULL };
@@ -216,7 +214,6 @@ START_TEST(kinds_of_a_unit)
         tree_done(&tree);
         g_ptr_array_unref(rules);
 }
-END_TEST
 
 /* Runs the loop until no process is followed. */
 static void wait_for_end(void)
@@ -228,7 +225,7 @@ static void wait_for_end(void)
 
 /* Root releases a rule's hold: the rule makes no new one while the process runs. idled forgets this
  * when the process ends, so a later process with its number gets a hold. */
-START_TEST(released)
+TEST(released)
 {
         pid_t pid, next;
 
@@ -257,10 +254,9 @@ START_TEST(released)
         ck_assert_uint_eq(follower_count_holds(follower), 0);
         stop_following();
 }
-END_TEST
 
 /* Who stops being meant after that and then is again has a hold again. */
-START_TEST(released_and_meant_again)
+TEST(released_and_meant_again)
 {
         int calls[2], answers[2];
         pid_t pid;
@@ -288,10 +284,9 @@ START_TEST(released_and_meant_again)
         wait_for(0);
         stop_following();
 }
-END_TEST
 
 /* The hold of the last process that is meant stays for a while. */
-START_TEST(lingers)
+TEST(lingers)
 {
         pid_t pids[2];
 
@@ -313,10 +308,9 @@ START_TEST(lingers)
         ck_assert_uint_eq(follower_count_holds(follower), 0);
         stop_following();
 }
-END_TEST
 
 /* Until there is another one, until root releases it, or until all end; then there is no delay. */
-START_TEST(lingers_no_longer)
+TEST_RANGE(lingers_no_longer, 0, 2)
 {
         pid_t pid;
 
@@ -341,11 +335,10 @@ START_TEST(lingers_no_longer)
         }
         stop_following();
 }
-END_TEST
 
 /* Another process has the number of one that ended before the kernel reports the end: idled matches
  * the new process and makes a hold for it if a rule names it. */
-START_TEST(number_used_again)
+TEST_RANGE(number_used_again, 0, 2)
 {
         bool meant = _i, taken;
         pid_t pid;
@@ -370,10 +363,9 @@ START_TEST(number_used_again)
         wait_for(0);
         stop_following();
 }
-END_TEST
 
 /* A process that ended counts as gone, however long its parent leaves it unreaped. */
-START_TEST(ended_and_not_waited_for)
+TEST_RANGE(ended_and_not_waited_for, 0, 2)
 {
         pid_t pid;
 
@@ -392,11 +384,10 @@ START_TEST(ended_and_not_waited_for)
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
         stop_following();
 }
-END_TEST
 
 /* All processes are checked in batches, too, and none is left out. The test has the name that rules
  * mean only while it forks, so that its events lead to none of them. */
-START_TEST(all_some_at_a_time)
+TEST_RANGE(all_some_at_a_time, 0, 2)
 {
         enum { N = 300 };
         unsigned before = 0;
@@ -424,10 +415,9 @@ START_TEST(all_some_at_a_time)
         wait_for(0);
         stop_apps(apps);
 }
-END_TEST
 
 /* Others have their turn, however much happens: events are handled some at a time. */
-START_TEST(some_at_a_time)
+TEST(some_at_a_time)
 {
         enum { N = 150 };
         pid_t pids[N];
@@ -449,26 +439,5 @@ START_TEST(some_at_a_time)
         wait_for(0);
         stop_apps(apps);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("apps");
-        TCase *tcase = tcase_create("apps");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_set_timeout(tcase, 60);
-        tcase_add_loop_test(tcase, takes_a_part, 0, G_N_ELEMENTS(crowds));
-        tcase_add_test(tcase, room_again);
-        tcase_add_test(tcase, kinds_of_a_unit);
-        tcase_add_test(tcase, released);
-        tcase_add_test(tcase, released_and_meant_again);
-        tcase_add_test(tcase, lingers);
-        tcase_add_loop_test(tcase, lingers_no_longer, 0, 2);
-        tcase_add_loop_test(tcase, number_used_again, 0, 2);
-        tcase_add_test(tcase, some_at_a_time);
-        tcase_add_loop_test(tcase, ended_and_not_waited_for, 0, 2);
-        tcase_add_loop_test(tcase, all_some_at_a_time, 0, 2);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("apps", .setup = setup, .teardown = teardown, .timeout = 60)

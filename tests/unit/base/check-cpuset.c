@@ -33,7 +33,7 @@ static const struct {
         { "0-31:1/2", NULL, 0, -EINVAL },
 };
 
-START_TEST(parse)
+TEST_EACH(parse, parse_cases)
 {
         typeof(parse_cases[0]) *c = &parse_cases[_i];
         CpuSet set = { .bits = { 0x55 } }, before = set;
@@ -49,7 +49,6 @@ START_TEST(parse)
         ck_assert_str_eq(text, c->formatted);
         ck_assert_int_eq(cpuset_count(&set), c->count);
 }
-END_TEST
 
 static const struct {
         const char *text, *list, *formatted; /* NULL: an error */
@@ -71,7 +70,7 @@ static const struct {
         { "g", NULL, NULL, -EINVAL },
 };
 
-START_TEST(mask)
+TEST_EACH(mask, masks)
 {
         typeof(masks[0]) *c = &masks[_i];
         CpuSet set = { .bits = { 0x55 } }, before = set;
@@ -87,10 +86,9 @@ START_TEST(mask)
         ck_assert_str_eq(list, c->list);
         ck_assert_str_eq(text, c->formatted);
 }
-END_TEST
 
 /* The highest CPU fits, and one more does not. */
-START_TEST(widest_mask)
+TEST(widest_mask)
 {
         g_autoptr(GString) text = g_string_new("80000000");
         CpuSet set;
@@ -102,7 +100,6 @@ START_TEST(widest_mask)
         g_string_append(text, ",00000000");
         ck_assert_int_eq(cpuset_parse_mask(text->str, &set), -ERANGE);
 }
-END_TEST
 
 static CpuSet make(const char *text)
 {
@@ -124,7 +121,7 @@ static const struct {
         { "8191", "0", "", "0,8191", "8191", false, false },
 };
 
-START_TEST(operations)
+TEST_EACH(operations, operation_cases)
 {
         typeof(operation_cases[0]) *c = &operation_cases[_i];
         CpuSet a = make(c->a), b = make(c->b), set = a, expected;
@@ -144,9 +141,8 @@ START_TEST(operations)
         ck_assert_int_eq(cpuset_intersects(&a, &b), c->intersects);
         ck_assert_int_eq(cpuset_is_empty(&a), !*c->a);
 }
-END_TEST
 
-START_TEST(members)
+TEST(members)
 {
         CpuSet set = make("0,63-65,8191");
         static const int expected[] = { 0, 63, 64, 65, 8191 };
@@ -164,18 +160,5 @@ START_TEST(members)
         cpuset_remove(&set, 1000000);
         ck_assert_int_eq(cpuset_count(&set), 4);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpuset");
-        TCase *tcase = tcase_create("cpuset");
-
-        tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(parse_cases));
-        tcase_add_loop_test(tcase, mask, 0, G_N_ELEMENTS(masks));
-        tcase_add_test(tcase, widest_mask);
-        tcase_add_loop_test(tcase, operations, 0, G_N_ELEMENTS(operation_cases));
-        tcase_add_test(tcase, members);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpuset")

@@ -19,7 +19,7 @@ static long resident_file_pages(void)
         return shared;
 }
 
-START_TEST(code_is_given_back_and_runs_again)
+TEST(code_is_given_back_and_runs_again)
 {
         static const int constants[] = { 4711, 815 };
         static int variable = 42;
@@ -33,14 +33,5 @@ START_TEST(code_is_given_back_and_runs_again)
         ck_assert_str_eq(copy, "heap");
         free(copy);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("memory");
-        TCase *tcase = tcase_create("memory");
-
-        tcase_add_test(tcase, code_is_given_back_and_runs_again);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("memory")

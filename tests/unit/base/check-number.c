@@ -91,7 +91,7 @@ static int parse_as(Kind kind, const char *text, double *ret_value)
         return -EINVAL;
 }
 
-START_TEST(parse)
+TEST_EACH(parse, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         double value = 42;
@@ -102,7 +102,6 @@ START_TEST(parse)
         ck_case(c->text, fabs(value - expected) <= 1e-12 * fabs(expected),
                 "is %.17g, expected %.17g", value, expected);
 }
-END_TEST
 
 static const struct {
         uint64_t usec;
@@ -112,7 +111,7 @@ static const struct {
         { 60000000, "1min" }, { 90000000, "90s" }, { 3600000000u, "1h" },
 };
 
-START_TEST(format)
+TEST_EACH(format, format_cases)
 {
         g_autofree char *text = duration_format(format_cases[_i].usec);
         uint64_t usec;
@@ -121,7 +120,6 @@ START_TEST(format)
         ck_assert_int_eq(duration_parse(text, &usec), 0);
         ck_assert_uint_eq(usec, format_cases[_i].usec);
 }
-END_TEST
 
 static const struct {
         double value;
@@ -132,22 +130,11 @@ static const struct {
         { 12345.6, "W", "1.235e+04 W" },    { -0.5, "%", "-0.5 %" },
 };
 
-START_TEST(value)
+TEST_EACH(value, value_cases)
 {
         g_autofree char *text = value_format(value_cases[_i].value, value_cases[_i].unit);
 
         ck_assert_str_eq(text, value_cases[_i].text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("number");
-        TCase *tcase = tcase_create("number");
-
-        tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, format, 0, G_N_ELEMENTS(format_cases));
-        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(value_cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("number")

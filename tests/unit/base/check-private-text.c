@@ -38,17 +38,16 @@ static const struct {
           0, "hold " },
 };
 
-START_TEST(readers)
+TEST_EACH(readers, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree char *found = private_text_for(c->text, c->reader);
 
         ck_case(c->name, g_str_equal(found, c->expected), "%s", found);
 }
-END_TEST
 
 /* A name that a process chose cannot end its own privacy, or begin another's. */
-START_TEST(forged)
+TEST(forged)
 {
         g_autofree char *clean = log_clean("a\x1fx\x0f\x0e"
                                            "0\x1f");
@@ -58,15 +57,5 @@ START_TEST(forged)
         ck_assert_str_eq(root, clean);
         ck_assert_str_eq(other, "b");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("private-text");
-        TCase *tcase = tcase_create("private-text");
-
-        tcase_add_loop_test(tcase, readers, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, forged);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("private-text")

@@ -101,7 +101,7 @@ static const struct {
         { "Words", " one\t\ttwo \n three ", "one two three" },
 };
 
-START_TEST(accepted)
+TEST_EACH(accepted, good)
 {
         typeof(good[0]) *c = &good[_i];
         const Setting *row = setting_find(rows, "Policy", c->key);
@@ -122,7 +122,6 @@ START_TEST(accepted)
         settings_free(rows, options);
         settings_free(rows, again);
 }
-END_TEST
 
 static const struct {
         const char *key, *text;
@@ -167,7 +166,7 @@ static const struct {
           "found \"1\\x0a2\", expected a whole number from 1 to 64, such as 16" },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, bad)
 {
         typeof(bad[0]) *c = &bad[_i];
         const Setting *row = setting_find(rows, "Policy", c->key);
@@ -182,9 +181,8 @@ START_TEST(refused)
         ck_case(c->text, memcmp(options, before, sizeof(*options)) == 0, "options were changed");
         settings_free(rows, options);
 }
-END_TEST
 
-START_TEST(defaults)
+TEST(defaults)
 {
         Options *options = options_new();
 
@@ -199,9 +197,8 @@ START_TEST(defaults)
         ck_assert_uint_eq(g_strv_length(options->words), 2);
         settings_free(rows, options);
 }
-END_TEST
 
-START_TEST(bad_default)
+TEST(bad_default)
 {
         static const Setting broken[] = {
                 ROW("Name", SETTING_STRING, name, "text"),
@@ -216,9 +213,8 @@ START_TEST(bad_default)
         ck_assert_str_eq(error, "the default of Period: found \"250\", expected a duration, "
                                 "such as 250");
 }
-END_TEST
 
-START_TEST(copy)
+TEST(copy)
 {
         Options *options = options_new(), *other;
         g_autofree char *error = NULL;
@@ -237,9 +233,8 @@ START_TEST(copy)
         settings_free(rows, other);
         settings_free(rows, NULL);
 }
-END_TEST
 
-START_TEST(no_options)
+TEST(no_options)
 {
         static const Setting none[] = { { .key = NULL } };
         g_autofree char *error = NULL;
@@ -252,15 +247,13 @@ START_TEST(no_options)
         settings_free(none, options);
         settings_free(none, other);
 }
-END_TEST
 
-START_TEST(find)
+TEST(find)
 {
         ck_assert_ptr_eq(setting_find(rows, "Policy", "Yes"), &rows[0]);
         ck_assert_ptr_null(setting_find(rows, "Policy", "yes"));
         ck_assert_ptr_null(setting_find(rows, "Park", "Yes"));
 }
-END_TEST
 
 /* `nearest` NULL: nothing is near. */
 static const struct {
@@ -271,7 +264,7 @@ static const struct {
              { "Banana", NULL },     { "Temperature", NULL },  { "", NULL },
              { "x", NULL },          { "Anythin", "Anything" } };
 
-START_TEST(nearest)
+TEST_EACH(nearest, near)
 {
         typeof(near[0]) *c = &near[_i];
         const char *found = setting_nearest(rows, "Policy", c->word);
@@ -280,9 +273,8 @@ START_TEST(nearest)
                 found ? found : "none", c->nearest ? c->nearest : "none");
         ck_assert_ptr_null(setting_nearest(rows, "Park", c->word));
 }
-END_TEST
 
-START_TEST(nearest_long)
+TEST(nearest_long)
 {
         g_autofree char *word = g_strnfill(65, 'a');
         const char *const candidates[] = { word, NULL };
@@ -291,9 +283,8 @@ START_TEST(nearest_long)
         ck_assert_ptr_null(word_nearest(word + 1, candidates));
         ck_assert_ptr_eq(word_nearest(word + 1, (const char *const[]){ word + 2, NULL }), word + 2);
 }
-END_TEST
 
-START_TEST(expectation)
+TEST(expectation)
 {
         const Setting list = { .type = SETTING_LIST, .fallback = "" };
         const Setting cpus = { .type = SETTING_CPUSET, .fallback = "0" };
@@ -306,23 +297,5 @@ START_TEST(expectation)
         ck_assert_str_eq(two, "a list of CPUs, such as 0");
         ck_assert_str_eq(three, "a duration of 0 or from 1us to 1s, such as 5s");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("setting");
-        TCase *tcase = tcase_create("setting");
-
-        tcase_add_loop_test(tcase, accepted, 0, G_N_ELEMENTS(good));
-        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(bad));
-        tcase_add_test(tcase, defaults);
-        tcase_add_test(tcase, bad_default);
-        tcase_add_test(tcase, copy);
-        tcase_add_test(tcase, no_options);
-        tcase_add_test(tcase, find);
-        tcase_add_loop_test(tcase, nearest, 0, G_N_ELEMENTS(near));
-        tcase_add_test(tcase, nearest_long);
-        tcase_add_test(tcase, expectation);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("setting")

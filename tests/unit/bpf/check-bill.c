@@ -230,7 +230,7 @@ static void assert_quantiles(const char *name, const WakeupDelays *found, Truth 
                 "p99 %g us, by itself %g to %g", p99, least, most);
 }
 
-START_TEST(measured)
+TEST_EACH(measured, truth_cases)
 {
         const typeof(truth_cases[0]) *c = &truth_cases[_i];
         g_autofree Truth *truth = g_new0(Truth, 1);
@@ -261,7 +261,6 @@ START_TEST(measured)
         assert_quantiles(c->name, &all, truth);
         close(truth->stat);
 }
-END_TEST
 
 /* Rows come once, and only those that are wanted. */
 static bool wants_none(const char *cgroup, void *data)
@@ -269,7 +268,7 @@ static bool wants_none(const char *cgroup, void *data)
         return false;
 }
 
-START_TEST(readings)
+TEST(readings)
 {
         Bill *bill = open_bill();
         g_auto(BillReading) first = { 0 }, none = { 0 };
@@ -298,10 +297,9 @@ START_TEST(readings)
         }
         bill_close(bill);
 }
-END_TEST
 
 /* A fork storm: each new process is counted, in the row of its executable, and none is lost. */
-START_TEST(forks)
+TEST(forks)
 {
         Bill *bill = open_bill();
         g_auto(BillReading) reading = { 0 }, before = { 0 };
@@ -329,10 +327,9 @@ START_TEST(forks)
         ck_assert_uint_le(all.count, 3 * FORKS);
         ck_assert_uint_eq(reading.unstored, 0);
 }
-END_TEST
 
 /* What the table has no room for is counted. */
-START_TEST(unstored)
+TEST(unstored)
 {
         g_auto(BillReading) reading = { 0 };
         double n = 0;
@@ -356,19 +353,9 @@ START_TEST(unstored)
         ck_assert_uint_gt(reading.unstored, 0);
         ck_assert_double_ge(n + (double)reading.unstored, 300);
 }
-END_TEST
 
-int main(int argc, char **argv)
+int main(void)
 {
-        TCase *cases = tcase_create("bill");
-        Suite *suite = suite_create("bill");
-
         g_set_prgname("check-bill");
-        tcase_set_timeout(cases, 60);
-        tcase_add_loop_test(cases, measured, 0, G_N_ELEMENTS(truth_cases));
-        tcase_add_test(cases, readings);
-        tcase_add_test(cases, forks);
-        tcase_add_test(cases, unstored);
-        suite_add_tcase(suite, cases);
-        return suite_run(suite);
+        return unit_run(&(const Unit){ "bill", .timeout = 60 });
 }

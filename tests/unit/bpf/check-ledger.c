@@ -22,7 +22,7 @@ static LedgerCpu cpus[4] = { { .latency_us = -1, .deepest_ns = 1000000000 },
                              { .latency_us = -1, .deepest_ns = 1000000000 },
                              { .latency_us = -1, .deepest_ns = 1000000000 } };
 
-static void set_up(void)
+static void find_backend(void)
 {
         g_autofree char *error = NULL;
 
@@ -41,6 +41,7 @@ static Ledger *open_ledger(bool records)
         g_autofree char *error = NULL;
         Ledger *ledger = NULL;
 
+        find_backend();
         if (backend->open(&config, &ledger, &error) < 0) {
                 ck_assert_str_ne(error, "");
                 case_skip("ledger", error);
@@ -80,7 +81,7 @@ static uint64_t count_causes(const LedgerTotals *totals)
 }
 
 /* Read in between, too: the two always agree. */
-START_TEST(causes_sum_to_sleeps)
+TEST(causes_sum_to_sleeps)
 {
         Ledger *ledger = open_ledger(false);
         uint64_t before = 0;
@@ -101,10 +102,9 @@ START_TEST(causes_sum_to_sleeps)
         ck_assert_uint_eq(count_sleeps(&totals), before);
         backend->close(ledger);
 }
-END_TEST
 
 /* On a busy machine some naps are missing because no CPU sleeps; none may be added. */
-START_TEST(a_timer_is_found)
+TEST(a_timer_is_found)
 {
         uint64_t found = 0, named = 0, sleeps = 0;
         Ledger *ledger = open_ledger(false);
@@ -139,7 +139,6 @@ START_TEST(a_timer_is_found)
         ck_assert_uint_le(named, found);
         backend->close(ledger);
 }
-END_TEST
 
 static void check_record(const struct sleep_record *record, const LedgerCause *cause, void *data)
 {
@@ -154,7 +153,7 @@ static void check_record(const struct sleep_record *record, const LedgerCause *c
         (*n)++;
 }
 
-START_TEST(every_sleep_is_recorded)
+TEST(every_sleep_is_recorded)
 {
         Ledger *ledger = open_ledger(true);
         uint64_t records = 0, last;
@@ -172,15 +171,15 @@ START_TEST(every_sleep_is_recorded)
         ck_assert_uint_ge(records + totals.records_lost + last, count_sleeps(&totals));
         backend->close(ledger);
 }
-END_TEST
 
 /* Not root: refused, with what is missing; nothing crashes. */
-START_TEST(refused)
+TEST(refused)
 {
         g_autofree char *error = NULL;
         LedgerConfig config = { .causes = true };
         Ledger *ledger = NULL;
 
+        find_backend();
         if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)) {
                 case_skip("refused", "the user cannot be changed");
                 return;
@@ -189,9 +188,8 @@ START_TEST(refused)
         ck_assert_ptr_null(ledger);
         ck_assert_ptr_nonnull(strstr(error, "CAP_BPF"));
 }
-END_TEST
 
-START_TEST(no_module)
+TEST(no_module)
 {
         g_autofree char *error = NULL;
 
@@ -199,26 +197,5 @@ START_TEST(no_module)
         ck_assert_ptr_null(ledger_backend("/nonexistent", &error));
         ck_assert_ptr_nonnull(strstr(error, "/nonexistent/ledger.so"));
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-        TCase *cases = tcase_create("ledger"), *alone = tcase_create("alone");
-        Suite *suite = suite_create("ledger");
-
-        tcase_add_checked_fixture(cases, set_up, NULL);
-        tcase_set_timeout(cases, 60);
-        tcase_add_test(cases, causes_sum_to_sleeps);
-        tcase_add_test(cases, a_timer_is_found);
-        tcase_add_test(cases, every_sleep_is_recorded);
-        tcase_add_test(cases, refused);
-        tcase_add_test(alone, no_module);
-        suite_add_tcase(suite, cases);
-        suite_add_tcase(suite, alone);
-        return suite;
-}
-
-int main(void)
-{
-        return suite_run(make_suite());
-}
+UNIT("ledger", .timeout = 60)

@@ -12,7 +12,7 @@
 #define MS (1000 * US)
 #define S  (1000 * MS)
 
-START_TEST(buckets_have_no_gaps)
+TEST(buckets_have_no_gaps)
 {
         for (unsigned i = 1; i < SLEEPS_BUCKETS; i++) {
                 uint64_t begin = sleep_bucket_begin(i);
@@ -25,7 +25,6 @@ START_TEST(buckets_have_no_gaps)
         ck_assert_uint_eq(sleep_bucket(0), 0);
         ck_assert_uint_eq(sleep_bucket(UINT64_MAX), SLEEPS_BUCKETS - 1);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -40,7 +39,7 @@ static const struct {
         { "close to each other", { 10 * S, 10 * S + 2 * US }, 1e10 + 1e3, 1e3 },
 };
 
-START_TEST(spread)
+TEST_EACH(spread, spreads)
 {
         struct sleep_stats stats = { 0 };
 
@@ -53,10 +52,9 @@ START_TEST(spread)
                         spreads[_i].deviation * 1e-3 + 1e-3,
                 "deviation %f, expected %f", sleep_deviation_ns(&stats), spreads[_i].deviation);
 }
-END_TEST
 
 /* 1 .. 1000 us: a percentile is known exactly, and a bucket is at most a quarter wide. */
-START_TEST(percentiles)
+TEST(percentiles)
 {
         static const double shares[] = { 0.01, 0.5, 0.9, 0.99, 1 };
         struct sleep_stats stats = { 0 }, halves[2] = { 0 }, sum = { 0 };
@@ -79,9 +77,8 @@ START_TEST(percentiles)
         sleep_stats_merge(&sum, &halves[1]);
         ck_assert_mem_eq(&sum, &stats, sizeof(sum));
 }
-END_TEST
 
-START_TEST(nothing)
+TEST(nothing)
 {
         struct sleep_stats stats = { 0 }, some = { 0 };
 
@@ -93,7 +90,6 @@ START_TEST(nothing)
         sleep_stats_merge(&some, &stats);
         ck_assert_uint_eq(some.min_ns, 7 * MS);
 }
-END_TEST
 
 static const struct {
         LedgerCause cause;
@@ -110,29 +106,11 @@ static const struct {
         { { .kind = CAUSE_UNKNOWN, .irq = -1 }, "unknown" },
 };
 
-START_TEST(words)
+TEST_EACH(words, causes)
 {
         g_autofree char *text = ledger_cause_text(&causes[_i].cause);
 
         ck_assert_str_eq(text, causes[_i].text);
 }
-END_TEST
 
-static Suite *make_suite(void)
-{
-        TCase *cases = tcase_create("sleeps");
-        Suite *suite = suite_create("sleeps");
-
-        tcase_add_test(cases, buckets_have_no_gaps);
-        tcase_add_loop_test(cases, spread, 0, G_N_ELEMENTS(spreads));
-        tcase_add_test(cases, percentiles);
-        tcase_add_test(cases, nothing);
-        tcase_add_loop_test(cases, words, 0, G_N_ELEMENTS(causes));
-        suite_add_tcase(suite, cases);
-        return suite;
-}
-
-int main(void)
-{
-        return suite_run(make_suite());
-}
+UNIT("sleeps")

@@ -173,7 +173,7 @@ static App *app_make(void)
         return app;
 }
 
-START_TEST(meant)
+TEST_EACH(meant, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         App *app = app_make();
@@ -182,9 +182,8 @@ START_TEST(meant)
         ck_case(c->name, is_meant(app, c->process ? c->process : &c->own) == c->meant, "wrong");
         app_free(app);
 }
-END_TEST
 
-START_TEST(all_keys_have_to_match)
+TEST(all_keys_have_to_match)
 {
         App *app = app_make();
 
@@ -205,7 +204,6 @@ START_TEST(all_keys_have_to_match)
         ck_assert(!is_meant(app, &game));
         app_free(app);
 }
-END_TEST
 
 static const struct {
         const char *name, *unit, *comm; /* NULL: the key is not set */
@@ -221,7 +219,7 @@ static const struct {
 };
 
 /* A limit of a unit is for all processes in it, so the rule must be, too. */
-START_TEST(limited_unit)
+TEST_EACH(limited_unit, units)
 {
         typeof(units[0]) *c = &units[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
@@ -235,10 +233,9 @@ START_TEST(limited_unit)
         ck_case(c->name, g_strcmp0(found, c->limited) == 0, "%s", found ? found : "none");
         app_free(app);
 }
-END_TEST
 
 /* 4096 bytes in any place are a name like others. */
-START_TEST(long_names)
+TEST(long_names)
 {
         g_autofree char *name = g_strnfill(4096, 'a'), *group = g_strdup_printf("/%s", name);
         Process process = { .executable = name, .cgroups = group };
@@ -254,17 +251,5 @@ START_TEST(long_names)
         ck_assert(!is_meant(app, &process));
         app_free(app);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("app-match");
-        TCase *tcase = tcase_create("app-match");
-
-        tcase_add_loop_test(tcase, meant, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, all_keys_have_to_match);
-        tcase_add_loop_test(tcase, limited_unit, 0, G_N_ELEMENTS(units));
-        tcase_add_test(tcase, long_names);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("app-match")

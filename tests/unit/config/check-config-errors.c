@@ -168,7 +168,7 @@ static const struct {
           NULL },
 };
 
-START_TEST(peer_defect_8_refused)
+TEST_EACH(peer_defect_8_refused, bad)
 {
         typeof(bad[0]) *c = &bad[_i];
         g_autofree char *errors = NULL;
@@ -186,7 +186,6 @@ START_TEST(peer_defect_8_refused)
                                 !strstr(errors, AT_ALPHA ":22"),
                         "says\n%s", errors);
 }
-END_TEST
 
 static void make_directory(const char *path)
 {
@@ -267,7 +266,7 @@ static void root_read_all(bool may)
         ck_assert_int_eq(syscall(SYS_capset, &header, sets), 0);
 }
 
-START_TEST(unreadable_file)
+TEST_EACH(unreadable_file, unreadable)
 {
         typeof(unreadable[0]) *c = &unreadable[_i];
         const File use = USE;
@@ -283,7 +282,6 @@ START_TEST(unreadable_file)
         root_read_all(true);
         ck_assert_str_eq(errors ? errors : "accepted", c->errors);
 }
-END_TEST
 
 static const struct {
         const char *path, *error;
@@ -310,7 +308,7 @@ static const struct {
         { "other/x", "policies|profiles|apps|power" },
 };
 
-START_TEST(file_that_is_never_read)
+TEST_EACH(file_that_is_never_read, unread)
 {
         typeof(unread[0]) *c = &unread[_i];
         g_autofree char *path = g_build_filename("etc/idled", c->path, NULL), *text = NULL;
@@ -330,17 +328,5 @@ START_TEST(file_that_is_never_read)
         ck_case(c->path, g_str_has_prefix(text, "/etc/idled/") && says(text, c->error), "says %s",
                 text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("config-errors");
-        TCase *tcase = tcase_create("config-errors");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, peer_defect_8_refused, 0, G_N_ELEMENTS(bad));
-        tcase_add_loop_test(tcase, unreadable_file, 0, G_N_ELEMENTS(unreadable));
-        tcase_add_loop_test(tcase, file_that_is_never_read, 0, G_N_ELEMENTS(unread));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("config-errors", .setup = set_up, .teardown = tear_down)

@@ -128,7 +128,7 @@ static void check_value(const Config *config, const char *section_name, const ch
         ck_assert_str_eq(from, source);
 }
 
-START_TEST(accepted)
+TEST_EACH(accepted, good)
 {
         typeof(good[0]) *c = &good[_i];
         g_autoptr(Config) config = NULL;
@@ -137,9 +137,8 @@ START_TEST(accepted)
         config = load_good();
         check_value(config, "alpha", c->key, c->value, c->source);
 }
-END_TEST
 
-START_TEST(link_to_null)
+TEST(link_to_null)
 {
         g_autoptr(Config) config = NULL;
         g_autofree char *full = below(ALPHA ".d/a.conf");
@@ -151,9 +150,8 @@ START_TEST(link_to_null)
         config = load_good();
         check_value(config, "alpha", "Period", "250ms", "default");
 }
-END_TEST
 
-START_TEST(rank)
+TEST(rank)
 {
         g_autoptr(Config) config = NULL;
         const IdledPolicy *first, *second;
@@ -174,9 +172,8 @@ START_TEST(rank)
         ck_assert_int_eq(((DaemonOptions *)config_section(config, "Daemon")->options)->log_level,
                          6);
 }
-END_TEST
 
-START_TEST(root_in_paths)
+TEST(root_in_paths)
 {
         g_autoptr(Config) config = NULL;
 
@@ -185,9 +182,8 @@ START_TEST(root_in_paths)
         config = load_good();
         check_value(config, "Daemon", "Policies", "alpha", "/srv/tree" AT_IDLED ":2");
 }
-END_TEST
 
-START_TEST(absolute_directory)
+TEST(absolute_directory)
 {
         g_autoptr(Config) config = NULL;
         g_autofree char *dir = below("elsewhere"), *expected = NULL;
@@ -199,7 +195,6 @@ START_TEST(absolute_directory)
         expected = g_strdup_printf("%s/idled.conf:2", dir);
         check_value(config, "Daemon", "Policies", "alpha", expected);
 }
-END_TEST
 
 /* Set in this order, on alpha with MaxCores=4 and Period=1s in its file. */
 static const struct {
@@ -240,7 +235,7 @@ static const struct {
           "active policy" },
 };
 
-START_TEST(set_at_run_time)
+TEST(set_at_run_time)
 {
         g_autoptr(Config) config = NULL;
         const void *options;
@@ -270,7 +265,6 @@ START_TEST(set_at_run_time)
         check_value(config, "alpha", "MaxCores", "6", "set over D-Bus");
         check_value(config, "alpha", "Share", "80%", "default");
 }
-END_TEST
 
 static void set(Config *config, const char *section, const char *key, const char *text)
 {
@@ -279,7 +273,7 @@ static void set(Config *config, const char *section, const char *key, const char
         ck_assert_msg(config_set(config, section, key, text, &error) == 0, "%s", error);
 }
 
-START_TEST(reload)
+TEST(reload)
 {
         g_autoptr(Config) old = NULL, new = NULL;
 
@@ -304,10 +298,9 @@ START_TEST(reload)
         set(new, "alpha", "Period", "");
         check_value(new, "alpha", "Period", "5s", AT_ALPHA ":3");
 }
-END_TEST
 
 /* What was set at run time and contradicts the new files is given up. */
-START_TEST(reload_conflict)
+TEST(reload_conflict)
 {
         g_autoptr(Config) old = NULL, new = NULL;
 
@@ -320,10 +313,9 @@ START_TEST(reload_conflict)
         check_value(new, "alpha", "MinCores", "1", "default");
         check_value(new, "alpha", "MaxCores", "5", AT_ALPHA ":2");
 }
-END_TEST
 
 /* A source is good for as long as the program runs, not only as the configuration. */
-START_TEST(source_outlives)
+TEST(source_outlives)
 {
         Config *config;
         Source source;
@@ -336,23 +328,5 @@ START_TEST(source_outlives)
         text = source_format(&source);
         ck_assert_str_eq(text, AT_IDLED ":2");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("config");
-        TCase *tcase = tcase_create("config");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, accepted, 0, G_N_ELEMENTS(good));
-        tcase_add_test(tcase, link_to_null);
-        tcase_add_test(tcase, rank);
-        tcase_add_test(tcase, root_in_paths);
-        tcase_add_test(tcase, absolute_directory);
-        tcase_add_test(tcase, set_at_run_time);
-        tcase_add_test(tcase, reload);
-        tcase_add_test(tcase, reload_conflict);
-        tcase_add_test(tcase, source_outlives);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("config", .setup = set_up, .teardown = tear_down)

@@ -273,7 +273,7 @@ static const struct {
           "TEMP/above/dir/alpha.so: found 200 bytes, expected at least " },
 };
 
-START_TEST(safety)
+TEST_EACH(safety, files)
 {
         typeof(files[0]) *c = &files[_i];
         const IdledPolicy *policy = NULL;
@@ -300,7 +300,6 @@ START_TEST(safety)
         ck_case(c->name, g_str_has_prefix(error, c->message), "says \"%s\", expected \"%s\"", error,
                 c->message);
 }
-END_TEST
 
 /* Parts of the message: the option, what was found and what is valid. */
 static const struct {
@@ -325,7 +324,7 @@ static const struct {
         { "wrong-type", "Text|type" },
 };
 
-START_TEST(not_a_policy)
+TEST_EACH(not_a_policy, wrongs)
 {
         typeof(wrongs[0]) *c = &wrongs[_i];
         const IdledPolicy *policy = NULL;
@@ -339,12 +338,11 @@ START_TEST(not_a_policy)
         ck_assert_str_eq(again, error);
         ck_assert_ptr_null(policy);
 }
-END_TEST
 
 static const char *const names[] = { "",         "Alpha",  "../alpha", "al/pha",
                                      "alpha.so", "-alpha", "al pha",   "alph\xc3\xa4" };
 
-START_TEST(not_a_name)
+TEST_EACH(not_a_name, names)
 {
         const IdledPolicy *policy = NULL;
         g_autofree char *error = NULL;
@@ -354,9 +352,8 @@ START_TEST(not_a_name)
                                           "- and _"));
         ck_assert_ptr_null(policy);
 }
-END_TEST
 
-START_TEST(same_object)
+TEST(same_object)
 {
         const IdledPolicy *alpha, *again, *beta;
         g_autofree char *error = NULL, *other = g_build_filename(dir, "beta.so", NULL);
@@ -371,10 +368,9 @@ START_TEST(same_object)
         ck_assert_ptr_eq(alpha, again);
         ck_assert_str_eq(again->name, "alpha");
 }
-END_TEST
 
 /* An upgrade: the new file is loaded, and what points into the old one stays good. */
-START_TEST(replaced_file)
+TEST(replaced_file)
 {
         const IdledPolicy *old, *new;
         g_autofree char *error = NULL, *fresh = g_build_filename(dir, "fresh", NULL);
@@ -387,9 +383,8 @@ START_TEST(replaced_file)
         ck_assert_str_eq(old->name, "alpha");
         ck_assert_str_eq(new->name, "alpha");
 }
-END_TEST
 
-START_TEST(list)
+TEST(list)
 {
         static const char *const extra[] = { "beta.so", "Upper.so", "notes.txt", "sub.so.1" };
         g_auto(GStrv) found = NULL, none = NULL;
@@ -406,20 +401,5 @@ START_TEST(list)
         none = policy_list("/nonexistent");
         ck_assert_ptr_null(none[0]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plugin");
-        TCase *tcase = tcase_create("plugin");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, safety, 0, G_N_ELEMENTS(files));
-        tcase_add_loop_test(tcase, not_a_policy, 0, G_N_ELEMENTS(wrongs));
-        tcase_add_loop_test(tcase, not_a_name, 0, G_N_ELEMENTS(names));
-        tcase_add_test(tcase, same_object);
-        tcase_add_test(tcase, replaced_file);
-        tcase_add_test(tcase, list);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("plugin", .setup = set_up, .teardown = tear_down)

@@ -112,7 +112,7 @@ static const struct {
           2 },
 };
 
-START_TEST(refused)
+TEST_EACH(refused, bad)
 {
         typeof(bad[0]) *c = &bad[_i];
         g_autofree char *errors = NULL;
@@ -124,15 +124,5 @@ START_TEST(refused)
         ck_case(c->name, c->errors ? errors && says_lines(errors, c->errors, c->lines) : !errors,
                 "says\n%s\nexpected\n%s", errors ?: "nothing", c->errors ?: "nothing");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("profile-errors");
-        TCase *tcase = tcase_create("profile-errors");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(bad));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("profile-errors", .setup = set_up, .teardown = tear_down)

@@ -154,7 +154,7 @@ static int use(Config *config, const char *name, const char *error)
         return r;
 }
 
-START_TEST(layered)
+TEST_EACH(layered, layers)
 {
         typeof(layers[0]) *c = &layers[_i];
         g_autoptr(Config) config = NULL;
@@ -164,9 +164,8 @@ START_TEST(layered)
         use(config, "mine", NULL);
         check_value(config, c->key, c->value, c->source);
 }
-END_TEST
 
-START_TEST(list)
+TEST(list)
 {
         g_autoptr(Config) config = NULL;
         g_autofree char *names = NULL;
@@ -192,7 +191,6 @@ START_TEST(list)
         ck_assert_str_eq(config_profile(config, "mine")->family, "performance");
         ck_assert_ptr_null(config_profile(config, "auto"));
 }
-END_TEST
 
 static void set(Config *config, const char *key, const char *text)
 {
@@ -201,7 +199,7 @@ static void set(Config *config, const char *key, const char *text)
         ck_assert_msg(config_set(config, "alpha", key, text, &error) == 0, "%s", error);
 }
 
-START_TEST(switching)
+TEST(switching)
 {
         g_autoptr(Config) config = NULL;
         const void *options;
@@ -222,9 +220,8 @@ START_TEST(switching)
         ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
         ck_assert_ptr_eq(options, config_section(config, "alpha")->options);
 }
-END_TEST
 
-START_TEST(run_time_is_stronger)
+TEST(run_time_is_stronger)
 {
         g_autoptr(Config) config = NULL;
 
@@ -239,9 +236,8 @@ START_TEST(run_time_is_stronger)
         use(config, "balanced", NULL);
         check_value(config, "Period", "250ms", "default");
 }
-END_TEST
 
-START_TEST(impossible_with_run_time)
+TEST(impossible_with_run_time)
 {
         g_autoptr(Config) config = NULL;
 
@@ -262,10 +258,9 @@ START_TEST(impossible_with_run_time)
         ck_assert_int_eq(use(config, "mine", NULL), 1);
         check_value(config, "MaxCores", "3", AT_MINE ":2");
 }
-END_TEST
 
 /* Names of profiles can be set at run time only if there are such. */
-START_TEST(defaults_at_run_time)
+TEST(defaults_at_run_time)
 {
         g_autoptr(Config) config = NULL;
         g_autofree char *error = NULL;
@@ -285,9 +280,8 @@ START_TEST(defaults_at_run_time)
         ck_assert_int_eq(config_set(config, "Daemon", "ProfileAC", "", &error), 0);
         ck_assert_str_eq(options->profile_ac, "");
 }
-END_TEST
 
-START_TEST(absent_cpus)
+TEST(absent_cpus)
 {
         g_autoptr(GPtrArray)
                 warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -307,9 +301,8 @@ START_TEST(absent_cpus)
                          ":2: Cpus: found CPU 4, which this machine does not have, expected "
                          "some of 0");
 }
-END_TEST
 
-START_TEST(unread)
+TEST(unread)
 {
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -328,22 +321,5 @@ START_TEST(unread)
         ck_assert_str_eq(second, "/etc/idled/profiles/notes: is never read, expected a name that "
                                  "ends in .conf");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("profile");
-        TCase *tcase = tcase_create("profile");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, layered, 0, G_N_ELEMENTS(layers));
-        tcase_add_test(tcase, list);
-        tcase_add_test(tcase, switching);
-        tcase_add_test(tcase, run_time_is_stronger);
-        tcase_add_test(tcase, impossible_with_run_time);
-        tcase_add_test(tcase, defaults_at_run_time);
-        tcase_add_test(tcase, absent_cpus);
-        tcase_add_test(tcase, unread);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("profile", .setup = set_up, .teardown = tear_down)

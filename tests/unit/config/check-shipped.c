@@ -52,11 +52,10 @@ static void load_from(const char *vendor_dir)
         close(paths.root);
 }
 
-START_TEST(loads)
+TEST(loads)
 {
         load_from(g_getenv("CONF"));
 }
-END_TEST
 
 static const char *const profiles[] = { "power-saver", "balanced", "performance", "latency" };
 
@@ -94,7 +93,7 @@ static const struct {
         { "ondemand", "DownThreshold=100%\nTargetUtilization=100%\nUpThreshold=100%\n" },
 };
 
-START_TEST(profiles_fit)
+TEST_EACH(profiles_fit, extremes)
 {
         g_autofree char *name = g_strdup_printf("policies/%s.conf", extremes[_i].policy);
         g_autofree char *text = g_strconcat("[Policy]\n", extremes[_i].text, NULL), *error = NULL;
@@ -107,7 +106,6 @@ START_TEST(profiles_fit)
                 ck_assert_int_ge(config_use_profile(config, profile, &error), 0);
         }
 }
-END_TEST
 
 /* The shipped profiles load and can be chosen with any active policies, although they have options
  * of others. */
@@ -116,7 +114,7 @@ static const char *const active[] = { "ondemand",        "cpufreq",
                                       "userspace",       "userspace cpufreq cstates latency",
                                       "ondemand latency" };
 
-START_TEST(profiles_without_policies)
+TEST_EACH(profiles_without_policies, active)
 {
         g_autofree char *text = g_strdup_printf("[Daemon]\nPolicies=%s\n", active[_i]);
         g_autoptr(Config) config = load_with("idled.conf.d/a.conf", text);
@@ -128,10 +126,9 @@ START_TEST(profiles_without_policies)
                                 0,
                         "%s", error);
 }
-END_TEST
 
 /* balanced leaves everything to the policies' own files. */
-START_TEST(balanced_is_empty)
+TEST(balanced_is_empty)
 {
         const ConfigPaths paths = { .root = root_open("/"),
                                     .vendor_dir = g_getenv("CONF"),
@@ -144,7 +141,6 @@ START_TEST(balanced_is_empty)
         ck_assert_str_eq(config_profile(config, "latency")->family, "performance");
         close(paths.root);
 }
-END_TEST
 
 /* True for "#Key=value", which is an option that has its default. */
 static bool is_default(const char *line)
@@ -153,7 +149,7 @@ static bool is_default(const char *line)
 }
 
 /* The commented defaults, taken at their word, are a configuration too. */
-START_TEST(loads_uncommented)
+TEST(loads_uncommented)
 {
         static const char *const files[] = { "idled.conf",
                                              "policies/cpufreq.conf",
@@ -183,7 +179,6 @@ START_TEST(loads_uncommented)
         load_from(dir);
         temporary_remove(dir);
 }
-END_TEST
 
 /* The part of the text that belongs to "[section]". */
 static char *section_text(const char *text, const char *section)
@@ -229,7 +224,7 @@ static void check_table(const char *file, const Setting *rows, const char *secti
                       n_rows);
 }
 
-START_TEST(daemon_options)
+TEST(daemon_options)
 {
         check_table("idled.conf", daemon_settings, "Daemon");
         check_table("idled.conf", park_settings, "Park");
@@ -240,10 +235,9 @@ START_TEST(daemon_options)
         check_table("idled.conf", interrupt_settings, "Interrupts");
         check_table("idled.conf", housekeeping_settings, "Housekeeping");
 }
-END_TEST
 
 /* The example has every key with its help; values are examples, which load when uncommented. */
-START_TEST(app_options)
+TEST(app_options)
 {
         g_autofree char *text = read_shipped("apps/example.conf");
 
@@ -253,9 +247,8 @@ START_TEST(app_options)
                 ck_assert_msg(strstr(text, lines), "%s: not there with its help", row->key);
         }
 }
-END_TEST
 
-START_TEST(policy_options)
+TEST(policy_options)
 {
         g_auto(GStrv) names = policy_list(g_getenv("POLICIES"));
 
@@ -269,22 +262,5 @@ START_TEST(policy_options)
                 check_table(file, policy->settings, "Policy");
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("shipped");
-        TCase *tcase = tcase_create("shipped");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_test(tcase, loads);
-        tcase_add_test(tcase, loads_uncommented);
-        tcase_add_test(tcase, daemon_options);
-        tcase_add_test(tcase, app_options);
-        tcase_add_test(tcase, policy_options);
-        tcase_add_loop_test(tcase, profiles_fit, 0, G_N_ELEMENTS(extremes));
-        tcase_add_loop_test(tcase, profiles_without_policies, 0, G_N_ELEMENTS(active));
-        tcase_add_test(tcase, balanced_is_empty);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("shipped", .setup = set_up, .teardown = tear_down)

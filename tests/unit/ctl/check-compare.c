@@ -17,14 +17,13 @@ static const struct {
         { -2.262157, 9, 0.05 },
 };
 
-START_TEST(student)
+TEST_EACH(student, quantiles)
 {
         double tails = student_tails(quantiles[_i].t, quantiles[_i].freedom);
 
         ck_assert_msg(fabs(tails - quantiles[_i].tails) < 1e-5, "%g of t %g, %g degrees", tails,
                       quantiles[_i].t, quantiles[_i].freedom);
 }
-END_TEST
 
 /* The mean of samples of a second each. */
 static Mean even_mean(const double *samples, size_t n)
@@ -37,7 +36,7 @@ static Mean even_mean(const double *samples, size_t n)
 }
 
 /* A sample of three seconds counts like three of one. */
-START_TEST(by_time)
+TEST(by_time)
 {
         double short_ones[60], seconds[60], long_ones[20], lengths[20];
         Mean a, b;
@@ -55,7 +54,6 @@ START_TEST(by_time)
                                 1e-9);
         ck_assert_double_gt(b.error, 0);
 }
-END_TEST
 
 static double normal(GRand *rand)
 {
@@ -117,7 +115,7 @@ static double share_real(const Kind *kind, double shift)
         return (double)real / series;
 }
 
-START_TEST(chance_and_effect)
+TEST_EACH(chance_and_effect, kinds)
 {
         const Kind *kind = &kinds[_i];
         double chance = share_real(kind, 0), found = share_real(kind, kind->effect);
@@ -125,10 +123,9 @@ START_TEST(chance_and_effect)
         ck_case(kind->name, chance <= kind->real_most, "%.3f differ by chance", chance);
         ck_case(kind->name, found >= kind->found_least, "%.3f are found", found);
 }
-END_TEST
 
 /* If many metrics are all the same, hardly ever one differs. */
-START_TEST(many_metrics)
+TEST(many_metrics)
 {
         const Kind kind = { .n = 60 };
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);
@@ -156,9 +153,8 @@ START_TEST(many_metrics)
         }
         ck_assert_msg(wrong <= 300 * 8 / 100, "%d of 300", wrong);
 }
-END_TEST
 
-START_TEST(special_cases)
+TEST(special_cases)
 {
         const double few[] = { 1, 2, 3 }, same[12] = { 0 };
         double tenth[30], other[17];
@@ -185,19 +181,5 @@ START_TEST(special_cases)
         ck_assert_double_eq(mean_difference(&a, &b).p, 1);
         compare_judge(NULL, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("compare");
-        TCase *tcase = tcase_create("compare");
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_test(tcase, by_time);
-        tcase_add_loop_test(tcase, student, 0, G_N_ELEMENTS(quantiles));
-        tcase_add_loop_test(tcase, chance_and_effect, 0, G_N_ELEMENTS(kinds));
-        tcase_add_test(tcase, many_metrics);
-        tcase_add_test(tcase, special_cases);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("compare", .timeout = 120)

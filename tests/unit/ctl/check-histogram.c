@@ -8,7 +8,7 @@
 
 #define near(a, b) (fabs((a) - (b)) <= 0.05 + 1e-9)
 
-START_TEST(empty)
+TEST(empty)
 {
         g_autoptr(Histogram) histogram = histogram_new();
 
@@ -17,9 +17,8 @@ START_TEST(empty)
         ck_assert(isnan(histogram_min(histogram)));
         ck_assert(isnan(histogram_max(histogram)));
 }
-END_TEST
 
-START_TEST(buckets)
+TEST(buckets)
 {
         g_autoptr(Histogram) histogram = histogram_new();
 
@@ -34,10 +33,9 @@ START_TEST(buckets)
         ck_assert_uint_eq(histogram->above, 1);
         ck_assert_uint_eq(histogram->count, 5);
 }
-END_TEST
 
 /* Above 10 ms the buckets are coarse, above 1 s the maximum is what is known. */
-START_TEST(coarse)
+TEST(coarse)
 {
         g_autoptr(Histogram) histogram = histogram_new();
 
@@ -49,10 +47,9 @@ START_TEST(coarse)
         histogram_add(histogram, 30000000000);
         ck_assert(near(histogram_quantile(histogram, 0.99), 30000000));
 }
-END_TEST
 
 /* 99 samples in time and one that was late by 100 intervals, in which as many were due. */
-START_TEST(correct)
+TEST(correct)
 {
         g_autoptr(Histogram) histogram = histogram_new(), corrected = NULL, same = NULL;
 
@@ -67,10 +64,9 @@ START_TEST(correct)
         same = histogram_correct(histogram, 20000000);
         ck_assert_uint_eq(same->count, 100);
 }
-END_TEST
 
 /* The middle of a coarse bucket may be above the longest sample: no wake-up was so late. */
-START_TEST(correct_coarse)
+TEST(correct_coarse)
 {
         g_autoptr(Histogram) histogram = histogram_new(), corrected = NULL;
 
@@ -80,9 +76,8 @@ START_TEST(correct_coarse)
         ck_assert_uint_eq(corrected->count, 2 + 2340);
         ck_assert(near(histogram_max(corrected), histogram_max(histogram)));
 }
-END_TEST
 
-START_TEST(above)
+TEST(above)
 {
         g_autoptr(Histogram) histogram = histogram_new();
 
@@ -93,7 +88,6 @@ START_TEST(above)
         ck_assert(near(histogram_quantile(histogram, 0.999), 123456.789));
         ck_assert(near(histogram_max(histogram), 123456.789));
 }
-END_TEST
 
 static int compare(const void *a, const void *b)
 {
@@ -103,7 +97,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Against sorting, with one histogram and with two merged. */
-START_TEST(quantiles)
+TEST_RANGE(quantiles, 0, 8)
 {
         static const double shares[] = { 0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1 };
         g_autoptr(Histogram) histogram = histogram_new(), other = histogram_new();
@@ -132,20 +126,5 @@ START_TEST(quantiles)
         ck_assert(near(histogram_min(histogram), samples[0]));
         ck_assert(near(histogram_max(histogram), samples[n - 1]));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("histogram");
-        TCase *tcase = tcase_create("histograms");
-
-        tcase_add_test(tcase, empty);
-        tcase_add_test(tcase, buckets);
-        tcase_add_test(tcase, coarse);
-        tcase_add_test(tcase, above);
-        tcase_add_test(tcase, correct);
-        tcase_add_test(tcase, correct_coarse);
-        tcase_add_loop_test(tcase, quantiles, 0, 8);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("histogram")

@@ -43,7 +43,7 @@ static const struct {
         { "nothing", 50, NONE, ALL, C1, 0, 0, 0, 0, 0 },
 };
 
-START_TEST(joules)
+TEST_EACH(joules, cases)
 {
         struct sleep_stats sleeps[SLEEPS_STATES] = { 0 };
         HoldCostCpu cpu = { .table = &table,
@@ -63,10 +63,9 @@ START_TEST(joules)
         ck_case(cases[_i].name, fabs(found - cases[_i].joules) <= 0.001 * cases[_i].joules,
                 "%g J, expected %g", found, cases[_i].joules);
 }
-END_TEST
 
 /* Only sleeps that are long enough for C6 count. */
-START_TEST(mixed)
+TEST(mixed)
 {
         struct sleep_stats sleeps[SLEEPS_STATES] = { 0 };
         HoldCostCpu cpu = { .table = &table,
@@ -83,9 +82,8 @@ START_TEST(mixed)
         }
         ck_assert(fabs(hold_cost_joules(&cpu) - 30) < 3); /* the width of a bucket */
 }
-END_TEST
 
-START_TEST(unknown_prices)
+TEST(unknown_prices)
 {
         struct sleep_stats sleeps[SLEEPS_STATES] = { 0 };
         HoldCostCpu cpu = { .table = &table,
@@ -102,16 +100,5 @@ START_TEST(unknown_prices)
         cpu.table = &no_states;
         ck_assert(hold_cost_joules(&cpu) == 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("hold-cost");
-        TCase *tcase = tcase_create("hold-cost");
-
-        tcase_add_loop_test(tcase, joules, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, mixed);
-        tcase_add_test(tcase, unknown_prices);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("hold-cost")

@@ -65,7 +65,7 @@ static const struct {
         { "TLS", "\x16\x03\x01\x02\n\n", 400, P, false },
 };
 
-START_TEST(request)
+TEST_EACH(request, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         HttpRequest found;
@@ -78,7 +78,6 @@ START_TEST(request)
                 ck_case(c->name, found.format == c->format, "found format %d, expected %d",
                         found.format, c->format);
 }
-END_TEST
 
 static const struct {
         const char *name, *lines;
@@ -99,7 +98,7 @@ static const struct {
         { "a second one", "Host: localhost\r\nHost: evil.example\r\n", true },
 };
 
-START_TEST(host)
+TEST_EACH(host, hosts)
 {
         typeof(hosts[0]) *c = &hosts[_i];
         g_autofree char *text = g_strdup_printf("GET /metrics HTTP/1.1\r\n%s\r\n", c->lines);
@@ -109,9 +108,8 @@ START_TEST(host)
         ck_case(c->name, found.status == 200, "found %d", found.status);
         ck_case(c->name, found.domain == c->domain, "found %d", found.domain);
 }
-END_TEST
 
-START_TEST(nul)
+TEST(nul)
 {
         static const char text[] = GET "A: b\0c\r\n\r\n";
         HttpRequest found;
@@ -119,16 +117,5 @@ START_TEST(nul)
         http_request_parse(text, sizeof(text) - 1, &found);
         ck_assert_int_eq(found.status, 400);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("metrics-http");
-        TCase *tcase = tcase_create("metrics-http");
-
-        tcase_add_loop_test(tcase, request, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, host, 0, G_N_ELEMENTS(hosts));
-        tcase_add_test(tcase, nul);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("metrics-http")

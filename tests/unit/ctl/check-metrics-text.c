@@ -61,7 +61,7 @@ static char *print(const MetricFamily *family, MetricsFormat format, const char 
         return metrics_finish(&text, &length);
 }
 
-START_TEST(formats)
+TEST_EACH(formats, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree char *openmetrics = print(c->family, FORMAT_OPENMETRICS, c->label, c->value);
@@ -70,14 +70,5 @@ START_TEST(formats)
         ck_case(c->name, g_str_equal(openmetrics, c->openmetrics), "found:\n%s", openmetrics);
         ck_case(c->name, g_str_equal(prometheus, c->prometheus), "found:\n%s", prometheus);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("metrics-text");
-        TCase *tcase = tcase_create("metrics-text");
-
-        tcase_add_loop_test(tcase, formats, 0, G_N_ELEMENTS(cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("metrics-text")

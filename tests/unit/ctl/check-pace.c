@@ -15,7 +15,7 @@ static const struct {
         { "ticks are not known", 10000, 0, 20000000 },
 };
 
-START_TEST(behind_ticks)
+TEST_EACH(behind_ticks, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
 
@@ -40,11 +40,10 @@ START_TEST(behind_ticks)
                 }
         }
 }
-END_TEST
 
 /* A sample that took longer than its interval: the next one is not in the past, and the ones after
  * it keep the interval. */
-START_TEST(a_long_pause)
+TEST(a_long_pause)
 {
         Pace pace = { .interval_usec = 100000, .planned_usec = 5000000, .tick_nsec = 4000000 };
 
@@ -54,9 +53,8 @@ START_TEST(a_long_pause)
         pace_plan(&pace, 90005000);
         ck_assert_uint_eq(pace.next_usec, 90104000);
 }
-END_TEST
 
-START_TEST(real_clocks)
+TEST(real_clocks)
 {
         Pace pace;
         uint64_t due;
@@ -71,16 +69,5 @@ START_TEST(real_clocks)
         pace_begin(&pace, 1000, 1000, 0);
         ck_assert_uint_eq(pace.tick_nsec, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pace");
-        TCase *tcase = tcase_create("pace");
-
-        tcase_add_loop_test(tcase, behind_ticks, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, a_long_pause);
-        tcase_add_test(tcase, real_clocks);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("pace")

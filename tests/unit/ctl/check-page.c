@@ -47,7 +47,7 @@ static const TextCase texts[] = {
         { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
 };
 
-START_TEST(text)
+TEST_EACH(text, texts)
 {
         g_autofree char *written = page_of("title", texts[_i].text);
         g_autoptr(json_object) data = data_of(written);
@@ -62,19 +62,17 @@ START_TEST(text)
         ck_assert_uint_eq(scripts, 3); /* the data, dygraphs and ours */
         ck_assert_ptr_null(strstr(body, "<!--"));
 }
-END_TEST
 
-START_TEST(title)
+TEST(title)
 {
         g_autofree char *written = page_of("</title><script>\"&\xff", "");
 
         ck_assert_ptr_null(strstr(written, "</title><script>"));
         ck_assert_ptr_nonnull(strstr(written, "&lt;/title&gt;&lt;script&gt;"));
 }
-END_TEST
 
 /* The policy names each script and the style by its hash, and nothing may come from elsewhere. */
-START_TEST(policy)
+TEST(policy)
 {
         g_autofree char *written = page_of("title", "");
         static const char *const files[] = { page_css, page_js, dygraph_min_js };
@@ -96,9 +94,8 @@ START_TEST(policy)
                 ck_assert_ptr_nonnull(strstr(written, files[i]));
         }
 }
-END_TEST
 
-START_TEST(not_written)
+TEST(not_written)
 {
         g_autoptr(json_object) page = page_new("title");
 
@@ -107,17 +104,5 @@ START_TEST(not_written)
         ck_assert(g_file_test("/dev/full", G_FILE_TEST_EXISTS) &&
                   !g_file_test("/dev/full", G_FILE_TEST_IS_REGULAR));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("page");
-        TCase *cases = tcase_create("page");
-
-        tcase_add_loop_test(cases, text, 0, G_N_ELEMENTS(texts));
-        tcase_add_test(cases, title);
-        tcase_add_test(cases, policy);
-        tcase_add_test(cases, not_written);
-        suite_add_tcase(suite, cases);
-        return suite_run(suite);
-}
+UNIT("page")

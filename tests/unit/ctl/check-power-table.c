@@ -32,7 +32,7 @@ static const struct {
         { "tbench-sched_mc", 53.94 },     { "tbench-coreidle", 51.43 },
 };
 
-START_TEST(price)
+TEST_EACH(price, paper)
 {
         g_autofree char *path = g_strdup_printf(TESTS_DIR "/unit/ctl/turbostat/%s.txt",
                                                 paper[_i].file);
@@ -50,9 +50,8 @@ START_TEST(price)
         ck_case(paper[_i].file, fabs(watts - paper[_i].watts) < 0.005, "%.4f W, expected %.2f",
                 watts, paper[_i].watts);
 }
-END_TEST
 
-START_TEST(unknown_states)
+TEST(unknown_states)
 {
         static const char *const states[] = { "C0", "POLL", "C6" };
         static const double shares[] = { 0.1, 0.2, 0.7 };
@@ -64,7 +63,6 @@ START_TEST(unknown_states)
         power_table_add(table, "POLL", 50, NAN);
         ck_assert(fabs(power_table_price(table, states, shares, 3, NULL) - 19) < 1e-9);
 }
-END_TEST
 
 /* Two packages of two CPUs; every CPU is busy for so much of the time, and else in its state. */
 static const struct {
@@ -82,7 +80,7 @@ static const struct {
         { "a package that went offline", { 0, 0, 0, 0 }, { 1, 1, -1, -1 }, NAN },
 };
 
-START_TEST(whole_machine)
+TEST_EACH(whole_machine, machines)
 {
         static const IdleTable states = { .n_states = 3,
                                           .states = { { "C1" }, { "C6" }, { "C9" } } };
@@ -111,7 +109,6 @@ START_TEST(whole_machine)
                 isnan(machines[_i].watts) ? isnan(watts) : fabs(watts - machines[_i].watts) < 1e-6,
                 "%f W", watts);
 }
-END_TEST
 
 static const struct {
         const char *name, *text, *says;
@@ -128,7 +125,7 @@ static const struct {
         { "outside", "C1=1\n", "t.conf:1: C1: found outside of a section" },
 };
 
-START_TEST(refuse)
+TEST_EACH(refuse, bad)
 {
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -142,10 +139,9 @@ START_TEST(refuse)
         said = config_error_format(g_ptr_array_index(errors, 0));
         ck_case(bad[_i].name, strstr(said, bad[_i].says), "said: %s", said);
 }
-END_TEST
 
 /* What is written is read again. */
-START_TEST(round_trip)
+TEST(round_trip)
 {
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
@@ -163,10 +159,9 @@ START_TEST(round_trip)
         ck_assert(power_table_find(read, "C1_ACPI") == 0);
         ck_assert(isnan(power_table_find(read, "C1")));
 }
-END_TEST
 
 /* The values that made the rows, to what the noise allows; errors that cover it. */
-START_TEST(fit)
+TEST_RANGE(fit, 0, 3)
 {
         static const double truth[] = { 90, 63, 55, 20 };
         double a[400][4], b[400];
@@ -192,10 +187,9 @@ START_TEST(fit)
         ck_assert(fabs(found.residual - _i) < 0.1 * _i + 1e-6);
         ck_assert(found.explained > 0.9);
 }
-END_TEST
 
 /* Columns that are proportional, or empty. */
-START_TEST(fit_undetermined)
+TEST(fit_undetermined)
 {
         static const double a[][4] = { { .5, .25, .25, 0 },
                                        { .2, .4, .4, 0 },
@@ -218,10 +212,9 @@ START_TEST(fit_undetermined)
         ck_assert_int_eq(least_squares(a[0], b, 2, 4, &found), -ENODATA);
         ck_assert_int_eq(least_squares(a[0], b, 0, 4, &found), -ENODATA);
 }
-END_TEST
 
 /* 10 x + 1 y, with noise that makes the best y negative. */
-START_TEST(fit_positive)
+TEST(fit_positive)
 {
         double a[][3] = { { 1, .1, 0 }, { .9, .2, 0 }, { .5, .9, 0 }, { .2, 1, 0 } };
         const double b[] = { 12, 10, 3, 0 };
@@ -235,7 +228,6 @@ START_TEST(fit_positive)
         ck_assert_msg(fabs(found.value[0] - 22.5 / 2.1) < 1e-9, "%f", found.value[0]);
         ck_assert(found.negative[0] == 0 && isnan(found.value[2]));
 }
-END_TEST
 
 #define FINE     NULL
 #define NONE     "not determined"
@@ -270,7 +262,7 @@ static const struct {
           { FINE, HIGHER, HIGHER, FINE } },
 };
 
-START_TEST(judge)
+TEST_EACH(judge, judged)
 {
         LeastSquares found = { .columns = judged[_i].n };
         const char *faults[LEAST_SQUARES_MAX];
@@ -285,22 +277,5 @@ START_TEST(judge)
                 ck_case(judged[_i].name, g_strcmp0(faults[k], judged[_i].faults[k]) == 0,
                         "state %d: %s", k, faults[k]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("power-table");
-        TCase *tcase = tcase_create("tables");
-
-        tcase_add_loop_test(tcase, price, 0, G_N_ELEMENTS(paper));
-        tcase_add_test(tcase, unknown_states);
-        tcase_add_loop_test(tcase, whole_machine, 0, G_N_ELEMENTS(machines));
-        tcase_add_loop_test(tcase, refuse, 0, G_N_ELEMENTS(bad));
-        tcase_add_test(tcase, round_trip);
-        tcase_add_loop_test(tcase, fit, 0, 3);
-        tcase_add_test(tcase, fit_undetermined);
-        tcase_add_test(tcase, fit_positive);
-        tcase_add_loop_test(tcase, judge, 0, G_N_ELEMENTS(judged));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("power-table")

@@ -85,7 +85,7 @@ static const struct {
           0 },
 };
 
-START_TEST(notes_effect)
+TEST_EACH(notes_effect, effects)
 {
         typeof(effects[0]) *c = &effects[_i];
         ProveEffect effect = { 0 };
@@ -103,7 +103,6 @@ START_TEST(notes_effect)
         g_free(effect.states[0]);
         g_free(effect.states[1]);
 }
-END_TEST
 
 /* Pairs that save so many watts, but the first `n_idle` of them, with noise to either side. */
 static Estimator *measured(unsigned n, unsigned n_idle, double saved, double noise)
@@ -170,7 +169,7 @@ static char *seen(const Prove *prove, json_object *answer)
 
 /* A policy that does nothing in some pairs is judged by all of them, because that is what it saves
  * under this load; one that never does anything is not judged. */
-START_TEST(has_a_verdict)
+TEST_EACH(has_a_verdict, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree Estimator *e = measured(c->pairs, c->idle, c->saved, c->noise);
@@ -197,10 +196,9 @@ START_TEST(has_a_verdict)
         ck_case(c->name, says(text, c->shown), "%s", text);
         ck_case(c->name, !says(text, c->unseen), "%s", text);
 }
-END_TEST
 
 /* All pairs show a saving, and yet a policy without effect is not what saves. */
-START_TEST(credits_no_idle_policy)
+TEST(credits_no_idle_policy)
 {
         g_autofree Estimator *e = measured(10, 0, 1, 0.1);
         Prove prove = { .energy = e, .effect = { .blocks = 10, .without = 10 } };
@@ -211,7 +209,6 @@ START_TEST(credits_no_idle_policy)
         prove.effect.without = 9;
         ck_assert_int_eq(prove_verdict(&prove, &found), VERDICT_SAVES);
 }
-END_TEST
 
 /* Pairs with unlike work: by how much it varies, and power with it. */
 static const struct {
@@ -232,7 +229,7 @@ static double unit_of(json_object *answer, const char *row, const char *key)
 }
 
 /* The table's columns, its percentage and that of the sentence are the same numbers. */
-START_TEST(has_one_number)
+TEST_EACH(has_one_number, ones)
 {
         typeof(ones[0]) *c = &ones[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1), *none = g_new0(Estimator, 1);
@@ -280,7 +277,6 @@ START_TEST(has_one_number)
         share = g_strdup_printf("%.1f %%", json_rounded(percent, 1));
         ck_case(c->name, says(text, share), "%s: %s", share, text);
 }
-END_TEST
 
 /* The verdict of so many pairs, of which those after the first are the first again. */
 static Verdict repeated(const Prove *prove, unsigned n_pairs)
@@ -295,7 +291,7 @@ static Verdict repeated(const Prove *prove, unsigned n_pairs)
 }
 
 /* If the pairs so far repeat, the verdict comes after the time that it says, and no sooner. */
-START_TEST(takes_as_long_as_it_says)
+TEST(takes_as_long_as_it_says)
 {
         unsigned n = 0, later[] = { 6, 8, 12 };
 
@@ -318,18 +314,5 @@ START_TEST(takes_as_long_as_it_says)
                 }
         ck_assert_uint_gt(n, 5);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("prove");
-        TCase *tcase = tcase_create("prove");
-
-        tcase_add_loop_test(tcase, notes_effect, 0, G_N_ELEMENTS(effects));
-        tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, has_one_number, 0, G_N_ELEMENTS(ones));
-        tcase_add_test(tcase, credits_no_idle_policy);
-        tcase_add_test(tcase, takes_as_long_as_it_says);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("prove")

@@ -46,7 +46,7 @@ static double greatest_of(const double *values, size_t n)
 
 static const size_t lengths[] = { 0, 1, 2, 3, 99, 100, 101, 1000, 12345 };
 
-START_TEST(bounded)
+TEST_EACH(bounded, lengths)
 {
         const size_t samples = lengths[_i], most = 50;
         g_autoptr(Reduced) reduced = reduced_new(most);
@@ -84,10 +84,9 @@ START_TEST(bounded)
         absent = values_of(reduced, 7, REDUCED_MEAN);
         ck_assert(isnan(absent[0]));
 }
-END_TEST
 
 /* A gap is a point without value, between two that have one. */
-START_TEST(gap)
+TEST(gap)
 {
         g_autoptr(Reduced) reduced = reduced_new(50);
         g_autofree double *times = NULL, *means = NULL;
@@ -109,10 +108,9 @@ START_TEST(gap)
         }
         ck_assert_uint_eq(gaps, 1);
 }
-END_TEST
 
 /* Even a recording of nothing but gaps stays bounded. */
-START_TEST(gaps)
+TEST(gaps)
 {
         g_autoptr(Reduced) reduced = reduced_new(50);
         g_autofree double *times = NULL;
@@ -128,10 +126,9 @@ START_TEST(gaps)
         for (size_t i = 0; i + 1 < n; i++)
                 ck_assert(times[i] <= times[i + 1]);
 }
-END_TEST
 
 /* What is not known of a sample is not there, and a column may begin late or end early. */
-START_TEST(unknown)
+TEST(unknown)
 {
         g_autoptr(Reduced) reduced = reduced_new(50);
         g_autofree double *means = NULL, *late = NULL;
@@ -147,17 +144,5 @@ START_TEST(unknown)
         ck_assert(means[4] == 1 && isnan(means[5]) && means[6] == 1);
         ck_assert(isnan(late[7]) && late[8] == 2 && isnan(late[9]));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("reduce");
-        TCase *cases = tcase_create("reduce");
-
-        tcase_add_loop_test(cases, bounded, 0, G_N_ELEMENTS(lengths));
-        tcase_add_test(cases, gap);
-        tcase_add_test(cases, gaps);
-        tcase_add_test(cases, unknown);
-        suite_add_tcase(suite, cases);
-        return suite_run(suite);
-}
+UNIT("reduce")

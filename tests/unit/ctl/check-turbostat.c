@@ -93,7 +93,7 @@ static const struct {
           NAN },
 };
 
-START_TEST(parse)
+TEST_EACH(parse, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Turbostat) found = NULL;
@@ -117,7 +117,6 @@ START_TEST(parse)
                                 : near(sample->watts[c->packages - 1], c->watts),
                 "%f W", sample->watts[c->packages - 1]);
 }
-END_TEST
 
 static const struct {
         const char *name, *text, *says;
@@ -158,7 +157,7 @@ static const struct {
           "line 3: found other columns" },
 };
 
-START_TEST(refuse)
+TEST_EACH(refuse, bad)
 {
         typeof(bad[0]) *c = &bad[_i];
         g_autoptr(Turbostat) found = NULL;
@@ -168,10 +167,9 @@ START_TEST(refuse)
         ck_case(c->name, strstr(error, c->says), "said: %s", error);
         ck_assert_ptr_null(found);
 }
-END_TEST
 
 /* A recorded file cut anywhere is refused, or was whole rows of as many CPUs. */
-START_TEST(cut)
+TEST(cut)
 {
         g_autofree char *text = NULL;
         gsize length;
@@ -189,16 +187,5 @@ START_TEST(cut)
          * its own: there the blanks that begin the next row may follow. */
         ck_assert_int_eq(accepted, 1 + 1 + 3);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("turbostat");
-        TCase *tcase = tcase_create("text");
-
-        tcase_add_loop_test(tcase, parse, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, refuse, 0, G_N_ELEMENTS(bad));
-        tcase_add_test(tcase, cut);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("turbostat")

@@ -36,7 +36,7 @@ static const struct {
         { "an earlier timer", { 100000, 90000, true }, 300000, 600000, true, 210000, 90000 },
 };
 
-START_TEST(finds)
+TEST_EACH(finds, cases)
 {
         ExitLatency latency = cases[_i].latency;
         uint64_t found = wake_time_find(&latency, cases[_i].measured_ns, cases[_i].timer_ns,
@@ -49,10 +49,9 @@ START_TEST(finds)
                 "mean %" G_GUINT64_FORMAT ", expected %" G_GUINT64_FORMAT, latency.mean_ns,
                 cases[_i].mean_ns);
 }
-END_TEST
 
 /* A kernel that measures the length plus the exit latency decides the same in a replay. */
-START_TEST(same_as_measured)
+TEST(same_as_measured)
 {
         ExitLatency latency = { .listed_ns = 600000 };
 
@@ -67,15 +66,5 @@ START_TEST(same_as_measured)
                                   measured_ns);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("wake-time");
-        TCase *tcase = tcase_create("wake-time");
-
-        tcase_add_loop_test(tcase, finds, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, same_as_measured);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("wake-time")

@@ -122,7 +122,7 @@ static bool is_exempt(const Governor *governor, const StateTable *table)
         return governor == &governor_ladder || (governor == &governor_teo_util && table->n == 2);
 }
 
-START_TEST(never_off_or_too_slow)
+TEST_RANGE(never_off_or_too_slow, 0, SEEDS)
 {
         g_autofree World *world = make_world(_i);
         const StateTable *table = &world->table;
@@ -147,9 +147,8 @@ START_TEST(never_off_or_too_slow)
                 }
         }
 }
-END_TEST
 
-START_TEST(equal_runs_are_equal)
+TEST_RANGE(equal_runs_are_equal, 0, SEEDS / 4)
 {
         g_autofree World *world = make_world(_i);
         int8_t once[PERIODS], again[PERIODS];
@@ -162,10 +161,9 @@ START_TEST(equal_runs_are_equal)
                 ck_case(governors[g]->name, memcmp(&a, &b, sizeof(a)) == 0, "other score");
         }
 }
-END_TEST
 
 /* Each CPU decides as if it were alone. */
-START_TEST(cpus_are_apart)
+TEST_RANGE(cpus_are_apart, 0, SEEDS / 4)
 {
         g_autofree World *world = make_world(_i);
         int8_t together[PERIODS];
@@ -188,10 +186,9 @@ START_TEST(cpus_are_apart)
                 }
         }
 }
-END_TEST
 
 /* Without limits, which it keeps to and others may not. */
-START_TEST(omniscient_needs_least)
+TEST_RANGE(omniscient_needs_least, 0, SEEDS)
 {
         g_autofree World *world = make_world(_i);
         int8_t states[PERIODS];
@@ -212,10 +209,9 @@ START_TEST(omniscient_needs_least)
                 ck_assert_uint_eq(score.correct + score.deep + score.shallow, PERIODS);
         }
 }
-END_TEST
 
 /* As many as the largest recorded machine has. */
-START_TEST(many_cpus)
+TEST(many_cpus)
 {
         g_autofree Record *records = g_new0(Record, 576 * 20);
         g_autofree int8_t *states = g_new(int8_t, 576 * 20);
@@ -237,9 +233,8 @@ START_TEST(many_cpus)
                                 "record %d of CPU %d", i, i % 576);
         }
 }
-END_TEST
 
-START_TEST(unknown_power_unknown_energy)
+TEST(unknown_power_unknown_energy)
 {
         g_autofree World *world = make_world(1);
         int8_t states[PERIODS];
@@ -250,9 +245,8 @@ START_TEST(unknown_power_unknown_energy)
         score = run(&governor_omniscient, &world->table, world->records, PERIODS, states);
         ck_assert(isnan(score.energy) && isnan(score.ideal_energy));
 }
-END_TEST
 
-START_TEST(found_by_name)
+TEST(found_by_name)
 {
         for (int g = 0; governors[g]; g++) {
                 g_autofree char *with = g_strconcat(governors[g]->name, ":1", NULL);
@@ -265,21 +259,5 @@ START_TEST(found_by_name)
         ck_assert_ptr_null(governor_find(":"));
         ck_assert_ptr_null(governor_find("fixed2"));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("governors");
-        TCase *tcase = tcase_create("governors");
-
-        tcase_add_loop_test(tcase, never_off_or_too_slow, 0, SEEDS);
-        tcase_add_loop_test(tcase, equal_runs_are_equal, 0, SEEDS / 4);
-        tcase_add_loop_test(tcase, cpus_are_apart, 0, SEEDS / 4);
-        tcase_add_loop_test(tcase, omniscient_needs_least, 0, SEEDS);
-        tcase_add_test(tcase, many_cpus);
-        tcase_add_test(tcase, unknown_power_unknown_energy);
-        tcase_add_test(tcase, found_by_name);
-        tcase_set_timeout(tcase, 60);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("governors", .timeout = 60)

@@ -121,7 +121,7 @@ static double right_at_the_end(const StateTable *table, const Record *records, c
         return right / (PERIODS / 4.0);
 }
 
-START_TEST(finds_patterns)
+TEST_EACH(finds_patterns, patterns)
 {
         const Pattern *pattern = &patterns[_i];
         StateTable table = client_table();
@@ -142,11 +142,10 @@ START_TEST(finds_patterns)
         run_learned(&table, records, blind);
         ck_case(pattern->name, memcmp(states, blind, sizeof(states)) == 0, "powers matter");
 }
-END_TEST
 
 /* Half of the sleeps are too short for C6: without a limit it is taken nevertheless, as the mean is
  * long enough. The closer C6 comes to a limit the rarer it is. */
-START_TEST(careful_under_a_limit)
+TEST(careful_under_a_limit)
 {
         static const int64_t limits_us[] = { 2000000000, 1000, 140 };
         Pattern coin = { "coin", far_timer, short_always, 0 };
@@ -171,11 +170,10 @@ START_TEST(careful_under_a_limit)
         ck_assert_int_le(deep[1], deep[0]);
         ck_assert_int_lt(deep[2], deep[1]);
 }
-END_TEST
 
 /* Four of five sleeps are for C3, but so much energy is lost in the long ones that the deepest
  * state always would be best: being right must not cost more than that by much. */
-START_TEST(being_right_has_a_price)
+TEST(being_right_has_a_price)
 {
         Pattern coin = { "coin", far_timer, short_always, 0 };
         g_autoptr(GRand) rand = g_rand_new_with_seed(7);
@@ -194,10 +192,9 @@ START_TEST(being_right_has_a_price)
         ck_assert_double_lt(replay_score(replay)->energy, 1.1 * deepest);
         replay_free(replay);
 }
-END_TEST
 
 /* A limit that no state keeps to leaves the shallowest one that is enabled. */
-START_TEST(nothing_within_the_limit)
+TEST(nothing_within_the_limit)
 {
         StateTable table = client_table();
         Record records[PERIODS];
@@ -209,7 +206,6 @@ START_TEST(nothing_within_the_limit)
         for (int i = 0; i < PERIODS; i++)
                 ck_assert_int_eq(states[i], 1);
 }
-END_TEST
 
 /* Runs `weighted` with its options "KEY=VALUE", NULL at the end. */
 static void run_weighted(const char *const *pairs, const StateTable *table, const Record *records,
@@ -235,7 +231,7 @@ static void run_weighted(const char *const *pairs, const StateTable *table, cons
 }
 
 /* Each second the limit comes closer to the state that fits, C1E, and stays there. */
-START_TEST(history_limits_its_base)
+TEST(history_limits_its_base)
 {
         const Governor *governor = &governor_history;
         StateTable table = client_table();
@@ -261,10 +257,9 @@ START_TEST(history_limits_its_base)
         replay_free(replay);
         settings_free(governor->settings, options);
 }
-END_TEST
 
 /* timer-only is wrong here always and in the same way: the weights come to know better. */
-START_TEST(weighted_corrects_its_base)
+TEST_RANGE(weighted_corrects_its_base, 0, 4)
 {
         static const struct {
                 const char *name;
@@ -288,10 +283,9 @@ START_TEST(weighted_corrects_its_base)
         ck_case(cases[_i].name, right >= cases[_i].least && right <= cases[_i].most, "%.3f right",
                 right);
 }
-END_TEST
 
 /* Equal seeds draw the same, others do not. */
-START_TEST(weighted_seeds)
+TEST(weighted_seeds)
 {
         Pattern coin = { "coin", far_timer, short_long, 0 };
         StateTable table = client_table();
@@ -305,9 +299,8 @@ START_TEST(weighted_seeds)
         ck_assert_mem_eq(one, again, sizeof(one));
         ck_assert_mem_ne(one, two, sizeof(one));
 }
-END_TEST
 
-START_TEST(weighted_refuses_bases)
+TEST_RANGE(weighted_refuses_bases, 0, 9)
 {
         static const struct {
                 const char *base;
@@ -328,21 +321,5 @@ START_TEST(weighted_refuses_bases)
         ck_assert_str_eq(key, "base");
         settings_free(governor->settings, options);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("learned");
-        TCase *tcase = tcase_create("learned");
-
-        tcase_add_loop_test(tcase, finds_patterns, 0, G_N_ELEMENTS(patterns));
-        tcase_add_test(tcase, careful_under_a_limit);
-        tcase_add_test(tcase, being_right_has_a_price);
-        tcase_add_test(tcase, nothing_within_the_limit);
-        tcase_add_loop_test(tcase, weighted_corrects_its_base, 0, 4);
-        tcase_add_test(tcase, weighted_seeds);
-        tcase_add_test(tcase, history_limits_its_base);
-        tcase_add_loop_test(tcase, weighted_refuses_bases, 0, 9);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("learned")

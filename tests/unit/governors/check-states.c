@@ -41,7 +41,7 @@ static const struct {
         { "\xff 1 1 1\n", 0, ":1:1: ", "UTF-8" },
 };
 
-START_TEST(reads_and_refuses)
+TEST_EACH(reads_and_refuses, texts)
 {
         g_autofree char *error = NULL;
         StateTable table = { .n = -1 };
@@ -59,7 +59,6 @@ START_TEST(reads_and_refuses)
                         strstr(error, texts[_i].what),
                 "%s", error);
 }
-END_TEST
 
 static StateTable parse(const char *text)
 {
@@ -71,7 +70,7 @@ static StateTable parse(const char *text)
 }
 
 /* At a state's target residency it needs as much as the one before. */
-START_TEST(breaks_even_at_target_residency)
+TEST(breaks_even_at_target_residency)
 {
         StateTable table = parse("A 0 0 4000 poll\nB 2 2 1600\nC 10 20 1000\nD 99 400 150\n");
 
@@ -84,16 +83,14 @@ START_TEST(breaks_even_at_target_residency)
                                         shallow->power_mw * ns + shallow->entry_mw_ns, 1e-6);
         }
 }
-END_TEST
 
-START_TEST(unknown_power_is_unknown)
+TEST(unknown_power_is_unknown)
 {
         StateTable table = parse("A 0 0 4000\nB 2 2 -\n");
 
         ck_assert(!table.has_power);
         ck_assert(isnan(table.states[1].power_mw));
 }
-END_TEST
 
 static const struct {
         const char *table;
@@ -113,24 +110,12 @@ static const struct {
         { "A 1 1 3\nB 2 2 2\n", 0, -1, 0 },
 };
 
-START_TEST(right_state)
+TEST_EACH(right_state, ideals)
 {
         StateTable table = parse(ideals[_i].table);
         int64_t limit_ns = ideals[_i].limit_us < 0 ? NO_LATENCY_LIMIT : ideals[_i].limit_us * 1000;
 
         ck_assert_int_eq(state_table_ideal(&table, ideals[_i].idle_ns, limit_ns), ideals[_i].ideal);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("states");
-        TCase *tcase = tcase_create("states");
-
-        tcase_add_loop_test(tcase, reads_and_refuses, 0, G_N_ELEMENTS(texts));
-        tcase_add_test(tcase, breaks_even_at_target_residency);
-        tcase_add_test(tcase, unknown_power_is_unknown);
-        tcase_add_loop_test(tcase, right_state, 0, G_N_ELEMENTS(ideals));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("states")

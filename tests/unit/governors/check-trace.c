@@ -89,7 +89,7 @@ static void check_text(const char *name, int i, int n, const char *error)
                 "\"%s\": %s", texts[i].text, error);
 }
 
-START_TEST(reads_and_refuses)
+TEST_EACH(reads_and_refuses, texts)
 {
         const char *text = texts[_i].text;
         g_autofree char *error = NULL;
@@ -105,7 +105,6 @@ START_TEST(reads_and_refuses)
                 check_text(formats[i].name, _i, n, packed_error);
         }
 }
-END_TEST
 
 static Record only_record(const char *text)
 {
@@ -131,7 +130,7 @@ static void check_equal(const Record *a, const Record *b)
         ck_assert_int_eq(a->exit_ns, b->exit_ns);
 }
 
-START_TEST(columns_in_any_order)
+TEST(columns_in_any_order)
 {
         Record whole = only_record("3,1000,-20,30,1,77,50,2,0,1\n");
         Record turned = only_record("got_tick,resched,iowait,lat_us,util,wake_timer,idle_ns,sleep_"
@@ -156,9 +155,8 @@ START_TEST(columns_in_any_order)
         expected.exit_ns = 40;
         check_equal(&turned, &expected);
 }
-END_TEST
 
-START_TEST(defaults)
+TEST(defaults)
 {
         Record early = only_record("0,1000,20,19\n"), late = only_record("0,1000,20,20\n");
         Record expected = { .enter_ns = 1000,
@@ -172,7 +170,6 @@ START_TEST(defaults)
         expected.wake_timer = true;
         check_equal(&late, &expected);
 }
-END_TEST
 
 static GString *many_lines(int n)
 {
@@ -184,7 +181,7 @@ static GString *many_lines(int n)
 }
 
 /* Lines that blocks end in are read whole. */
-START_TEST(blocks)
+TEST(blocks)
 {
         g_autoptr(GString) text = many_lines(60000);
         g_autoptr(GByteArray) xz = xz_pack(text->str, text->len);
@@ -204,10 +201,9 @@ START_TEST(blocks)
                         ck_assert_int_eq(g_array_index(records, Record, i).idle_ns, i);
         }
 }
-END_TEST
 
 /* Streams one behind the other are one file; rubbish behind them is an error. */
-START_TEST(streams)
+TEST_EACH(streams, formats)
 {
         g_autoptr(GByteArray) packed = formats[_i].pack("0,1,2,3\n", 8);
         g_autoptr(GByteArray) second = formats[_i].pack("1,1,2,3\n", 8);
@@ -219,10 +215,9 @@ START_TEST(streams)
         ck_assert_int_lt(read_text(packed->data, packed->len, NULL, &error), 0);
         ck_assert_ptr_nonnull(strstr(error, "something else follows"));
 }
-END_TEST
 
 /* A file that ends anywhere is an error, unless it is too short to be recognised. */
-START_TEST(truncated)
+TEST_EACH(truncated, formats)
 {
         g_autoptr(GString) text = many_lines(300);
         g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
@@ -235,9 +230,8 @@ START_TEST(truncated)
                               packed->len, r, error);
         }
 }
-END_TEST
 
-START_TEST(damaged)
+TEST_EACH(damaged, formats)
 {
         g_autoptr(GString) text = many_lines(300);
         g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
@@ -247,9 +241,8 @@ START_TEST(damaged)
         ck_assert_int_lt(read_text(packed->data, packed->len, NULL, &error), 0);
         ck_assert_ptr_nonnull(strstr(error, "t: "));
 }
-END_TEST
 
-START_TEST(long_line)
+TEST(long_line)
 {
         g_autoptr(GString) text = g_string_new("0,1,2,");
         g_autofree char *error = NULL;
@@ -259,10 +252,9 @@ START_TEST(long_line)
         ck_assert_int_lt(read_text(text->str, text->len, NULL, &error), 0);
         ck_assert_ptr_nonnull(strstr(error, "t:1:"));
 }
-END_TEST
 
 /* Order matters for each CPU only. */
-START_TEST(backwards)
+TEST(backwards)
 {
         const char *text = "0,50,1,1\n1,10,1,1\n0,40,1,1\n0,40,1,1\n1,9,1,1\n";
         g_autofree char *error = NULL;
@@ -273,23 +265,5 @@ START_TEST(backwards)
         ck_assert_int_eq(trace_facts(trace).cpus, 2);
         trace_free(trace);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("trace");
-        TCase *tcase = tcase_create("trace");
-
-        tcase_add_loop_test(tcase, reads_and_refuses, 0, G_N_ELEMENTS(texts));
-        tcase_add_test(tcase, columns_in_any_order);
-        tcase_add_test(tcase, defaults);
-        tcase_add_test(tcase, blocks);
-        tcase_add_loop_test(tcase, streams, 0, G_N_ELEMENTS(formats));
-        tcase_add_loop_test(tcase, truncated, 0, G_N_ELEMENTS(formats));
-        tcase_add_loop_test(tcase, damaged, 0, G_N_ELEMENTS(formats));
-        tcase_add_test(tcase, long_line);
-        tcase_add_test(tcase, backwards);
-        tcase_set_timeout(tcase, 60);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("trace", .timeout = 60)

@@ -7,7 +7,7 @@
 
 #include "holds-fixture.h"
 
-START_TEST(bound_to_a_process)
+TEST(bound_to_a_process)
 {
         HoldRequest r = request();
         pid_t pid = start_process(), other = start_process();
@@ -27,10 +27,9 @@ START_TEST(bound_to_a_process)
         end_process(other);
         expect_left(0);
 }
-END_TEST
 
 /* A hold is for a process without ending with it: the descriptor counts. */
-START_TEST(outlives_its_process)
+TEST(outlives_its_process)
 {
         HoldRequest r = request();
         CpuSet before;
@@ -46,14 +45,13 @@ START_TEST(outlives_its_process)
         close(fd);
         wait_for(0);
 }
-END_TEST
 
 static int pidfd_of(pid_t pid)
 {
         return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-START_TEST(refused)
+TEST(refused)
 {
         HoldRequest r = request();
         pid_t gone = start_process();
@@ -75,10 +73,9 @@ START_TEST(refused)
         ck_assert_uint_eq(holds_count(holds), 0);
         ck_assert_uint_eq(n_changes, 0);
 }
-END_TEST
 
 /* Another process has the number of one that ended before the kernel reports the end. */
-START_TEST(number_used_again)
+TEST(number_used_again)
 {
         HoldRequest r = request();
         pid_t pid = start_process();
@@ -100,7 +97,6 @@ START_TEST(number_used_again)
         wait_for(0);
         ck_assert_uint_eq(last_ended, second);
 }
-END_TEST
 
 static void bind_to(pid_t pid, int cpu)
 {
@@ -134,7 +130,7 @@ static const Hold *hold_of_bound(const char *name, pid_t *ret_pid, int ret_cpus[
         return holds_hold(holds_nth(holds, 0));
 }
 
-START_TEST(follows_its_process)
+TEST(follows_its_process)
 {
         int cpus[2];
         pid_t pid;
@@ -154,10 +150,9 @@ START_TEST(follows_its_process)
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
         end_process(pid);
 }
-END_TEST
 
 /* Holds follow a process to its CPUs by themselves, without the manager's ticks. */
-START_TEST(followed_by_itself)
+TEST(followed_by_itself)
 {
         int cpus[2];
         pid_t pid;
@@ -177,7 +172,6 @@ START_TEST(followed_by_itself)
         }
         end_process(pid);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -195,7 +189,7 @@ static const struct {
 };
 
 /* Holds wake up only if a process's CPUs can change and its request depends on them. */
-START_TEST(wakes_up)
+TEST_EACH(wakes_up, wakers)
 {
         typeof(wakers[0]) *c = &wakers[_i];
         HoldRequest r = request();
@@ -219,10 +213,9 @@ START_TEST(wakes_up)
         if (c->process && !c->gone)
                 end_process(r.pid);
 }
-END_TEST
 
 /* A new hold of the same process says where that runs now, for its other holds, too. */
-START_TEST(rechecked)
+TEST(rechecked)
 {
         HoldRequest r = request();
         const Hold *list;
@@ -244,7 +237,6 @@ START_TEST(rechecked)
         }
         end_process(r.pid);
 }
-END_TEST
 
 static void *stay(void *userdata)
 {
@@ -255,7 +247,7 @@ static void *stay(void *userdata)
 }
 
 /* Threads that are bound to different CPUs: the hold is about all of them. */
-START_TEST(all_threads)
+TEST(all_threads)
 {
         HoldRequest r = request();
         int cpus[2], ready[2];
@@ -281,10 +273,9 @@ START_TEST(all_threads)
         close(ready[0]);
         close(ready[1]);
 }
-END_TEST
 
 /* Processes that hold nothing any more are not known for ever. */
-START_TEST(rests)
+TEST(rests)
 {
         unsigned before = count_descriptors(), during;
         HoldRequest r = request();
@@ -301,7 +292,6 @@ START_TEST(rests)
         expect_left(0);
         ck_assert_uint_eq(count_descriptors(), before);
 }
-END_TEST
 
 /* A callback may end others, also those that would have ended next. */
 static void end_another(const Held *held, void *userdata)
@@ -312,7 +302,7 @@ static void end_another(const Held *held, void *userdata)
         holds_remove(holds, *other);
 }
 
-START_TEST(ended_in_a_callback)
+TEST(ended_in_a_callback)
 {
         HoldRequest r = request();
         uint64_t ids[3];
@@ -329,26 +319,5 @@ START_TEST(ended_in_a_callback)
         ck_assert_uint_ge(n_ended, 1);
         ck_assert_uint_le(n_ended, 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("holds-process");
-        TCase *tcase = tcase_create("holds-process");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase, bound_to_a_process);
-        tcase_add_test(tcase, outlives_its_process);
-        tcase_add_test(tcase, refused);
-        tcase_add_test(tcase, number_used_again);
-        tcase_add_test(tcase, follows_its_process);
-        tcase_add_test(tcase, followed_by_itself);
-        tcase_add_loop_test(tcase, wakes_up, 0, G_N_ELEMENTS(wakers));
-        tcase_add_test(tcase, rechecked);
-        tcase_add_test(tcase, all_threads);
-        tcase_add_test(tcase, rests);
-        tcase_add_test(tcase, ended_in_a_callback);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("holds-process", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -7,7 +7,7 @@
 
 #define NOBODY 65534
 
-START_TEST(seen_by_policies)
+TEST(seen_by_policies)
 {
         CpuSet first = { 0 };
         HoldRequest r = request();
@@ -38,10 +38,9 @@ START_TEST(seen_by_policies)
         ck_assert_uint_eq(n_changes, 2);
         ck_assert_uint_eq(n_ended, 0);
 }
-END_TEST
 
 /* Holds that end together are reported once; without any, nothing is reported. */
-START_TEST(deferred)
+TEST(deferred)
 {
         HoldRequest r = request();
         uint64_t ids[5];
@@ -62,10 +61,9 @@ START_TEST(deferred)
         add(&r, NULL);
         ck_assert_uint_eq(n_changes, 2);
 }
-END_TEST
 
 /* As when a client exits that had many. */
-START_TEST(many_descriptors)
+TEST(many_descriptors)
 {
         HoldRequest r = request();
         int fds[300];
@@ -80,9 +78,8 @@ START_TEST(many_descriptors)
         ck_assert_uint_ge(n_changes, 1);
         ck_assert_uint_le(n_changes, 2);
 }
-END_TEST
 
-START_TEST(others_stay_when_one_ends)
+TEST(others_stay_when_one_ends)
 {
         uint64_t ids[5];
 
@@ -102,9 +99,8 @@ START_TEST(others_stay_when_one_ends)
                         ck_assert_int_eq(holds_hold(held)->latency_us, i);
         }
 }
-END_TEST
 
-START_TEST(ends_with_the_descriptor)
+TEST(ends_with_the_descriptor)
 {
         HoldRequest r = request();
         int fd, copy;
@@ -118,10 +114,9 @@ START_TEST(ends_with_the_descriptor)
         ck_assert_uint_eq(n_ended, 1);
         ck_assert_uint_eq(last_ended, id);
 }
-END_TEST
 
 /* A process that inherits the descriptor keeps the hold. */
-START_TEST(inherited)
+TEST(inherited)
 {
         HoldRequest r = request();
         pid_t heir;
@@ -134,9 +129,8 @@ START_TEST(inherited)
         end_process(heir);
         wait_for(0);
 }
-END_TEST
 
-START_TEST(online_changes)
+TEST(online_changes)
 {
         CpuSet few = { 0 }, many = { 0 }, named = { 0 };
         HoldRequest r = request();
@@ -156,9 +150,8 @@ START_TEST(online_changes)
         ck_assert_int_eq(cpuset_count(&list[0].cpus), 8);
         ck_assert_int_eq(cpuset_count(&list[1].cpus), 4);
 }
-END_TEST
 
-START_TEST(leaves_no_trace)
+TEST(leaves_no_trace)
 {
         HoldRequest r = request();
         unsigned descriptors = 0;
@@ -179,9 +172,8 @@ START_TEST(leaves_no_trace)
         ck_assert_uint_le(mallinfo2().uordblks, memory + 4096);
         ck_assert_uint_eq(n_ended, 10000);
 }
-END_TEST
 
-START_TEST(limited)
+TEST(limited)
 {
         HoldRequest r = request();
         uint64_t id;
@@ -195,9 +187,8 @@ START_TEST(limited)
         ck_assert_int_eq(holds_remove(holds, HOLDS_MAX / 2), 0);
         ck_assert_int_eq(holds_add(holds, &r, NULL, &id), 0);
 }
-END_TEST
 
-START_TEST(senders_forgotten)
+TEST(senders_forgotten)
 {
         HoldRequest r = request();
         uint64_t id;
@@ -208,25 +199,5 @@ START_TEST(senders_forgotten)
         holds_forget_senders(holds);
         ck_assert_ptr_null(holds_find(holds, id)->sender);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("holds");
-        TCase *tcase = tcase_create("holds");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase, seen_by_policies);
-        tcase_add_test(tcase, deferred);
-        tcase_add_test(tcase, many_descriptors);
-        tcase_add_test(tcase, others_stay_when_one_ends);
-        tcase_add_test(tcase, ends_with_the_descriptor);
-        tcase_add_test(tcase, inherited);
-        tcase_add_test(tcase, online_changes);
-        tcase_add_test(tcase, leaves_no_trace);
-        tcase_add_test(tcase, limited);
-        tcase_add_test(tcase, senders_forgotten);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("holds", .setup = setup, .teardown = teardown, .timeout = 60)

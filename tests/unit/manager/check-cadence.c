@@ -27,13 +27,12 @@ static const struct {
         { "load could arrive unnoticed", { 250000, true, false, NOTHING }, 12, 1 },
 };
 
-START_TEST(stretch)
+TEST_EACH(stretch, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
 
         ck_assert_msg(cadence_stretch(&c->cadence, c->before) == c->after, "%s", c->name);
 }
-END_TEST
 
 #define NOW 1000000000
 
@@ -55,7 +54,7 @@ static const struct {
         { "shorter period than that", READING_USEC / 2, NOW, READING_USEC / 2, false },
 };
 
-START_TEST(wake)
+TEST_EACH(wake, wakes)
 {
         typeof(wakes[0]) *c = &wakes[_i];
         bool exact = !c->exact;
@@ -64,7 +63,6 @@ START_TEST(wake)
                               exact == c->exact,
                       "%s", c->name);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -81,7 +79,7 @@ static const struct {
         { "busy now", { 0, 0, 0, 0, 0.05, -1 }, false },
 };
 
-START_TEST(quiet)
+TEST_EACH(quiet, quiets)
 {
         typeof(quiets[0]) *c = &quiets[_i];
         uint64_t now = 5000000;
@@ -95,26 +93,13 @@ START_TEST(quiet)
         }
         ck_assert_msg(is_quiet == c->quiet, "%s", c->name);
 }
-END_TEST
 
-START_TEST(quiet_without_an_interval)
+TEST(quiet_without_an_interval)
 {
         Quiet state = { 0 };
 
         ck_assert(!quiet_note(&state, 100000000, 0, 0));
         ck_assert(!quiet_note(&state, 200000000, 0, 0));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cadence");
-        TCase *tcase = tcase_create("cadence");
-
-        tcase_add_loop_test(tcase, stretch, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, wake, 0, G_N_ELEMENTS(wakes));
-        tcase_add_loop_test(tcase, quiet, 0, G_N_ELEMENTS(quiets));
-        tcase_add_test(tcase, quiet_without_an_interval);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cadence")

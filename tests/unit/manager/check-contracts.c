@@ -185,7 +185,7 @@ static void expect_obstacle(uint64_t id, const char *part)
 }
 
 /* The kernel has the programs only while there is a contract. */
-START_TEST(comes_and_goes)
+TEST(comes_and_goes)
 {
         pid_t a, b;
         uint64_t first;
@@ -214,10 +214,9 @@ START_TEST(comes_and_goes)
         expect("");
         ck_assert_uint_eq(n_open, 0);
 }
-END_TEST
 
 /* What counts is where the process is now; that is read once in a while. */
-START_TEST(moves)
+TEST(moves)
 {
         pid_t pid;
 
@@ -232,10 +231,9 @@ START_TEST(moves)
         end_process(pid);
         wait_for(0);
 }
-END_TEST
 
 /* A profile's contract counts all other units as one. */
-START_TEST(rest)
+TEST(rest)
 {
         pid_t pid;
 
@@ -254,10 +252,9 @@ START_TEST(rest)
         ck_assert(follow(0, true));
         ck_assert_uint_eq(n_open, 0);
 }
-END_TEST
 
 /* CPUs that go offline leave the contracts, and are in them again when they come back. */
-START_TEST(offline)
+TEST(offline)
 {
         const CpuSet all = online;
         const Contract *list;
@@ -287,10 +284,9 @@ START_TEST(offline)
         wait_for(0);
         follow(0, true);
 }
-END_TEST
 
 /* Root's come first, then the tightest; the rest is not measured. */
-START_TEST(bounded)
+TEST(bounded)
 {
         pid_t pids[CONTRACTS_MAX + 2];
         uint64_t ids[CONTRACTS_MAX + 2];
@@ -309,10 +305,9 @@ START_TEST(bounded)
                 end_process(pids[i]);
         wait_for(0);
 }
-END_TEST
 
 /* A user has four places, which infeasible contracts leave to others. */
-START_TEST(places)
+TEST(places)
 {
         ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
         uint64_t ids[5];
@@ -341,9 +336,8 @@ START_TEST(places)
                 end_process(pids[i]);
         wait_for(0);
 }
-END_TEST
 
-START_TEST(users)
+TEST(users)
 {
         uint64_t own, other;
         pid_t pids[2];
@@ -363,10 +357,9 @@ START_TEST(users)
                 end_process(pids[i]);
         wait_for(0);
 }
-END_TEST
 
 /* BPF is refused, or lost in the middle: the contract stays, and is not measured. */
-START_TEST(without_bpf)
+TEST_RANGE(without_bpf, 0, 2)
 {
         uint64_t id;
         pid_t pid;
@@ -392,10 +385,9 @@ START_TEST(without_bpf)
         follow(0, true);
         ck_assert_ptr_null(contracts_error(contracts));
 }
-END_TEST
 
 /* Units may be in what the kernel had no room for, so none is measured then. */
-START_TEST(full_tables)
+TEST(full_tables)
 {
         uint64_t id;
         pid_t pid;
@@ -414,10 +406,9 @@ START_TEST(full_tables)
         end_process(pid);
         wait_for(0);
 }
-END_TEST
 
 /* What was counted before the machine slept is dropped, and counts never stop at full bins. */
-START_TEST(begins_again)
+TEST(begins_again)
 {
         pid_t pid;
 
@@ -432,9 +423,8 @@ START_TEST(begins_again)
         end_process(pid);
         wait_for(0);
 }
-END_TEST
 
-START_TEST(notes)
+TEST(notes)
 {
         ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
         uint64_t id;
@@ -453,25 +443,5 @@ START_TEST(notes)
         end_process(pid);
         wait_for(0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("contracts");
-        TCase *tcase = tcase_create("contracts");
-
-        tcase_add_checked_fixture(tcase, setup_contracts, teardown_contracts);
-        tcase_add_test(tcase, comes_and_goes);
-        tcase_add_test(tcase, moves);
-        tcase_add_test(tcase, rest);
-        tcase_add_test(tcase, offline);
-        tcase_add_test(tcase, bounded);
-        tcase_add_test(tcase, places);
-        tcase_add_test(tcase, users);
-        tcase_add_loop_test(tcase, without_bpf, 0, 2);
-        tcase_add_test(tcase, full_tables);
-        tcase_add_test(tcase, begins_again);
-        tcase_add_test(tcase, notes);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("contracts", .setup = setup_contracts, .teardown = teardown_contracts)

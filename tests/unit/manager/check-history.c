@@ -35,7 +35,7 @@ static const struct {
         { "the oldest of many", 3 * HISTORY_KEPT + 7, 2 * HISTORY_KEPT + 8, true },
 };
 
-START_TEST(kept)
+TEST_EACH(kept, kept_cases)
 {
         typeof(kept_cases[0]) *c = &kept_cases[_i];
         History *history = history_new(8, 0);
@@ -58,9 +58,8 @@ START_TEST(kept)
         }
         history_free(history);
 }
-END_TEST
 
-START_TEST(times)
+TEST(times)
 {
         History *history = history_new(8, 0);
         CpuSet none = { 0 }, two = { 0 }, both = { 0 };
@@ -82,7 +81,6 @@ START_TEST(times)
         ck_assert_uint_eq(history_parked_usec(history, 2, 3001), 901);
         history_free(history);
 }
-END_TEST
 
 static CpuSet set_of(const char *text)
 {
@@ -106,7 +104,7 @@ static const struct {
         { "1", "0-3", 500, "3", { 0, 400, 400, 500 } },
 };
 
-START_TEST(moves)
+TEST(moves)
 {
         History *history = history_new(4, 50);
 
@@ -127,9 +125,8 @@ START_TEST(moves)
         ck_assert_uint_eq(history_age_usec(history, 550), 500);
         history_free(history);
 }
-END_TEST
 
-START_TEST(causes)
+TEST(causes)
 {
         static const struct {
                 Cause cause;
@@ -162,17 +159,5 @@ START_TEST(causes)
         }
         history_free(history);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("history");
-        TCase *tcase = tcase_create("history");
-
-        tcase_add_loop_test(tcase, kept, 0, G_N_ELEMENTS(kept_cases));
-        tcase_add_test(tcase, times);
-        tcase_add_test(tcase, moves);
-        tcase_add_test(tcase, causes);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("history")

@@ -196,7 +196,7 @@ static void run_event(void)
 
 /* The requests are honoured and ignored, and what that saves is found out; a counter that wraps in
  * between is read right. After a restart it is known. */
-START_TEST(measures)
+TEST(measures)
 {
         bool was_on = false, was_off = false;
         uint64_t blocks;
@@ -221,10 +221,9 @@ START_TEST(measures)
         ck_assert_double_ge(evaluator_saved_joules(evaluator()).value, saved);
         stop();
 }
-END_TEST
 
 /* Where nothing comes of the requests nothing is saved, whatever was measured before. */
-START_TEST(saves_nothing_without_effect)
+TEST(saves_nothing_without_effect)
 {
         static const char found[] =
                 "idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 50 100 "
@@ -242,10 +241,9 @@ START_TEST(saves_nothing_without_effect)
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
         stop();
 }
-END_TEST
 
 /* A restart does not refill the budget of trials, except for the time in between. */
-START_TEST(keeps_its_budget)
+TEST(keeps_its_budget)
 {
         double before;
 
@@ -261,10 +259,9 @@ START_TEST(keeps_its_budget)
         ck_assert_double_le(evaluator()->budget.usec, before + 1e6);
         stop();
 }
-END_TEST
 
 /* Clocks are a part of work; without them context switches are counted, and known as such. */
-START_TEST(counts_work)
+TEST(counts_work)
 {
         start();
         ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_BUSY);
@@ -279,7 +276,6 @@ START_TEST(counts_work)
         ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_SWITCHES);
         stop();
 }
-END_TEST
 
 static void reload(void)
 {
@@ -316,27 +312,25 @@ static void begin_battery(double watts)
 }
 
 /* So much is drawn that a second is precise enough. */
-START_TEST(drains_battery)
+TEST(drains_battery)
 {
         begin_battery(2000);
         wait_for(evaluator() && evaluator()->found.verdict == VERDICT_SAVES);
         ck_assert_double_eq_tol(evaluator()->found.watts.value, 400, 80);
         stop();
 }
-END_TEST
 
-START_TEST(battery_is_coarse)
+TEST(battery_is_coarse)
 {
         begin_battery(20);
         wait_for(evaluator() && evaluator()->estimator.dropped[DROP_ENERGY] > 0);
         ck_assert_uint_eq(evaluator()->estimator.n_pairs, 0);
         stop();
 }
-END_TEST
 
 /* Plugging in ends the trial, and none begins before the plug is pulled. The state of the plug is
  * read at most each five seconds, without an event from the kernel. */
-START_TEST(plugged_in)
+TEST(plugged_in)
 {
         begin_battery(2000);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
@@ -358,7 +352,6 @@ START_TEST(plugged_in)
         wait_for(evaluator_due(evaluator()) != UINT64_MAX);
         stop();
 }
-END_TEST
 
 #define ESTIMATE                                                                                   \
         "[Daemon]\nPolicies=tune\n[Park]\nBackend=none\n"                                          \
@@ -366,7 +359,7 @@ END_TEST
 
 /* Without RAPL, what idle states save is what the administrator's table makes of them: 10 W less
  * in the 7.5 of 8 CPUs that are idle. RAPL that is there is used rather than a table. */
-START_TEST(estimates)
+TEST(estimates)
 {
         tree_put(&tree, "etc/idled/idled.conf", ESTIMATE);
         tree_put(&tree, "etc/idled/power/mine.conf", "[States]\nC0=40\nC1E=20\nC6=10\nC6S=10\n");
@@ -381,11 +374,10 @@ START_TEST(estimates)
         ck_assert_double_eq_tol(evaluator()->found.watts.value, 9.375, 1.5);
         stop();
 }
-END_TEST
 
 /* Without a table there is nothing to measure by; a reload that names one begins with it, and
  * forgets nothing that another source measured. */
-START_TEST(changes_source)
+TEST(changes_source)
 {
         static const char found[] = "idled-evaluator 2\nmachine rapl 8 by busy seconds\n"
                                     "totals 1 0 2 3 4 5 0\n"
@@ -408,7 +400,6 @@ START_TEST(changes_source)
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
         stop();
 }
-END_TEST
 
 static void set_option(void)
 {
@@ -484,7 +475,7 @@ static const struct {
         { "RAPL disappears", lose, DROP_ENERGY },
 };
 
-START_TEST(drops)
+TEST_EACH(drops, events)
 {
         typeof(events[0]) *c = &events[_i];
 
@@ -499,7 +490,6 @@ START_TEST(drops)
         ck_case(c->name, evaluator()->estimator.n_pairs == 0, "counted all the same");
         stop();
 }
-END_TEST
 
 static const struct {
         const char *name, *text;
@@ -518,7 +508,7 @@ static const struct {
           "idled-estimator 2\npairs 0 0\ndropped 0 0 0 0 0 0 0 0 0 0 0\nend\n" },
 };
 
-START_TEST(sets_aside)
+TEST_EACH(sets_aside, files)
 {
         tree_put(&tree, "var/lib/idled/evaluate-tune", files[_i].text);
         start();
@@ -528,10 +518,9 @@ START_TEST(sets_aside)
                 faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0, "is lost");
         stop();
 }
-END_TEST
 
 /* Requests that serve something else are never ignored. */
-START_TEST(honours)
+TEST(honours)
 {
         tree_put(&tree, "etc/idled/policies/tune.conf", "[Policy]\nCpus=0-3\nLatency=100\n");
         start();
@@ -543,27 +532,5 @@ START_TEST(honours)
         ck_assert_ptr_null(evaluator());
         stop();
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("manager-evaluate");
-        TCase *tcase = tcase_create("manager-evaluate");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, measures);
-        tcase_add_test(tcase, saves_nothing_without_effect);
-        tcase_add_test(tcase, keeps_its_budget);
-        tcase_add_test(tcase, counts_work);
-        tcase_add_test(tcase, estimates);
-        tcase_add_test(tcase, changes_source);
-        tcase_add_test(tcase, drains_battery);
-        tcase_add_test(tcase, battery_is_coarse);
-        tcase_add_test(tcase, plugged_in);
-        tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(events));
-        tcase_add_loop_test(tcase, sets_aside, 0, G_N_ELEMENTS(files));
-        tcase_add_test(tcase, honours);
-        tcase_set_timeout(tcase, 300);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("manager-evaluate", .setup = setup, .teardown = teardown, .timeout = 300)

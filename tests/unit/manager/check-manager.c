@@ -98,7 +98,7 @@ static const struct {
         { "a resume, without cpufreq", false, resume },
 };
 
-START_TEST(comes_late)
+TEST_EACH(comes_late, looks)
 {
         typeof(looks[0]) *c = &looks[_i];
 
@@ -122,7 +122,6 @@ START_TEST(comes_late)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 /* After five seconds, and firmware has made its own of some knobs. */
 static void wake_up(void)
@@ -145,7 +144,7 @@ static void nothing(void)
 }
 
 /* The machine suspends at any step: values that idled finds on waking are not another program's. */
-START_TEST(falls_asleep_when_active)
+TEST_RANGE(falls_asleep_when_active, 1, 9)
 {
         const Knob *const *knobs;
 
@@ -171,7 +170,6 @@ START_TEST(falls_asleep_when_active)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 /* As if a minute had passed, if anything is set to happen then. */
 static void pass_a_minute(void)
@@ -184,7 +182,7 @@ static void pass_a_minute(void)
 
 /* This policy has no period. idled still notices that another program changed its knobs, and does
  * not wake up when it has set none. */
-START_TEST(drift)
+TEST(drift)
 {
         const Knob *const *knobs;
 
@@ -220,7 +218,6 @@ START_TEST(drift)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 static const char *group_directory(void *state)
 {
@@ -242,7 +239,7 @@ static void close_nothing(void *state)
 }
 
 /* idled watches for new cgroups only while an actuator that writes to cgroups has knobs. */
-START_TEST(watches_groups)
+TEST(watches_groups)
 {
         const KnobKind *kinds[] = { NULL, NULL };
         const Actuator keeper = { .name = "keeper",
@@ -272,7 +269,6 @@ START_TEST(watches_groups)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 #define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
 #define STAT_OF(cpus)  "cpu  20 0 20 200 0 0 0 0 0 0\n" cpus "ctxt 1\nprocesses 1\nprocs_running 1\n"
@@ -290,7 +286,7 @@ static void count(const char *text)
 
 /* As lxcfs shows it: times of two CPUs, eight online. That is looked into less and less often, and
  * at once when it changes. */
-START_TEST(fewer_counted)
+TEST(fewer_counted)
 {
         CpuSet eight = set_of("0-7"), seven = set_of("0-6"), two = set_of("0-1");
 
@@ -310,7 +306,6 @@ START_TEST(fewer_counted)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 #define STAT_OF_SEVEN                                                                              \
         STAT_OF_CPU(0)                                                                             \
@@ -319,7 +314,7 @@ END_TEST
 
 /* A CPU goes after its time was read and before it is looked which ones are online. Whether that is
  * seen before it is back or not, it is seen that it is back. */
-START_TEST(counted_before_it_went)
+TEST_RANGE(counted_before_it_went, 0, 2)
 {
         CpuSet eight = set_of("0-7"), seven = set_of("0-6");
 
@@ -340,11 +335,10 @@ START_TEST(counted_before_it_went)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
 /* A record that cannot be written, as in a full /run, forbids every change. Once it can, idled
  * makes the change by itself. */
-START_TEST(record_that_can_be_written_again)
+TEST(record_that_can_be_written_again)
 {
         tree = machine_tree("synthetic-laptop.machine");
         start("");
@@ -367,21 +361,5 @@ START_TEST(record_that_can_be_written_again)
         sd_event_unref(event);
         tree_done(&tree);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("manager");
-        TCase *tcase = tcase_create("manager");
-
-        tcase_add_loop_test(tcase, comes_late, 0, G_N_ELEMENTS(looks));
-        tcase_add_loop_test(tcase, falls_asleep_when_active, 1, 9);
-        tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, watches_groups);
-        tcase_add_test(tcase, fewer_counted);
-        tcase_add_loop_test(tcase, counted_before_it_went, 0, 2);
-        tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase, record_that_can_be_written_again);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("manager", .timeout = 60)

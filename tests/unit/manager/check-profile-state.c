@@ -225,7 +225,7 @@ static const struct {
           "gone" },
 };
 
-START_TEST(choice)
+TEST_EACH(choice, choices)
 {
         typeof(choices[0]) *c = &choices[_i];
         static const struct {
@@ -258,7 +258,6 @@ START_TEST(choice)
         ck_assert_uint_eq(found.hold, c->hold);
         ck_assert_pstr_eq(found.absent, c->absent);
 }
-END_TEST
 
 static const struct {
         const char *text; /* in the file; NULL: there is none */
@@ -284,7 +283,7 @@ static const struct {
           -EBADMSG, NULL },
 };
 
-START_TEST(kept_text)
+TEST_EACH(kept_text, kept)
 {
         typeof(kept[0]) *c = &kept[_i];
         g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
@@ -294,7 +293,6 @@ START_TEST(kept_text)
         ck_assert_int_eq(profile_state_read(dir, &name), c->error);
         ck_assert_pstr_eq(name, c->name);
 }
-END_TEST
 
 static void check_kept(const char *dir, const char *expected)
 {
@@ -320,7 +318,7 @@ int fsync(int fd)
         return forcing_fails ? -1 : 0;
 }
 
-START_TEST(forced_to_disk)
+TEST(forced_to_disk)
 {
         g_autofree char *dir = g_build_filename(temp, "state", NULL);
 
@@ -338,9 +336,8 @@ START_TEST(forced_to_disk)
         g_string_free(forced, TRUE);
         forced = NULL;
 }
-END_TEST
 
-START_TEST(keep)
+TEST(keep)
 {
         g_autofree char *dir = g_build_filename(temp, "var/lib/state", NULL);
         g_autofree char *left = g_build_filename(dir, "profile.new", NULL);
@@ -358,10 +355,9 @@ START_TEST(keep)
         check_kept(dir, NULL);
         ck_assert_int_eq(profile_state_write(dir, NULL), 0);
 }
-END_TEST
 
 /* Waiting for the other end of a FIFO would be for ever. */
-START_TEST(no_file)
+TEST(no_file)
 {
         g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
         g_autofree char *file = g_build_filename(dir, "profile", NULL);
@@ -372,10 +368,9 @@ START_TEST(no_file)
         ck_assert_int_eq(profile_state_write(dir, "night"), 0);
         check_kept(dir, "night");
 }
-END_TEST
 
 /* What cannot be written leaves the old one. */
-START_TEST(cannot_keep)
+TEST(cannot_keep)
 {
         g_autofree char *dir = g_build_filename(temp, "state", NULL);
         g_autofree char *file = g_build_filename(dir, "profile", NULL);
@@ -387,20 +382,5 @@ START_TEST(cannot_keep)
         ck_assert_int_eq(profile_state_write(dir, "day"), -EEXIST);
         check_kept(dir, "night");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("profile-state");
-        TCase *tcase = tcase_create("profile-state");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
-        tcase_add_loop_test(tcase, kept_text, 0, G_N_ELEMENTS(kept));
-        tcase_add_test(tcase, forced_to_disk);
-        tcase_add_test(tcase, keep);
-        tcase_add_test(tcase, no_file);
-        tcase_add_test(tcase, cannot_keep);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("profile-state", .setup = set_up, .teardown = tear_down)

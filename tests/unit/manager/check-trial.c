@@ -33,7 +33,7 @@ static const struct {
         { "no name", "", -1 },
 };
 
-START_TEST(honours)
+TEST_EACH(honours, policies)
 {
         const typeof(*policies) *c = &policies[_i];
         Trial *trial = make();
@@ -43,7 +43,6 @@ START_TEST(honours)
         ck_case(c->name, trial_honours(NULL, c->policy) == -1, "without a trial");
         trial_free(trial);
 }
-END_TEST
 
 static const struct {
         const char *name, *section, *key;
@@ -55,7 +54,7 @@ static const struct {
         { "another section", "Park", "MinCores", false },
 };
 
-START_TEST(sets)
+TEST_EACH(sets, options)
 {
         const typeof(*options) *c = &options[_i];
         Trial *trial = make();
@@ -64,9 +63,8 @@ START_TEST(sets)
         ck_case(c->name, !trial_sets(NULL, c->section, c->key), "without a trial");
         trial_free(trial);
 }
-END_TEST
 
-START_TEST(is_a_clean_copy)
+TEST(is_a_clean_copy)
 {
         Trial *trial = make();
 
@@ -76,16 +74,5 @@ START_TEST(is_a_clean_copy)
         ck_assert(!trial->changes->done[0] && !trial->changes->done[1]);
         trial_free(trial);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("trial");
-        TCase *tcase = tcase_create("trial");
-
-        tcase_add_loop_test(tcase, honours, 0, G_N_ELEMENTS(policies));
-        tcase_add_loop_test(tcase, sets, 0, G_N_ELEMENTS(options));
-        tcase_add_test(tcase, is_a_clean_copy);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("trial")

@@ -26,14 +26,13 @@ static void expect(uint64_t now, Window open, const char *why, uint64_t close_at
         ck_assert_uint_eq(windows_close_at(&windows, &lengths, now), close_at);
 }
 
-START_TEST(closed)
+TEST(closed)
 {
         expect(0, WINDOW_NONE, "", 0);
         expect(100, WINDOW_NONE, "", 0);
 }
-END_TEST
 
-START_TEST(start)
+TEST(start)
 {
         windows_start(&windows, "a.service");
         expect(10, WINDOW_START, "a.service starts", 0);
@@ -44,9 +43,8 @@ START_TEST(start)
         ck_assert(!windows_started(&windows, "a.service", 50)); /* a job that stopped it */
         expect(40, WINDOW_NONE, "", 0);
 }
-END_TEST
 
-START_TEST(cgroup)
+TEST(cgroup)
 {
         windows_begun(&windows, "cgroup /x", 20);
         expect(20, WINDOW_START, "cgroup /x has just started", 30);
@@ -54,9 +52,8 @@ START_TEST(cgroup)
         expect(30, WINDOW_START, "cgroup /y has just started", 35);
         expect(35, WINDOW_NONE, "", 0);
 }
-END_TEST
 
-START_TEST(two_starts)
+TEST(two_starts)
 {
         windows_start(&windows, "a.service");
         windows_start(&windows, "b.scope");
@@ -66,17 +63,15 @@ START_TEST(two_starts)
         ck_assert(!windows_drop(&windows, "b.scope"));
         expect(20, WINDOW_START, "a.service has just started", 30);
 }
-END_TEST
 
-START_TEST(no_start)
+TEST(no_start)
 {
         windows_start(&windows, "a.service");
         ck_assert(windows_drop(&windows, "a.service"));
         expect(20, WINDOW_NONE, "", 0);
 }
-END_TEST
 
-START_TEST(terminal)
+TEST(terminal)
 {
         windows_input(&windows, "pts/0", 20);
         expect(20, WINDOW_TERMINAL, "input to terminal pts/0", 100);
@@ -84,9 +79,8 @@ START_TEST(terminal)
         expect(110, WINDOW_TERMINAL, "input to terminal pts/0", 120);
         expect(120, WINDOW_NONE, "", 0);
 }
-END_TEST
 
-START_TEST(both)
+TEST(both)
 {
         windows_input(&windows, "tty1", 20);
         windows_start(&windows, "a.service");
@@ -97,10 +91,9 @@ START_TEST(both)
         windows_started(&windows, "a.service", 120);
         expect(110, WINDOW_START, "a.service has just started", 130);
 }
-END_TEST
 
 /* Options that change while a window is open change its end. */
-START_TEST(other_lengths)
+TEST(other_lengths)
 {
         windows_input(&windows, "pts/0", 20);
         windows_start(&windows, "a.service");
@@ -119,22 +112,5 @@ START_TEST(other_lengths)
         lengths.start = 1;
         expect(30, WINDOW_START, "b.service starts", 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("windows");
-        TCase *tcase = tcase_create("windows");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, closed);
-        tcase_add_test(tcase, start);
-        tcase_add_test(tcase, cgroup);
-        tcase_add_test(tcase, two_starts);
-        tcase_add_test(tcase, no_start);
-        tcase_add_test(tcase, terminal);
-        tcase_add_test(tcase, both);
-        tcase_add_test(tcase, other_lengths);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("windows", .setup = setup, .teardown = teardown)

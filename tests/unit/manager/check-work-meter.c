@@ -64,7 +64,7 @@ static double rate(void)
 }
 
 /* The clock of the core that sleeps does not matter. A block has the mean of its readings. */
-START_TEST(by_clocks)
+TEST(by_clocks)
 {
         work_meter_choose(meter, tree.root, &topology);
         ck_assert_int_eq(meter->unit, WORK_BUSY);
@@ -78,10 +78,9 @@ START_TEST(by_clocks)
         read_clock("4000000\n", 3, true);
         ck_assert_double_eq_tol(rate(), 0.5 * (1 + 3 + 4) / 12, 1e-6);
 }
-END_TEST
 
 /* Nothing is busy, or nothing is known yet: the next tick tries again. */
-START_TEST(nothing_to_read)
+TEST(nothing_to_read)
 {
         work_meter_choose(meter, tree.root, &topology);
         snapshot->busy[0] = -1;
@@ -90,10 +89,9 @@ START_TEST(nothing_to_read)
         read_clock("2000000\n", 1, false);
         ck_assert_double_eq_tol(rate(), 0.25, 1e-6);
 }
-END_TEST
 
 /* Between blocks clocks are read every ten seconds, at ticks that come anyway. */
-START_TEST(seldom_between_blocks)
+TEST(seldom_between_blocks)
 {
         work_meter_choose(meter, tree.root, &topology);
         read_clock("2000000\n", 0, false);
@@ -102,7 +100,6 @@ START_TEST(seldom_between_blocks)
         read_clock("4000000\n", 10, false);
         ck_assert_double_eq_tol(rate(), 0.5, 1e-6);
 }
-END_TEST
 
 static const struct {
         const char *name, *khz;
@@ -112,15 +109,14 @@ static const struct {
         { "empty", "", 0.5 },          { "half", "2000000\n", 0.25 },
 };
 
-START_TEST(odd_clocks)
+TEST_EACH(odd_clocks, clocks)
 {
         work_meter_choose(meter, tree.root, &topology);
         read_clock(clocks[_i].khz, 0, true);
         ck_case(clocks[_i].name, fabs(rate() - clocks[_i].rate) < 1e-6, "found %g", rate());
 }
-END_TEST
 
-START_TEST(by_switches)
+TEST(by_switches)
 {
         for (int cpu = 0; cpu < 2; cpu++) {
                 g_autofree char *path = g_strdup_printf(CPUFREQ, cpu, "cpuinfo_max_freq");
@@ -133,19 +129,5 @@ START_TEST(by_switches)
         read_clock("2000000\n", 0, true);
         ck_assert_double_eq_tol(rate(), 0.3, 1e-6);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("work-meter");
-        TCase *tcase = tcase_create("work-meter");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, by_clocks);
-        tcase_add_test(tcase, nothing_to_read);
-        tcase_add_test(tcase, seldom_between_blocks);
-        tcase_add_loop_test(tcase, odd_clocks, 0, G_N_ELEMENTS(clocks));
-        tcase_add_test(tcase, by_switches);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("work-meter", .setup = setup, .teardown = teardown)

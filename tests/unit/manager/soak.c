@@ -322,7 +322,7 @@ static long variable(const char *name, long otherwise)
         return g_getenv(name) ? atol(g_getenv(name)) : otherwise;
 }
 
-START_TEST(ticks)
+TEST(ticks)
 {
         long n = variable("TICKS", 20000), seed = variable("SEED", 1);
         uint64_t first;
@@ -349,16 +349,9 @@ START_TEST(ticks)
         g_free(found);
         tree_done(&tree);
 }
-END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("soak");
-        TCase *tcase = tcase_create("soak");
-
         log_set_level(LOG_CRIT);
-        tcase_add_test(tcase, ticks);
-        tcase_set_timeout(tcase, 0);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
+        return unit_run(&(const Unit){ "soak" });
 }

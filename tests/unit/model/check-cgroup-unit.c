@@ -19,14 +19,13 @@ static const struct {
         { "nothing read", "", 0, false, "?" },
 };
 
-START_TEST(path)
+TEST_EACH(path, path_cases)
 {
         const typeof(path_cases[0]) *c = &path_cases[_i];
         g_autofree char *found = cgroup_path_of_names(c->names, c->size, c->whole);
 
         ck_case(c->name, g_str_equal(found, c->path), "%s, expected %s", found, c->path);
 }
-END_TEST
 
 #define USER    "/user.slice/user-1000.slice"
 #define MANAGER USER "/user@1000.service"
@@ -54,7 +53,7 @@ static const struct {
         { "cut", "?/a.service", "?/a.service", "?/a.service" },
 };
 
-START_TEST(unit)
+TEST_EACH(unit, unit_cases)
 {
         const typeof(unit_cases[0]) *c = &unit_cases[_i];
         g_autofree char *found = cgroup_unit_path(c->path), *title = cgroup_unit_name(found);
@@ -62,7 +61,6 @@ START_TEST(unit)
         ck_case(c->name, g_str_equal(found, c->unit), "%s, expected %s", found, c->unit);
         ck_case(c->name, g_str_equal(title, c->title), "named %s, expected %s", title, c->title);
 }
-END_TEST
 
 static const struct {
         const char *path;
@@ -78,22 +76,11 @@ static const struct {
         { "/", 0, false },
 };
 
-START_TEST(user)
+TEST_EACH(user, user_cases)
 {
         const typeof(user_cases[0]) *c = &user_cases[_i];
 
         ck_case(c->path, cgroup_is_of_user(c->path, c->uid) == c->own, "expected %d", c->own);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cgroup-unit");
-        TCase *tcase = tcase_create("cgroup-unit");
-
-        tcase_add_loop_test(tcase, path, 0, G_N_ELEMENTS(path_cases));
-        tcase_add_loop_test(tcase, unit, 0, G_N_ELEMENTS(unit_cases));
-        tcase_add_loop_test(tcase, user, 0, G_N_ELEMENTS(user_cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cgroup-unit")

@@ -24,7 +24,7 @@ static const struct {
         { "more than all", 1, CAPACITY_SCALE, { 1.5f, 0 }, "11", 1 },
 };
 
-START_TEST(work)
+TEST_EACH(work, work_cases)
 {
         const typeof(work_cases[0]) *c = &work_cases[_i];
         int core_cpus[] = { 0, 1 };
@@ -39,14 +39,5 @@ START_TEST(work)
         found = core_work(&topology, &core, &cpus, c->busy);
         ck_case(c->name, fabs(found - c->work) < 1e-6, "found %g, expected %g", found, c->work);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("core-work");
-        TCase *tcase = tcase_create("core-work");
-
-        tcase_add_loop_test(tcase, work, 0, G_N_ELEMENTS(work_cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("core-work")

@@ -190,7 +190,7 @@ static const struct {
           "should be unparked|userspace|x" },
 };
 
-START_TEST(cpu)
+TEST_EACH(cpu, cpu_cases)
 {
         typeof(cpu_cases[0]) *c = &cpu_cases[_i];
         CpuState state = { c->wanted, c->parked, c->since, c->obstacle };
@@ -200,7 +200,6 @@ START_TEST(cpu)
         ck_case(c->name, has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
         ck_case(c->name, has_none(text, c->absent), "\"%s\" has one of %s", text, c->absent);
 }
-END_TEST
 
 static const struct {
         const char *parked;
@@ -216,7 +215,7 @@ static const struct {
         { "", CAUSE_POLICY, "", "nothing parked|" FEWER },
 };
 
-START_TEST(causes)
+TEST(causes)
 {
         ck_assert_str_eq(cause_text(CAUSE_POLICY, "window"), "policy");
         ck_assert_str_eq(cause_text(CAUSE_POLICY, NULL), "");
@@ -227,9 +226,8 @@ START_TEST(causes)
         ck_assert_int_eq(cause_parse("new"), CAUSE_POLICY);
         ck_assert_int_eq(cause_parse(""), CAUSE_POLICY);
 }
-END_TEST
 
-START_TEST(change)
+TEST_EACH(change, change_cases)
 {
         typeof(change_cases[0]) *c = &change_cases[_i];
         Explanation why = { .cause = c->cause,
@@ -239,7 +237,6 @@ START_TEST(change)
 
         ck_assert_msg(has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
 }
-END_TEST
 
 static const struct {
         int first, last;
@@ -251,7 +248,7 @@ static const struct {
         { 8, 9, "no CPUs|x" },
 };
 
-START_TEST(wish)
+TEST_EACH(wish, wish_cases)
 {
         typeof(wish_cases[0]) *c = &wish_cases[_i];
         CpuSet online = { 0 }, allowed = { 0 };
@@ -262,9 +259,8 @@ START_TEST(wish)
         text = explain_wish(&allowed, &online, &(Explanation){ .reason = { .because = "x" } });
         ck_assert_msg(has_in_order(text, c->parts), "\"%s\", expected %s", text, c->parts);
 }
-END_TEST
 
-START_TEST(reason_alone)
+TEST(reason_alone)
 {
         Explanation why = { .policy = "cstates",
                             .source = "default",
@@ -279,18 +275,5 @@ START_TEST(reason_alone)
                                          "UtilizationThreshold|1.562 %|default"),
                       "\"%s\"", text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("explain");
-        TCase *tcase = tcase_create("explain");
-
-        tcase_add_loop_test(tcase, cpu, 0, G_N_ELEMENTS(cpu_cases));
-        tcase_add_test(tcase, causes);
-        tcase_add_loop_test(tcase, change, 0, G_N_ELEMENTS(change_cases));
-        tcase_add_loop_test(tcase, wish, 0, G_N_ELEMENTS(wish_cases));
-        tcase_add_test(tcase, reason_alone);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("explain")

@@ -70,7 +70,7 @@ static const struct {
         { "woke and stayed busy", 100, 0, { 0, 0, 700 }, { 0, 0, 1 }, 2, { 0, 0, 0 }, -1 },
 };
 
-START_TEST(residency)
+TEST_EACH(residency, residency_cases)
 {
         typeof(residency_cases[0]) *c = &residency_cases[_i];
         const uint64_t zero[3] = { 0 };
@@ -101,7 +101,6 @@ START_TEST(residency)
         ck_case(c->name, snapshot->residency[0].estimated == c->estimated, "estimated %d",
                 snapshot->residency[0].estimated);
 }
-END_TEST
 
 /* A sleep that ended in a state that is off now: the next one is in another. */
 static const struct {
@@ -119,7 +118,7 @@ static const struct {
         { "none is off", { 0, 0, 50 }, { 0, 0, 1 }, 0, 1, 2 },
 };
 
-START_TEST(states_that_are_off)
+TEST_EACH(states_that_are_off, barred_cases)
 {
         typeof(barred_cases[0]) *c = &barred_cases[_i];
         const uint64_t zero[3] = { 0 };
@@ -139,9 +138,8 @@ START_TEST(states_that_are_off)
         ck_case(c->name, snapshot->residency[0].estimated == c->estimated, "estimated %d",
                 snapshot->residency[0].estimated);
 }
-END_TEST
 
-START_TEST(statistics)
+TEST(statistics)
 {
         const uint64_t zero[3] = { 0 }, state[3] = { 0, 100 * MS, 0 }, usage[3] = { 0, 9, 0 };
         g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
@@ -167,10 +165,9 @@ START_TEST(statistics)
         ck_assert_uint_eq(row->rejected[2], 5);
         ck_assert_uint_eq(row->entered[1], 9);
 }
-END_TEST
 
 /* cpuidle's own figures for a CPU that slept all the time, sampled every 0.1 s. */
-START_TEST(naive_percentages_become_sane)
+TEST(naive_percentages_become_sane)
 {
         static const uint64_t percent[] = { 21, 138, 139, 0, 0, 0, 362 };
         uint64_t state[3] = { 0 }, usage[3] = { 0 };
@@ -198,9 +195,8 @@ START_TEST(naive_percentages_become_sane)
         /* the guess and the truth that came after it are one sleep */
         ck_assert_double_le(deepest, G_N_ELEMENTS(percent));
 }
-END_TEST
 
-START_TEST(states_change)
+TEST_RANGE(states_change, 0, 4)
 {
         const uint64_t state[3] = { 0, 90 * MS, 10 * MS }, usage[3] = { 0, 1, 1 };
         const uint64_t zero[3] = { 0 };
@@ -220,18 +216,5 @@ START_TEST(states_change)
         ck_assert_int_ge(snapshot->residency[0].n_states, 0);
         ck_assert(near(snapshot->residency[0].busy, 0));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("idle-share");
-        TCase *tcase = tcase_create("idle-share");
-
-        tcase_add_loop_test(tcase, residency, 0, G_N_ELEMENTS(residency_cases));
-        tcase_add_test(tcase, statistics);
-        tcase_add_loop_test(tcase, states_that_are_off, 0, G_N_ELEMENTS(barred_cases));
-        tcase_add_test(tcase, naive_percentages_become_sane);
-        tcase_add_loop_test(tcase, states_change, 0, 4);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("idle-share")

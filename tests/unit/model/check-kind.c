@@ -86,7 +86,7 @@ static const struct {
           "" },
 };
 
-START_TEST(kinds)
+TEST_EACH(kinds, machines)
 {
         typeof(machines[0]) *c = &machines[_i];
         const char *expected[] = { c->efficient, c->fast, c->cache, c->island };
@@ -113,7 +113,6 @@ START_TEST(kinds)
                 ck_case(c->name, g_str_equal(text, expected[i]), "%s: %s", kind_names[i], text);
         }
 }
-END_TEST
 
 /* CPUs 0-1 have the cache, 2-3 are fast, 4-5 efficient, 6-7 efficient and isolated. */
 static const struct {
@@ -131,7 +130,7 @@ static const struct {
         { "none of the kind", KIND_ISLAND, "0-7", "0-7", "0-7" },
 };
 
-START_TEST(choose)
+TEST_EACH(choose, choices)
 {
         typeof(choices[0]) *c = &choices[_i];
         TopologyCpu cpus[8] = { 0 };
@@ -149,9 +148,8 @@ START_TEST(choose)
         text = cpuset_format(&chosen);
         ck_case(c->name, g_str_equal(text, c->chosen), "%s", text);
 }
-END_TEST
 
-START_TEST(words)
+TEST(words)
 {
         const char *good[] = { "cache", "efficient", NULL }, *bad[] = { "fast", "Fast", NULL };
         const char *word = NULL;
@@ -165,16 +163,5 @@ START_TEST(words)
         ck_assert_int_eq(kinds_parse(good + 2, &found, &word), 0);
         ck_assert_uint_eq(found, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("kind");
-        TCase *tcase = tcase_create("kinds");
-
-        tcase_add_loop_test(tcase, kinds, 0, G_N_ELEMENTS(machines));
-        tcase_add_loop_test(tcase, choose, 0, G_N_ELEMENTS(choices));
-        tcase_add_test(tcase, words);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("kind")

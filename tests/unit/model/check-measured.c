@@ -7,7 +7,7 @@
 #include "model/measured.h"
 #include "table.h"
 
-START_TEST(complete)
+TEST(complete)
 {
         for (const Measured *row = measured_properties; row->property; row++) {
                 const char *name = row->property;
@@ -28,9 +28,8 @@ START_TEST(complete)
                 ck_case(name, (measured_senses() & row->sense) == row->sense, "is not read");
         }
 }
-END_TEST
 
-START_TEST(sources)
+TEST(sources)
 {
         unsigned named = 0;
 
@@ -42,7 +41,6 @@ START_TEST(sources)
         ck_assert_msg((measured_senses() & ~named) == 0, "a property without source");
         ck_assert_ptr_null(sense_missing_name(SENSE_IDLE_STATISTICS));
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -60,7 +58,7 @@ static const struct {
         { "BatteryLevel", 4, { -1 } },
 };
 
-START_TEST(values)
+TEST_EACH(values, numbers)
 {
         const Snapshot seen = { .loadavg = { 0.5, 0.25, 0.125 },
                                 .running = 3,
@@ -75,25 +73,12 @@ START_TEST(values)
         for (int i = 0; i < n; i++)
                 ck_case(numbers[_i].name, found[i] == numbers[_i].numbers[i], "found %g", found[i]);
 }
-END_TEST
 
-START_TEST(reasons)
+TEST(reasons)
 {
         ck_assert_ptr_null(measured_find("None"));
         ck_assert_str_ne(missing_reason(-ENOENT), missing_reason(-EOPNOTSUPP));
         ck_assert_str_eq(missing_reason(-EACCES), g_strerror(EACCES));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("measured");
-        TCase *tcase = tcase_create("measured");
-
-        tcase_add_test(tcase, complete);
-        tcase_add_test(tcase, sources);
-        tcase_add_loop_test(tcase, values, 0, G_N_ELEMENTS(numbers));
-        tcase_add_test(tcase, reasons);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("measured")

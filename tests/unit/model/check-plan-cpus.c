@@ -67,7 +67,7 @@ static const IdleTable three = {
         .n_states = 3, .states = { { "POLL", 0, 0 }, { "C1", 2, 4 }, { "C6", 100, 300 } }
 };
 
-START_TEST(merge)
+TEST_EACH(merge, merge_cases)
 {
         typeof(merge_cases[0]) *c = &merge_cases[_i];
         CpuWish room[2], expected_room[2], nothing = NOTHING;
@@ -78,7 +78,6 @@ START_TEST(merge)
         merge_two(&c->merged, &nothing, &expected_room[0], &expected);
         ck_case(c->name, plan_equal(&plan, &expected), "differs");
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -94,7 +93,7 @@ static const struct {
         { "ten states", 10, 0x3ff, 0x3fe },
 };
 
-START_TEST(states)
+TEST_EACH(states, state_cases)
 {
         typeof(state_cases[0]) *c = &state_cases[_i];
         IdleTable table = { .n_states = c->n_states };
@@ -109,7 +108,6 @@ START_TEST(states)
         plan_sanitize_cpus(&plan, NULL);
         ck_case(c->name, room[0].disabled == 0, "unknown states are not switched off");
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -125,7 +123,7 @@ static const struct {
         { "zero", 0, 0, 6 },
 };
 
-START_TEST(latencies)
+TEST_EACH(latencies, latency_cases)
 {
         typeof(latency_cases[0]) *c = &latency_cases[_i];
         IdleTable none = { 0 }, slow = { .n_states = 1, .states = { { "C1", 9, 9 } } };
@@ -136,7 +134,6 @@ START_TEST(latencies)
         ck_assert_int_eq(idle_table_deepest(&none, c->latency_us), -1);
         ck_assert_msg(idle_table_deepest(&slow, 1) == 0, "some state must remain");
 }
-END_TEST
 
 /* Four cores of two CPUs; 6 and 7 are faster. */
 static const struct {
@@ -154,7 +151,7 @@ static const struct {
         { "a kept core counts", "0", "4", 2, "0,4" },
 };
 
-START_TEST(keep)
+TEST_EACH(keep, keep_cases)
 {
         typeof(keep_cases[0]) *c = &keep_cases[_i];
         g_autoptr(Topology) topology = machine_make(8, 2, 8, "0-7", "");
@@ -173,7 +170,6 @@ START_TEST(keep)
         found = cpuset_format(&plan.allowed);
         ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "%s", found);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -184,7 +180,7 @@ static const struct {
         { "zero is one, too", 0, 50, 0 },
 };
 
-START_TEST(global_latency)
+TEST_EACH(global_latency, global_cases)
 {
         typeof(global_cases[0]) *c = &global_cases[_i];
         Plan plan, nothing;
@@ -201,7 +197,6 @@ START_TEST(global_latency)
         ck_case(c->name, plan.global_latency_us == c->merged, "%d", plan.global_latency_us);
         ck_case(c->name, plan_equal(&plan, &nothing) == (c->merged < 0), "equal to nothing");
 }
-END_TEST
 
 #define OF_PLAN(field_)                                                                            \
         {                                                                                          \
@@ -241,7 +236,7 @@ static const struct {
 };
 
 /* Plans that differ in one of these fields are not the same: it would not be carried out. */
-START_TEST(one_field_differs)
+TEST_EACH(one_field_differs, fields)
 {
         typeof(fields[0]) *c = &fields[_i];
         CpuWish rooms[2][2];
@@ -253,19 +248,5 @@ START_TEST(one_field_differs)
         (c->of_cpu ? (char *)&rooms[1][1] : (char *)&plans[1])[c->offset] ^= 1;
         ck_case(c->name, !plan_equal(&plans[0], &plans[1]), "equal");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan-cpus");
-        TCase *tcase = tcase_create("cpus");
-
-        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
-        tcase_add_loop_test(tcase, states, 0, G_N_ELEMENTS(state_cases));
-        tcase_add_loop_test(tcase, latencies, 0, G_N_ELEMENTS(latency_cases));
-        tcase_add_loop_test(tcase, keep, 0, G_N_ELEMENTS(keep_cases));
-        tcase_add_loop_test(tcase, global_latency, 0, G_N_ELEMENTS(global_cases));
-        tcase_add_loop_test(tcase, one_field_differs, 0, G_N_ELEMENTS(fields));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("plan-cpus")

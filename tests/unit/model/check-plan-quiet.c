@@ -19,7 +19,7 @@ static const struct {
           { .stat_s = 60, .check_s = 900, .writeback_cs = 1500 } },
 };
 
-START_TEST(merge)
+TEST_EACH(merge, merges)
 {
         typeof(merges[0]) *c = &merges[_i];
         Plan plan, expected;
@@ -37,7 +37,6 @@ START_TEST(merge)
         ck_case(c->name, plan_equal_quiet(&plan, &expected), "merged to %u %u %u",
                 plan.quiet.stat_s, plan.quiet.check_s, plan.quiet.writeback_cs);
 }
-END_TEST
 
 static const struct {
         const char *name, *parked, *window; /* CPUs that a window adds; NULL: none is open */
@@ -50,7 +49,7 @@ static const struct {
         { "all of it parked", "0-3", NULL, "1-3" },
 };
 
-START_TEST(rest)
+TEST_EACH(rest, rests)
 {
         typeof(rests[0]) *c = &rests[_i];
         Topology *topology = machine_make(N_CPUS, 1, N_CPUS, "0-3", "");
@@ -76,9 +75,8 @@ START_TEST(rest)
                 plan.quiet.stat_s);
         topology_free(topology);
 }
-END_TEST
 
-START_TEST(bounds)
+TEST(bounds)
 {
         const QuietWish most = { true, true, QUIET_STAT_MAX_S, QUIET_CHECK_MAX_S,
                                  QUIET_WRITEBACK_MAX_CS };
@@ -98,16 +96,5 @@ START_TEST(bounds)
         ck_assert(!plan_equal_quiet(&plan, &expected));
         ck_assert(!plan_equal(&plan, &expected));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan-quiet");
-        TCase *tcase = tcase_create("plan-quiet");
-
-        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merges));
-        tcase_add_loop_test(tcase, rest, 0, G_N_ELEMENTS(rests));
-        tcase_add_test(tcase, bounds);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("plan-quiet")

@@ -89,7 +89,7 @@ static void assert_explained(const Plan *plan, const CpuSet *wished, const Topol
         ck_assert_int_le(n, not_ours + affinities->n_sets + affinities->n_nodes + 1);
 }
 
-START_TEST(random_plans)
+TEST(random_plans)
 {
         g_autoptr(GRand) rand = g_rand_new_with_seed(20240611);
 
@@ -120,15 +120,5 @@ START_TEST(random_plans)
                         ck_assert_int_eq(safety[cpu], SAFETY_NONE);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan-random");
-        TCase *tcase = tcase_create("plan-random");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase, random_plans);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("plan-random", .timeout = 60)

@@ -70,7 +70,7 @@ static const struct {
           true },
 };
 
-START_TEST(merge)
+TEST_EACH(merge, merge_cases)
 {
         typeof(merge_cases[0]) *c = &merge_cases[_i];
         CpuSet expected = set_of(c->allowed), first = set_of("0-7");
@@ -96,7 +96,6 @@ START_TEST(merge)
         ck_case(c->name, plan.settled == c->settled, "settled");
         ck_case(c->name, plan.on_pressure == c->on_pressure, "on_pressure");
 }
-END_TEST
 
 /* 8 CPUs in cores of 2, nodes 0-3 and 4-7; CPUs 6 and 7 are faster than the others. */
 static const struct {
@@ -199,7 +198,7 @@ static Topology *eight(const char *online, const char *isolated, const char *noh
         return topology;
 }
 
-START_TEST(sanitize)
+TEST_EACH(sanitize, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = eight(c->online, c->isolated, c->nohz_full);
@@ -236,9 +235,8 @@ START_TEST(sanitize)
                         "CPU %d: %s", cpu, owners[cpu]);
         }
 }
-END_TEST
 
-START_TEST(without_affinities_or_safety)
+TEST(without_affinities_or_safety)
 {
         g_autoptr(Topology) topology = eight("0-7", "", "");
         Plan plan;
@@ -248,10 +246,9 @@ START_TEST(without_affinities_or_safety)
         plan_sanitize(&plan, topology, NULL, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 1);
 }
-END_TEST
 
 /* The smallest number of CPUs that meets disjoint or nested affinities, and no more than that. */
-START_TEST(fewest)
+TEST(fewest)
 {
         g_autoptr(Topology) topology = machine_make(64, 2, 64, "0-63", "");
         CpuSet sets[48];
@@ -269,19 +266,17 @@ START_TEST(fewest)
         plan_sanitize(&plan, topology, &(Dependents){ .tasks = &affinities }, NULL);
         ck_assert_int_eq(cpuset_count(&plan.allowed), 16);
 }
-END_TEST
 
-START_TEST(texts)
+TEST(texts)
 {
         ck_assert_str_eq(safety_text(SAFETY_NONE), "");
         for (Safety safety = SAFETY_LAST; safety <= SAFETY_WINDOW; safety++)
                 ck_assert_str_ne(safety_text(safety), "");
         ck_assert_str_eq(safety_text((Safety)99), "");
 }
-END_TEST
 
 /* The earliest of the times, and the strictest of the limits, that policies asked for. */
-START_TEST(least)
+TEST_RANGE(least, 0, 5)
 {
         static const uint64_t times[][3] = {
                 { 0, 0, 0 }, { 5, 0, 5 }, { 0, 7, 7 }, { 9, 8, 8 }, { 8, 9, 8 }
@@ -299,19 +294,5 @@ START_TEST(least)
         ck_assert_uint_eq(plan.wake_at_usec, times[_i][2]);
         ck_assert_uint_eq(plan.p99_us, times[_i][2]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan");
-        TCase *tcase = tcase_create("plan");
-
-        tcase_add_loop_test(tcase, merge, 0, G_N_ELEMENTS(merge_cases));
-        tcase_add_loop_test(tcase, sanitize, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, without_affinities_or_safety);
-        tcase_add_test(tcase, fewest);
-        tcase_add_test(tcase, texts);
-        tcase_add_loop_test(tcase, least, 0, 5);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("plan")

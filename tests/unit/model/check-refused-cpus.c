@@ -26,7 +26,7 @@ static const struct {
         { "a name that no unit has", "a\nb.service system.slice ", NULL },
 };
 
-START_TEST(units_of_paths)
+TEST_EACH(units_of_paths, paths)
 {
         g_autofree char *path = NULL, *unit = NULL, *cut = NULL;
         size_t size;
@@ -41,7 +41,6 @@ START_TEST(units_of_paths)
         cut = refused_unit("a.service", strlen("a.serv"));
         ck_assert_ptr_null(cut);
 }
-END_TEST
 
 /* Refuses CPUs to a process that has exited; NULL: it was only counted. */
 static const Refused *refuse(RefusedTable *table, const char *unit, uid_t uid, pid_t pid,
@@ -84,7 +83,7 @@ static char *kept(const RefusedTable *table, const char *loaded)
                 ck_assert_str_eq(kept_, cpus);                                                     \
         } while (0)
 
-START_TEST(service_while_it_is_loaded)
+TEST(service_while_it_is_loaded)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
         const Refused *refused = refuse(table, "a.service", 0, 1, "3", false, SEC);
@@ -99,9 +98,8 @@ START_TEST(service_while_it_is_loaded)
         ck_assert_uint_eq(refused_forget(table, "a.service"), 1);
         ck_kept(table, "a.service", "");
 }
-END_TEST
 
-START_TEST(process_until_it_exits)
+TEST(process_until_it_exits)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
 
@@ -113,10 +111,9 @@ START_TEST(process_until_it_exits)
         ck_assert(refused_expire(table, 1000 * SEC));
         ck_kept(table, NULL, "");
 }
-END_TEST
 
 /* A script that tries again succeeds. */
-START_TEST(process_that_has_exited)
+TEST(process_that_has_exited)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
 
@@ -127,10 +124,9 @@ START_TEST(process_that_has_exited)
         ck_assert(refused_expire(table, SEC + REFUSED_KEEP_USEC));
         ck_kept(table, NULL, "");
 }
-END_TEST
 
 /* A user's process in a service, such as a job of cron, keeps nothing active for good. */
-START_TEST(user_in_a_service)
+TEST(user_in_a_service)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
         g_autofree char *text = NULL;
@@ -144,11 +140,10 @@ START_TEST(user_in_a_service)
         text = refused_format(table);
         ck_assert_str_eq(text, "");
 }
-END_TEST
 
 /* A process that repeats its call until its user's limit is reached still frees its CPUs when it
  * exits. */
-START_TEST(process_beyond_the_limit)
+TEST(process_beyond_the_limit)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
         uint64_t now = 1000 * SEC;
@@ -161,7 +156,6 @@ START_TEST(process_beyond_the_limit)
         ck_assert(!refused_has_process(table, 7));
         ck_assert_ptr_null(refused_nth(table, 0));
 }
-END_TEST
 
 /* Who is refused in a loop, one process after the other, keeps CPUs active for one part in
  * REFUSED_SHARE of the time, and what was saved before. */
@@ -174,7 +168,7 @@ static const struct {
         { "users of a user namespace", 100000, 165535 },
 };
 
-START_TEST(loop)
+TEST_EACH(loop, loops)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
         uint64_t kept_sec = 0, ignored = 0, hours = 10;
@@ -196,10 +190,9 @@ START_TEST(loop)
         ck_assert_uint_gt(ignored, 0);
         ck_assert_ptr_nonnull(refuse(table, NULL, 33, pid, "3", false, hours * 3600 * SEC));
 }
-END_TEST
 
 /* Ranks of a job that begin together cost a user once. */
-START_TEST(many_at_once)
+TEST(many_at_once)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
         pid_t pid = 2;
@@ -210,9 +203,8 @@ START_TEST(many_at_once)
         ck_assert_ptr_nonnull(refuse(table, NULL, 1001, pid++, "3", true, SEC));
         ck_assert_uint_eq(refused_total(table), REFUSED_OF_USER_MAX + 2);
 }
-END_TEST
 
-START_TEST(list_of_services_is_bounded)
+TEST(list_of_services_is_bounded)
 {
         g_autoptr(RefusedTable) table = refused_table_new();
 
@@ -227,7 +219,6 @@ START_TEST(list_of_services_is_bounded)
         ck_kept(table, "u1.service", "");
         ck_assert_uint_eq(refused_forget(table, ""), REFUSED_UNITS_MAX);
 }
-END_TEST
 
 static const struct {
         const char *name, *text, *kept;
@@ -245,7 +236,7 @@ static const struct {
         { "bytes of a terminal", "a.service 3 \x1b[31m\n", "a.service 3 \\x1b[31m", 0 },
 };
 
-START_TEST(file)
+TEST_EACH(file, files)
 {
         g_autoptr(RefusedTable) table = refused_table_new(), again = refused_table_new();
         g_autofree char *text = NULL, *same = NULL;
@@ -258,10 +249,9 @@ START_TEST(file)
         same = refused_format(again);
         ck_assert_str_eq(text, same);
 }
-END_TEST
 
 /* All CPUs of the set stay active, not one of them. */
-START_TEST(plan)
+TEST(plan)
 {
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(RefusedTable) table = refused_table_new();
@@ -280,24 +270,5 @@ START_TEST(plan)
         ck_assert_int_eq(safety[7], SAFETY_REFUSED);
         ck_assert(says(owners[7], "6-7|a.service"));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("refused-cpus");
-        TCase *tcase = tcase_create("refused");
-
-        tcase_add_loop_test(tcase, units_of_paths, 0, G_N_ELEMENTS(paths));
-        tcase_add_test(tcase, service_while_it_is_loaded);
-        tcase_add_test(tcase, process_until_it_exits);
-        tcase_add_test(tcase, process_that_has_exited);
-        tcase_add_test(tcase, user_in_a_service);
-        tcase_add_test(tcase, process_beyond_the_limit);
-        tcase_add_loop_test(tcase, loop, 0, G_N_ELEMENTS(loops));
-        tcase_add_test(tcase, many_at_once);
-        tcase_add_test(tcase, list_of_services_is_bounded);
-        tcase_add_loop_test(tcase, file, 0, G_N_ELEMENTS(files));
-        tcase_add_test(tcase, plan);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("refused-cpus")

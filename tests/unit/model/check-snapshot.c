@@ -29,7 +29,7 @@ static const struct {
         { "far more than the interval", 100 * MS, { 0, 100000 }, { 0, 100000 }, 0 },
 };
 
-START_TEST(load)
+TEST_EACH(load, load_cases)
 {
         typeof(load_cases[0]) *c = &load_cases[_i];
         g_autoptr(Counters) previous = reading(1, c->busy[0] * MS, c->idle[0] * MS);
@@ -43,9 +43,8 @@ START_TEST(load)
         ck_assert_double_eq_tol(snapshot->load, snapshot->busy[0], 1e-6);
         ck_assert_uint_eq(snapshot->interval_usec, c->interval_usec);
 }
-END_TEST
 
-START_TEST(wrapping_time)
+TEST(wrapping_time)
 {
         g_autoptr(Counters) previous = reading(100, UINT64_MAX - 10, UINT64_MAX - 5);
         g_autoptr(Counters) current = reading(100 + 100 * MS, 50 * MS, 50 * MS);
@@ -54,9 +53,8 @@ START_TEST(wrapping_time)
         snapshot_compute(previous, current, snapshot);
         ck_assert(near(snapshot->busy[0], 0));
 }
-END_TEST
 
-START_TEST(first_has_only_the_moment)
+TEST(first_has_only_the_moment)
 {
         g_autoptr(Counters) current = reading(1000 * MS, 500 * MS, 500 * MS);
         g_autoptr(Snapshot) snapshot = snapshot_new(1);
@@ -82,9 +80,8 @@ START_TEST(first_has_only_the_moment)
         ck_assert(cpuset_has(&snapshot->cpus, 0));
         ck_assert(!snapshot->residency && snapshot->n_energy == 0);
 }
-END_TEST
 
-START_TEST(clock_stands_or_goes_back)
+TEST_RANGE(clock_stands_or_goes_back, 0, 2)
 {
         g_autoptr(Counters) previous = reading(1000 * MS, 0, 0);
         g_autoptr(Counters) current = reading((_i ? 1000 : 999) * MS, 500 * MS, 500 * MS);
@@ -94,9 +91,8 @@ START_TEST(clock_stands_or_goes_back)
         ck_assert_uint_eq(snapshot->interval_usec, 0);
         ck_assert(snapshot->busy[0] == 0);
 }
-END_TEST
 
-START_TEST(peer_defect_1_every_cpu_counts)
+TEST(peer_defect_1_every_cpu_counts)
 {
         g_autoptr(Counters) previous = counters_new(4), current = counters_new(4);
         g_autoptr(Snapshot) snapshot = snapshot_new(4);
@@ -120,9 +116,8 @@ START_TEST(peer_defect_1_every_cpu_counts)
         ck_assert_msg(snapshot->busy[3] == 0, "went in between");
         ck_assert_int_eq(cpuset_count(&snapshot->cpus), 2);
 }
-END_TEST
 
-START_TEST(rates)
+TEST(rates)
 {
         g_autoptr(Counters) previous = reading(0, 0, 0), current = reading(500 * MS, 0, 0);
         g_autoptr(Snapshot) snapshot = snapshot_new(1);
@@ -148,7 +143,6 @@ START_TEST(rates)
         ck_assert(!(snapshot->have & SENSE_PRESSURE) && snapshot->pressure == 0);
         ck_assert(snapshot->battery_level < 0);
 }
-END_TEST
 
 #define RANGE UINT64_C(262143328850)
 
@@ -186,7 +180,7 @@ static Counters *energy_reading(uint64_t time_usec, uint64_t uj, uint64_t range_
         return counters;
 }
 
-START_TEST(peer_defect_11_energy_wraps)
+TEST_EACH(peer_defect_11_energy_wraps, energy_cases)
 {
         typeof(energy_cases[0]) *c = &energy_cases[_i];
         g_autoptr(Counters) previous = energy_reading(0, c->from, c->range);
@@ -211,7 +205,6 @@ START_TEST(peer_defect_11_energy_wraps)
         snapshot_compute(previous, current, snapshot);
         ck_assert_int_eq(snapshot->n_energy, 0);
 }
-END_TEST
 
 /* Numbers as counters have them, and as only a broken machine has them. */
 static uint64_t any_number(GRand *rand)
@@ -294,7 +287,7 @@ static void check_sane(const Snapshot *snapshot, unsigned seed)
                               "pair %u", seed);
 }
 
-START_TEST(any_two_readings_are_sane)
+TEST(any_two_readings_are_sane)
 {
         enum { N_CPUS = 3, N_PAIRS = 10000 };
         g_autoptr(Counters) previous = counters_new(N_CPUS), current = counters_new(N_CPUS);
@@ -320,21 +313,5 @@ START_TEST(any_two_readings_are_sane)
                 g_rand_free(rand);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("snapshot");
-        TCase *tcase = tcase_create("snapshot");
-
-        tcase_add_loop_test(tcase, load, 0, G_N_ELEMENTS(load_cases));
-        tcase_add_test(tcase, wrapping_time);
-        tcase_add_test(tcase, first_has_only_the_moment);
-        tcase_add_loop_test(tcase, clock_stands_or_goes_back, 0, 2);
-        tcase_add_test(tcase, peer_defect_1_every_cpu_counts);
-        tcase_add_test(tcase, rates);
-        tcase_add_loop_test(tcase, peer_defect_11_energy_wraps, 0, G_N_ELEMENTS(energy_cases));
-        tcase_add_test(tcase, any_two_readings_are_sane);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("snapshot")

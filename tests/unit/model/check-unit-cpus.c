@@ -49,7 +49,7 @@ static char *needs_of(const UnitTable *table, const Topology *topology)
         return g_string_free(text, FALSE);
 }
 
-START_TEST(needs)
+TEST_EACH(needs, cases)
 {
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
@@ -61,9 +61,8 @@ START_TEST(needs)
         found = needs_of(table, topology);
         ck_case(cases[_i].name, g_str_equal(found, cases[_i].needs), "%s", found);
 }
-END_TEST
 
-START_TEST(units_come_and_go)
+TEST(units_come_and_go)
 {
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
@@ -83,10 +82,9 @@ START_TEST(units_come_and_go)
         unit_table_clear(table);
         ck_assert_ptr_null(unit_table_find(table, "b.service"));
 }
-END_TEST
 
 /* What is safe names the unit. */
-START_TEST(plan_keeps_one)
+TEST(plan_keeps_one)
 {
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(UnitTable) table = unit_table_new();
@@ -108,7 +106,6 @@ START_TEST(plan_keeps_one)
         ck_assert_str_eq(owners[6], "a.service (CPUAffinity=6-7)");
         ck_assert_ptr_null(owners[0]);
 }
-END_TEST
 
 /* A window makes all CPUs active but those that the administrator named to be parked, and what a
  * unit needs is active nonetheless. */
@@ -120,7 +117,7 @@ static const struct {
         { "but for a unit", "0-3", "7", "0-3,7" },
 };
 
-START_TEST(plan_in_a_window)
+TEST_EACH(plan_in_a_window, windows)
 {
         typeof(windows[0]) *c = &windows[_i];
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
@@ -137,7 +134,6 @@ START_TEST(plan_in_a_window)
         text = cpuset_format(&plan.allowed);
         ck_case(c->name, g_str_equal(text, c->allowed), "%s", text);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -151,7 +147,7 @@ static const struct {
         { "oneshot", offsetof(UnitCpus, oneshot) },
 };
 
-START_TEST(one_field_changes)
+TEST_EACH(one_field_changes, fields)
 {
         g_autoptr(UnitTable) table = unit_table_new();
         UnitCpus cpus = { .affinity = set_of("3") };
@@ -160,18 +156,5 @@ START_TEST(one_field_changes)
         ((char *)&cpus)[fields[_i].offset] ^= 1;
         ck_case(fields[_i].name, unit_table_set(table, "a.service", &cpus), "no change");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("unit-cpus");
-        TCase *tcase = tcase_create("units");
-
-        tcase_add_loop_test(tcase, needs, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, units_come_and_go);
-        tcase_add_test(tcase, plan_keeps_one);
-        tcase_add_loop_test(tcase, plan_in_a_window, 0, G_N_ELEMENTS(windows));
-        tcase_add_loop_test(tcase, one_field_changes, 0, G_N_ELEMENTS(fields));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("unit-cpus")

@@ -28,7 +28,7 @@ static const struct {
         { "longest", UINT64_MAX, WAKEUPS_BINS - 1 },
 };
 
-START_TEST(bin)
+TEST_EACH(bin, bin_cases)
 {
         const typeof(bin_cases[0]) *c = &bin_cases[_i];
         unsigned found = wakeups_bin(c->ns);
@@ -38,7 +38,6 @@ START_TEST(bin)
         if (found < WAKEUPS_BINS - 1)
                 ck_case(c->name, c->ns < wakeups_bin_begin(found + 1), "ends before");
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -60,7 +59,7 @@ static const struct {
         { "the longest is never exceeded", { { 1025, 100 } }, 1, 1.025, 1e-6, 1.026, 0 },
 };
 
-START_TEST(quantile)
+TEST_EACH(quantile, quantile_cases)
 {
         const typeof(quantile_cases[0]) *c = &quantile_cases[_i];
         WakeupDelays delays = { 0 };
@@ -76,7 +75,6 @@ START_TEST(quantile)
         ck_case(c->name, isnan(c->share) ? isnan(share) : fabs(share - c->share) < 1e-6,
                 "share %g, expected %g", share, c->share);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -89,7 +87,7 @@ static const struct {
         { "by little of much", 20 * S, 1 * US, 20e6, 2e6 },
 };
 
-START_TEST(shorter)
+TEST_EACH(shorter, shorter_cases)
 {
         const typeof(shorter_cases[0]) *c = &shorter_cases[_i];
         WakeupDelays from = { 0 }, delays = { 0 };
@@ -104,7 +102,6 @@ START_TEST(shorter)
         ck_case(c->name, wakeups_binned(&delays) == 101 && delays.count == 101, "%g of 101",
                 (double)wakeups_binned(&delays));
 }
-END_TEST
 
 static int by_value(const void *a, const void *b)
 {
@@ -114,7 +111,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Against sorted delays: within 5 %, as the bill promises. */
-START_TEST(sorted)
+TEST_RANGE(sorted, 0, 5)
 {
         static const double qs[] = { 0.1, 0.5, 0.9, 0.99 };
         enum { N = 20000 };
@@ -139,10 +136,9 @@ START_TEST(sorted)
                 ck_assert_double_eq_tol(wakeups_share_above(&delays, found), 1 - qs[i], 1e-9);
         }
 }
-END_TEST
 
 /* Kinds add up, and those that are not asked for stay out. */
-START_TEST(kinds)
+TEST(kinds)
 {
         UnitWakeups *unit = g_new0(UnitWakeups, 1);
         WakeupDelays one = { 0 }, sum;
@@ -159,9 +155,8 @@ START_TEST(kinds)
         ck_assert_uint_eq(sum.bins[wakeups_bin(50 * US)], 3);
         unit_wakeups_free(unit);
 }
-END_TEST
 
-START_TEST(full)
+TEST(full)
 {
         WakeupDelays a = { .count = UINT32_MAX, .bins = { [5] = UINT32_MAX - 1 } }, b = a;
 
@@ -171,19 +166,5 @@ START_TEST(full)
         wakeups_add(&a, wakeups_bin_begin(5));
         ck_assert_uint_eq(a.bins[5], UINT32_MAX);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("wakeups");
-        TCase *tcase = tcase_create("wakeups");
-
-        tcase_add_loop_test(tcase, bin, 0, G_N_ELEMENTS(bin_cases));
-        tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantile_cases));
-        tcase_add_loop_test(tcase, sorted, 0, 5);
-        tcase_add_loop_test(tcase, shorter, 0, G_N_ELEMENTS(shorter_cases));
-        tcase_add_test(tcase, kinds);
-        tcase_add_test(tcase, full);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("wakeups")

@@ -117,7 +117,7 @@ static char *latencies_text(const CpuWish *cpus)
         return g_string_free(text, FALSE);
 }
 
-START_TEST(wishes)
+TEST_EACH(wishes, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree char *latencies = NULL, *kept = NULL;
@@ -143,9 +143,8 @@ START_TEST(wishes)
         ck_case(c->name, wish.period_usec == 0 && wish.settled && !wish.on_pressure,
                 "wants to be called again");
 }
-END_TEST
 
-START_TEST(explains)
+TEST(explains)
 {
         Asked asked[] = { { "0-1", 100 }, { "0", 30 }, { "0-1", 30, 800000 } };
         uint64_t floor_usec = 0;
@@ -170,15 +169,5 @@ START_TEST(explains)
         ck_assert_int_eq(idled_policy.explain(NULL, &input, 0, reasons), 2);
         ck_assert_str_eq(reasons[0].option, "Floor");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("latency");
-        TCase *tcase = tcase_create("latency");
-
-        tcase_add_loop_test(tcase, wishes, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, explains);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("latency")

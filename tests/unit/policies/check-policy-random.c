@@ -236,7 +236,7 @@ static void check_wish(const World *world)
         }
 }
 
-START_TEST(any)
+TEST_RANGE(any, 0, 100)
 {
         g_autoptr(Topology) topology = machine_make(CPUS, 2, 3, _i % 2 ? "0-5" : "0,2-4", "");
         IdleTable tables[CPUS];
@@ -271,14 +271,5 @@ START_TEST(any)
                 g_strfreev(frequency[i].preferences);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("policy-random");
-        TCase *tcase = tcase_create("policy-random");
-
-        tcase_add_loop_test(tcase, any, 0, 100);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("policy-random")

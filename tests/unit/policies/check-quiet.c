@@ -24,7 +24,7 @@ static const struct {
           5 },
 };
 
-START_TEST(wishes)
+TEST_EACH(wishes, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Topology *topology = machine_make(4, 1, 4, "0-3", "");
@@ -55,14 +55,5 @@ START_TEST(wishes)
         world_free(world);
         topology_free(topology);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("quiet");
-        TCase *tcase = tcase_create("quiet");
-
-        tcase_add_loop_test(tcase, wishes, 0, G_N_ELEMENTS(cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("quiet")

@@ -12,7 +12,7 @@ static const struct {
         { "all but the last", "0-6", "7" }, { "only CPUs that are not there", "8-9", "0-7" },
 };
 
-START_TEST(masks)
+TEST_EACH(masks, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Grid grid = { .packages = 1, .clusters = 1, .cores = 8, .threads = 1 };
@@ -40,9 +40,8 @@ START_TEST(masks)
         } else
                 ck_assert_ptr_null(world->wish.allowed_reason.because);
 }
-END_TEST
 
-START_TEST(mask_changes)
+TEST(mask_changes)
 {
         Grid grid = { .packages = 1, .clusters = 1, .cores = 4, .threads = 1 };
         g_autoptr(Topology) topology = grid_build(&grid);
@@ -56,15 +55,5 @@ START_TEST(mask_changes)
         world_decide(world, 0);
         ck_assert(cpuset_equal(&world->allowed, &topology->online));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("userspace");
-        TCase *tcase = tcase_create("userspace");
-
-        tcase_add_loop_test(tcase, masks, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, mask_changes);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("userspace")

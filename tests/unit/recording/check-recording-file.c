@@ -70,7 +70,7 @@ static off_t size_of(const char *path)
         return fstatat(scratch_fd, path, &st, 0) == 0 ? st.st_size : -1;
 }
 
-START_TEST(appends_only_if_asked)
+TEST(appends_only_if_asked)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         RecordingFile *file = open_file(&none, false), *other = NULL;
@@ -89,9 +89,8 @@ START_TEST(appends_only_if_asked)
         ck_assert_int_eq(fstatat(scratch_fd, "a.rec", &st, 0), 0);
         ck_assert_int_eq(st.st_mode & 0777, 0600);
 }
-END_TEST
 
-START_TEST(refuses_what_is_none)
+TEST(refuses_what_is_none)
 {
         RecordingFile *file = NULL;
 
@@ -105,10 +104,9 @@ START_TEST(refuses_what_is_none)
                                              &file),
                          -EINVAL);
 }
-END_TEST
 
 /* Whatever a crash left, the file is written on. */
-START_TEST(appends_after_crash)
+TEST(appends_after_crash)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autofree char *path = g_build_filename(scratch, "a.rec", NULL), *bytes = NULL;
@@ -132,9 +130,8 @@ START_TEST(appends_after_crash)
                 ck_assert_int_eq(read_all_samples(&first, &problem), whole + 1);
         }
 }
-END_TEST
 
-START_TEST(ring_is_bounded)
+TEST_RANGE(ring_is_bounded, 0, 3)
 {
         static const uint64_t most[] = { 3000, 10000, 50000 };
         const RecordingLimits limits = { .max_bytes = most[_i] };
@@ -162,9 +159,8 @@ START_TEST(ring_is_bounded)
         }
         recording_file_close(file);
 }
-END_TEST
 
-START_TEST(ring_forgets)
+TEST(ring_forgets)
 {
         const RecordingLimits limits = { .max_age_usec = 100 * 1000000 };
         g_autoptr(RecordingBatch) batch = recording_batch_new();
@@ -186,10 +182,9 @@ START_TEST(ring_forgets)
         }
         recording_file_close(file);
 }
-END_TEST
 
 /* The clock is set back and forth: nothing is lost but what is too old then. */
-START_TEST(ring_and_clock)
+TEST(ring_and_clock)
 {
         const RecordingLimits limits = { .max_age_usec = 100 * 1000000 };
         g_autoptr(RecordingBatch) batch = recording_batch_new();
@@ -210,10 +205,9 @@ START_TEST(ring_and_clock)
                 first++;
         ck_assert_int_eq(first, 3);
 }
-END_TEST
 
 /* A copy that a crash left behind is removed, and a link is not followed. */
-START_TEST(old_copy_is_replaced)
+TEST(old_copy_is_replaced)
 {
         const RecordingLimits limits = { .max_bytes = 3000 };
         g_autoptr(RecordingBatch) batch = recording_batch_new();
@@ -229,10 +223,9 @@ START_TEST(old_copy_is_replaced)
         ck_assert_str_eq(text, "precious");
         ck_assert_int_eq(size_of("a.rec.new"), -1);
 }
-END_TEST
 
 /* Check keeps a file of its own, which the limit is for as well: the recording must be larger. */
-START_TEST(no_room)
+TEST_RANGE(no_room, 0, 20)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         RecordingFile *file = open_file(&none, false);
@@ -249,15 +242,16 @@ START_TEST(no_room)
         ck_assert_int_eq(recording_file_close(file), 0);
         expect_samples(0, 41);
 }
-END_TEST
 
-START_TEST(full_file_system)
+TEST_RANGE(full_file_system, 0, 2)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         const RecordingLimits limits = { .max_bytes = _i ? 100 << 10 : 0 };
         RecordingFile *file;
         int r, n = 0;
 
+        if (!scratch_may_mount("tmpfs", "size=64k", "full_file_system"))
+                return;
         ck_assert(scratch_mount("tmpfs", "size=64k"));
         file = open_file(&limits, true);
         do
@@ -268,9 +262,8 @@ START_TEST(full_file_system)
         ck_assert_int_eq(size_of("a.rec.new"), -1);
         recording_file_close(file);
 }
-END_TEST
 
-START_TEST(full_device)
+TEST(full_device)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         RecordingFile *file = NULL;
@@ -279,26 +272,5 @@ START_TEST(full_device)
         ck_assert_int_eq(write_sample(file, batch, 0), -ENOSPC);
         recording_file_close(file);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("recording-file");
-        TCase *tcase = tcase_create("recording-file");
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_test(tcase, appends_only_if_asked);
-        tcase_add_test(tcase, refuses_what_is_none);
-        tcase_add_test(tcase, appends_after_crash);
-        tcase_add_loop_test(tcase, ring_is_bounded, 0, 3);
-        tcase_add_test(tcase, ring_forgets);
-        tcase_add_test(tcase, ring_and_clock);
-        tcase_add_test(tcase, old_copy_is_replaced);
-        tcase_add_loop_test(tcase, no_room, 0, 20);
-        if (scratch_may_mount("tmpfs", "size=64k", "full_file_system"))
-                tcase_add_loop_test(tcase, full_file_system, 0, 2);
-        tcase_add_test(tcase, full_device);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("recording-file", .setup = scratch_open, .teardown = scratch_close, .timeout = 120)

@@ -96,7 +96,7 @@ static void give_residency(World *world)
         }
 }
 
-START_TEST(states_by_name)
+TEST(states_by_name)
 {
         g_autoptr(World) world = world_new();
         const RecordedFrame *frame;
@@ -121,9 +121,8 @@ START_TEST(states_by_name)
         ck_assert_ptr_null(
                 recorded_column(recorded_table(frame, "machine"), "battery_share", NULL));
 }
-END_TEST
 
-START_TEST(first_snapshot_is_no_sample)
+TEST(first_snapshot_is_no_sample)
 {
         g_autoptr(World) world = world_new();
 
@@ -131,9 +130,8 @@ START_TEST(first_snapshot_is_no_sample)
         ck_assert(!recording_sample(world->sampler, world->seen, NULL));
         ck_assert(!recording_batch_has_rows(world->batch));
 }
-END_TEST
 
-START_TEST(facts_change)
+TEST(facts_change)
 {
         g_autoptr(World) world = world_new();
         const RecordedTable *info;
@@ -147,10 +145,9 @@ START_TEST(facts_change)
         ck_assert_uint_eq(info->n_rows, 1);
         ck_assert_str_eq(recorded_texts(info, "value", NULL)[0], "6.12");
 }
-END_TEST
 
 /* A CPU comes with a state that was not there, in the middle of a frame. */
-START_TEST(cpus_come)
+TEST(cpus_come)
 {
         g_autoptr(World) world = world_new();
         const RecordedTable *cpu;
@@ -168,10 +165,9 @@ START_TEST(cpus_come)
         ck_assert(isnan(recorded_numbers(cpu, "residency_share", "C10")[1]));
         ck_assert_double_eq(recorded_numbers(cpu, "residency_share", "C10")[4], 0.375);
 }
-END_TEST
 
 /* Everything that is written is described in docs/recording.md. */
-START_TEST(page_has_it)
+TEST(page_has_it)
 {
         static const RecordingCpu known[CPUS] = { { 1, 1, 1, 1, 1 } };
         g_autoptr(World) world = world_new();
@@ -196,7 +192,6 @@ START_TEST(page_has_it)
                                 quoted);
                 }
 }
-END_TEST
 
 /* Clocks that go on by so much between two samples of one second, and what is noted. */
 static const struct {
@@ -212,7 +207,7 @@ static const struct {
         { "suspend, and a clock that was corrected after it", 3900, 3600, "gap clock " },
 };
 
-START_TEST(clocks_and_sleep)
+TEST_EACH(clocks_and_sleep, clocks)
 {
         typeof(clocks[0]) *c = &clocks[_i];
         g_autoptr(World) world = world_new();
@@ -233,19 +228,5 @@ START_TEST(clocks_and_sleep)
                 g_string_append_printf(kinds, "%s ", texts[row]);
         ck_case(c->name, g_str_equal(kinds->str, c->kinds), "found \"%s\"", kinds->str);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("recording-sample");
-        TCase *tcase = tcase_create("recording-sample");
-
-        tcase_add_test(tcase, states_by_name);
-        tcase_add_test(tcase, first_snapshot_is_no_sample);
-        tcase_add_test(tcase, facts_change);
-        tcase_add_test(tcase, cpus_come);
-        tcase_add_loop_test(tcase, clocks_and_sleep, 0, G_N_ELEMENTS(clocks));
-        tcase_add_test(tcase, page_has_it);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("recording-sample")

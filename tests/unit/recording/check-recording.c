@@ -36,7 +36,7 @@ static const struct {
         { "576 CPUs", 3, 20, 576 },
 };
 
-START_TEST(reads_what_was_written)
+TEST_EACH(reads_what_was_written, sizes)
 {
         g_autoptr(GByteArray) bytes = make_recording(sizes[_i].n_frames, sizes[_i].per_frame,
                                                      MAX(sizes[_i].n_cpus, 1), NULL);
@@ -48,10 +48,9 @@ START_TEST(reads_what_was_written)
         ck_case(sizes[_i].name, seen == (1u << sizes[_i].n_frames) - 1, "read frames %x", seen);
         ck_case(sizes[_i].name, !problem, "%s", problem);
 }
-END_TEST
 
 /* A crash at any byte loses the frame that was being written, and says so. */
-START_TEST(cut_anywhere)
+TEST(cut_anywhere)
 {
         size_t ends[FRAMES];
         g_autoptr(GByteArray) bytes = make_recording(FRAMES, 2, 3, ends);
@@ -77,11 +76,10 @@ START_TEST(cut_anywhere)
                 ck_case(name, (problem == NULL) == (length == last), "says %s", problem);
         }
 }
-END_TEST
 
 /* Every single bit: a frame that has it in its contents is lost; from one that has it in its head
  * on nothing is read. Nothing wrong is ever read. */
-START_TEST(bit_flipped)
+TEST(bit_flipped)
 {
         size_t ends[FRAMES];
         g_autoptr(GByteArray) bytes = make_recording(FRAMES, 2, 2, ends);
@@ -118,7 +116,6 @@ START_TEST(bit_flipped)
                 bytes->data[bit / 8] ^= (guint8)(1u << bit % 8);
         }
 }
-END_TEST
 
 static const struct {
         const char *name, *stored; /* 9 digits: the bytes that the head promises */
@@ -134,7 +131,7 @@ static const struct {
 
 /* A megabyte of heads that promise frames takes no longer than a megabyte of anything: every byte
  * belongs to one head or one promise. */
-START_TEST(false_heads)
+TEST_EACH(false_heads, false_sizes)
 {
         unsigned n = 20000, damaged = false_sizes[_i].damaged;
         g_autoptr(GByteArray) bytes = make_recording(1, 1, 1, NULL);
@@ -159,7 +156,6 @@ START_TEST(false_heads)
                         "says %s", problem);
         }
 }
-END_TEST
 
 static const struct {
         const char *name, *bytes;
@@ -176,7 +172,7 @@ static const struct {
           60, "idled 0.1" },
 };
 
-START_TEST(foreign_file)
+TEST_EACH(foreign_file, foreign)
 {
         g_autoptr(RecordingReader)
                 reader = recording_reader_bytes(foreign[_i].bytes, foreign[_i].size);
@@ -188,10 +184,9 @@ START_TEST(foreign_file)
         ck_case(foreign[_i].name, problem && strstr(problem, foreign[_i].expected), "says %s",
                 problem);
 }
-END_TEST
 
 /* Reading a large file that is none ends early. */
-START_TEST(large_foreign_file)
+TEST(large_foreign_file)
 {
         size_t size = 3 * (size_t)FRAME_STORED_MAX;
         g_autofree char *bytes = g_malloc0(size);
@@ -200,9 +195,8 @@ START_TEST(large_foreign_file)
 
         ck_assert_int_eq(recording_read(reader, &frame), 0);
 }
-END_TEST
 
-START_TEST(newer_frames)
+TEST(newer_frames)
 {
         g_autoptr(GByteArray) bytes = make_recording(2, 2, 3, NULL);
         g_autoptr(GString) text = g_string_new("whatever");
@@ -219,7 +213,6 @@ START_TEST(newer_frames)
         ck_assert_ptr_nonnull(strstr(problem, "up to 2"));
         ck_assert_ptr_null(strstr(problem, "damaged"));
 }
-END_TEST
 
 static const struct {
         const char *name, *text, *expected; /* expected: tables and values; NULL: none is read */
@@ -278,7 +271,7 @@ static char *show_values(const RecordedFrame *frame)
         return g_string_free(text, FALSE);
 }
 
-START_TEST(text_of_frames)
+TEST_EACH(text_of_frames, contents)
 {
         g_autoptr(GString) text = g_string_new(contents[_i].text);
         g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -296,10 +289,9 @@ START_TEST(text_of_frames)
         shown = r > 0 ? show_values(frame) : NULL;
         ck_case(contents[_i].name, g_strcmp0(shown, contents[_i].expected) == 0, "found %s", shown);
 }
-END_TEST
 
 /* A text of a few kilobytes cannot make a reader take gigabytes. */
-START_TEST(too_many_values)
+TEST(too_many_values)
 {
         g_autoptr(GString) text = g_string_new("table,t,\ncolumn");
         g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -315,7 +307,6 @@ START_TEST(too_many_values)
         ck_assert_int_eq(recording_read(reader, &frame), 0);
         ck_assert_uint_eq(recording_report(reader)->damaged, 1);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -337,7 +328,7 @@ static const struct {
         { "a time", 1.7e15 + 1, 0, 1.7e15 + 1 },
 };
 
-START_TEST(number_survives)
+TEST_EACH(number_survives, numbers)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autoptr(GString) text = g_string_new(NULL);
@@ -365,7 +356,6 @@ START_TEST(number_survives)
                         "%.9g, expected %.9g", read[i], numbers[_i].expected);
         ck_case(numbers[_i].name, read[0] == 17 && read[3] == -1, "neighbours differ");
 }
-END_TEST
 
 static const struct {
         const char *name, *text, *expected;
@@ -377,7 +367,7 @@ static const struct {
         { "half a character", "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd" },
 };
 
-START_TEST(text_survives)
+TEST_EACH(text_survives, texts)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autoptr(GString) text = g_string_new(NULL);
@@ -401,9 +391,8 @@ START_TEST(text_survives)
                 ck_case(texts[_i].name, g_strcmp0(read, texts[_i].expected) == 0, "found %s", read);
         }
 }
-END_TEST
 
-START_TEST(long_text_is_cut)
+TEST_RANGE(long_text_is_cut, 0, 2)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autoptr(GString) frame_text = g_string_new(NULL);
@@ -427,10 +416,9 @@ START_TEST(long_text_is_cut)
         ck_assert_uint_le(strlen(read), RECORDING_TEXT_MAX);
         ck_assert_uint_gt(strlen(read), RECORDING_TEXT_MAX - 4);
 }
-END_TEST
 
 /* A column that comes later has no values before; a table that lasts is in every frame. */
-START_TEST(later_column_and_lasting_table)
+TEST(later_column_and_lasting_table)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
         g_autoptr(GString) text = g_string_new(NULL);
@@ -465,27 +453,5 @@ START_TEST(later_column_and_lasting_table)
         }
         ck_assert_int_eq(recording_read(reader, &frame), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("recording");
-        TCase *tcase = tcase_create("recording");
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_loop_test(tcase, reads_what_was_written, 0, G_N_ELEMENTS(sizes));
-        tcase_add_test(tcase, cut_anywhere);
-        tcase_add_test(tcase, bit_flipped);
-        tcase_add_loop_test(tcase, false_heads, 0, G_N_ELEMENTS(false_sizes));
-        tcase_add_loop_test(tcase, foreign_file, 0, G_N_ELEMENTS(foreign));
-        tcase_add_test(tcase, large_foreign_file);
-        tcase_add_test(tcase, newer_frames);
-        tcase_add_loop_test(tcase, text_of_frames, 0, G_N_ELEMENTS(contents));
-        tcase_add_test(tcase, too_many_values);
-        tcase_add_loop_test(tcase, number_survives, 0, G_N_ELEMENTS(numbers));
-        tcase_add_loop_test(tcase, text_survives, 0, G_N_ELEMENTS(texts));
-        tcase_add_loop_test(tcase, long_text_is_cut, 0, 2);
-        tcase_add_test(tcase, later_column_and_lasting_table);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("recording", .timeout = 120)

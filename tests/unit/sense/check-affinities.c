@@ -156,7 +156,7 @@ static void put_task(const Tree *tree, const Task *task)
                 tree_put(tree, leader, text);
 }
 
-START_TEST(trees)
+TEST_EACH(trees, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
@@ -195,7 +195,6 @@ START_TEST(trees)
         affinities_free(affinities);
         tree_done(&tree);
 }
-END_TEST
 
 /* The kernel's files about nodes, and the nodes that a task is bound to according to them. */
 static const struct {
@@ -207,7 +206,7 @@ static const struct {
         { "(null)", "", "1", "1" },
 };
 
-START_TEST(memory_nodes)
+TEST_EACH(memory_nodes, node_cases)
 {
         typeof(node_cases[0]) *c = &node_cases[_i];
         Tree tree = tree_make();
@@ -233,9 +232,8 @@ START_TEST(memory_nodes)
         ck_assert_str_eq(text, c->bound);
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(no_proc)
+TEST(no_proc)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
@@ -245,10 +243,9 @@ START_TEST(no_proc)
         ck_assert_ptr_eq(affinities, (Affinities *)0x1);
         tree_done(&tree);
 }
-END_TEST
 
 /* Longer than any buffer that one begins with: many groups, many CPUs. */
-START_TEST(long_status)
+TEST(long_status)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
@@ -266,10 +263,9 @@ START_TEST(long_status)
         ck_assert_str_eq(owner, "process 5 (big)");
         tree_done(&tree);
 }
-END_TEST
 
 /* In steps of any size the same is found, and no step looks at more tasks than it may. */
-START_TEST(steps)
+TEST_RANGE(steps, 1, 9)
 {
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
@@ -301,10 +297,9 @@ START_TEST(steps)
         affinity_scan_free(scan); /* in the middle */
         tree_done(&tree);
 }
-END_TEST
 
 /* A child of ours with an affinity of one CPU is found in the kernel's own /proc. */
-START_TEST(live)
+TEST(live)
 {
         cpu_set_t all, one;
         CpuSet online = { 0 };
@@ -345,19 +340,5 @@ START_TEST(live)
                          cpuset_has(&affinities->sets[i], chosen);
         ck_assert(found);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("affinities");
-        TCase *tcase = tcase_create("affinities");
-
-        tcase_add_loop_test(tcase, steps, 1, 9);
-        tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, memory_nodes, 0, G_N_ELEMENTS(node_cases));
-        tcase_add_test(tcase, no_proc);
-        tcase_add_test(tcase, long_status);
-        tcase_add_test(tcase, live);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("affinities")

@@ -34,7 +34,7 @@ static void write_status(const char *path, const char *cpus, int n_threads)
         scratch_file(path, text);
 }
 
-START_TEST(reads)
+TEST_EACH(reads, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree char *text = NULL;
@@ -56,11 +56,10 @@ START_TEST(reads)
         text = cpuset_format(&cpus);
         ck_case(c->name, g_str_equal(text, c->cpus), "found %s, expected %s", text, c->cpus);
 }
-END_TEST
 
 /* Threads of one user's processes are read up to a number: those of a user with more count as
  * unpinned, and those of others are read as always. */
-START_TEST(budget)
+TEST(budget)
 {
         static const struct {
                 const char *pid;
@@ -92,9 +91,8 @@ START_TEST(budget)
         ck_assert_int_eq(affinity_read(scratch_fd, 48, &enough, spent, &cpus), 0);
         ck_assert_int_eq(cpuset_count(&cpus), 2);
 }
-END_TEST
 
-START_TEST(users)
+TEST(users)
 {
         uid_t real, effective;
 
@@ -105,9 +103,8 @@ START_TEST(users)
         scratch_file("proc/43/status", "Name:\tx\nUid:\tnobody\n");
         ck_assert_int_eq(process_users_read(scratch_fd, 43, &real, &effective), -EBADMSG);
 }
-END_TEST
 
-START_TEST(gone)
+TEST(gone)
 {
         uid_t real, effective;
         CpuSet all = { 0 }, cpus;
@@ -115,18 +112,5 @@ START_TEST(gone)
         ck_assert_int_eq(affinity_read(scratch_fd, 44, &all, NULL, &cpus), -ESRCH);
         ck_assert_int_eq(process_users_read(scratch_fd, 44, &real, &effective), -ESRCH);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("affinity");
-        TCase *tcase = tcase_create("affinity");
-
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_loop_test(tcase, reads, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, budget);
-        tcase_add_test(tcase, users);
-        tcase_add_test(tcase, gone);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("affinity", .setup = scratch_open, .teardown = scratch_close)

@@ -33,7 +33,7 @@ static void teardown(void)
         tree_done(&tree);
 }
 
-START_TEST(lists)
+TEST(lists)
 {
         static const char *const ours[] = { "/idledpark.slice", "/a.slice", NULL };
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
@@ -44,9 +44,8 @@ START_TEST(lists)
         ck_assert_str_eq(affinities->owners[0],
                          "cgroup /a.slice/b.service/payload (cpuset.cpus=3)");
 }
-END_TEST
 
-START_TEST(slice_of_another)
+TEST(slice_of_another)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
         g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
@@ -54,7 +53,6 @@ START_TEST(slice_of_another)
         cpusets_read(tree.root, topology, (const char *const[]){ NULL }, affinities);
         ck_assert_int_eq(affinities->n_sets, 3);
 }
-END_TEST
 
 static const struct {
         const char *path, *cpus;
@@ -71,7 +69,7 @@ static const struct {
         { "", "0", true },
 };
 
-START_TEST(permits)
+TEST_EACH(permits, permitted)
 {
         static const char *const ours[] = { "/a.slice", NULL };
         CpuSet cpus = set_of(permitted[_i].cpus);
@@ -80,7 +78,6 @@ START_TEST(permits)
                 cpusets_permit(tree.root, ours, permitted[_i].path, &cpus) == permitted[_i].permits,
                 "%s", permitted[_i].cpus);
 }
-END_TEST
 
 static const struct {
         const char *name, *state, *cpus, *container;
@@ -107,7 +104,7 @@ static const struct {
 };
 
 /* A set for each CPU, so that all of them stay active. */
-START_TEST(kubelet)
+TEST_EACH(kubelet, kubelets)
 {
         typeof(kubelets[0]) *c = &kubelets[_i];
         g_autofree char *owner = g_strdup_printf("the kubelet's container %s", c->container);
@@ -125,10 +122,9 @@ START_TEST(kubelet)
         if (c->container)
                 ck_assert_str_eq(affinities->owners[0], owner);
 }
-END_TEST
 
 /* What is there instead of the file is neither waited for nor followed. */
-START_TEST(kubelet_is_no_file)
+TEST_RANGE(kubelet_is_no_file, 0, 2)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
         g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
@@ -142,9 +138,8 @@ START_TEST(kubelet_is_no_file)
         kubelet_read(tree.root, topology, affinities);
         ck_assert_int_eq(affinities->n_sets, 0);
 }
-END_TEST
 
-START_TEST(kubelet_that_comes)
+TEST(kubelet_that_comes)
 {
         g_autoptr(CpusetWatch) watch = NULL;
 
@@ -159,7 +154,6 @@ START_TEST(kubelet_that_comes)
                          0);
         ck_assert(cpuset_watch_read(watch, NULL, NULL));
 }
-END_TEST
 
 static void change_list(void)
 {
@@ -218,7 +212,7 @@ static const struct {
         { "the end of one with a list", go_with_list, true },
 };
 
-START_TEST(noticed)
+TEST_EACH(noticed, changes)
 {
         typeof(changes[0]) *c = &changes[_i];
         g_autoptr(CpusetWatch) watch = NULL;
@@ -228,7 +222,6 @@ START_TEST(noticed)
         ck_case(c->name, cpuset_watch_read(watch, NULL, NULL) == c->noticed, "not %d", c->noticed);
         ck_case(c->name, !cpuset_watch_read(watch, NULL, NULL), "twice");
 }
-END_TEST
 
 static void note_made(const char *path, void *userdata)
 {
@@ -245,7 +238,7 @@ static const struct {
 };
 
 /* Cgroups that are no units count, also those in a unit: that of a container engine. */
-START_TEST(made)
+TEST_EACH(made, made_cases)
 {
         typeof(made_cases[0]) *c = &made_cases[_i];
         g_autofree char *path = g_strconcat(TOP "a.slice/b.service/", c->made, NULL);
@@ -260,10 +253,9 @@ START_TEST(made)
         cpuset_watch_read(watch, note_made, found);
         ck_case(c->name, g_str_equal(found->str, expected), "found %s", found->str);
 }
-END_TEST
 
 /* In a cgroup that came the list is written later. */
-START_TEST(list_of_one_that_came)
+TEST(list_of_one_that_came)
 {
         g_autoptr(CpusetWatch) watch = NULL;
 
@@ -274,33 +266,13 @@ START_TEST(list_of_one_that_came)
         ck_assert_int_eq(file_write(tree.root, TOP "new/cpuset.cpus", "3"), 0);
         ck_assert(cpuset_watch_read(watch, NULL, NULL));
 }
-END_TEST
 
-START_TEST(no_unified_hierarchy)
+TEST(no_unified_hierarchy)
 {
         CpusetWatch *watch = NULL;
 
         ck_assert_int_eq(unlinkat(tree.root, TOP "cgroup.controllers", 0), 0);
         ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), -ENOENT);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpusets");
-        TCase *tcase = tcase_create("cpusets");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, permits, 0, G_N_ELEMENTS(permitted));
-        tcase_add_test(tcase, lists);
-        tcase_add_test(tcase, slice_of_another);
-        tcase_add_loop_test(tcase, noticed, 0, G_N_ELEMENTS(changes));
-        tcase_add_loop_test(tcase, made, 0, G_N_ELEMENTS(made_cases));
-        tcase_add_test(tcase, list_of_one_that_came);
-        tcase_add_test(tcase, no_unified_hierarchy);
-        tcase_add_loop_test(tcase, kubelet, 0, G_N_ELEMENTS(kubelets));
-        tcase_add_loop_test(tcase, kubelet_is_no_file, 0, 2);
-        tcase_add_test(tcase, kubelet_that_comes);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpusets", .setup = setup, .teardown = teardown)

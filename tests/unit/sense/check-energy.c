@@ -95,7 +95,7 @@ static char *describe(const EnergyDomain *domains, int n)
         return g_string_free(text, FALSE);
 }
 
-START_TEST(zones)
+TEST_EACH(zones, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Topology topology = plain_topology(1);
@@ -112,9 +112,8 @@ START_TEST(zones)
         ck_case(c->name, strcmp(text, c->expected) == 0, "%s, expected %s", text, c->expected);
         ck_assert_int_eq(file_read_u64(tree.root, domains[0].path, &(uint64_t){ 0 }), -EISDIR);
 }
-END_TEST
 
-START_TEST(nothing_to_read)
+TEST_RANGE(nothing_to_read, 0, 4)
 {
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
@@ -132,9 +131,8 @@ START_TEST(nothing_to_read)
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), _i == 3 ? -EINVAL : -ENOENT);
         ck_assert_uint_eq(sensors_energy_deadline(sensors), UINT64_MAX);
 }
-END_TEST
 
-START_TEST(root_only)
+TEST(root_only)
 {
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
@@ -146,9 +144,8 @@ START_TEST(root_only)
         sensors = sensors_new_unprivileged(&tree, &topology);
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), -EACCES);
 }
-END_TEST
 
-START_TEST(deadline)
+TEST(deadline)
 {
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
@@ -159,7 +156,6 @@ START_TEST(deadline)
         /* 65.5 kJ at 500 W are 131 s */
         ck_assert_uint_eq(sensors_energy_deadline(sensors), 65500000);
 }
-END_TEST
 
 static const struct {
         const char *name, *text;
@@ -176,7 +172,7 @@ static const struct {
         { "too long", "99999999999999999999999999999999999999\n", false, 0 },
 };
 
-START_TEST(counters_of_zones)
+TEST_EACH(counters_of_zones, values)
 {
         typeof(values[0]) *c = &values[_i];
         Topology topology = plain_topology(1);
@@ -198,7 +194,6 @@ START_TEST(counters_of_zones)
         ck_assert(counters->energy[1].valid && counters->energy[1].uj == 6);
         ck_assert(counters->energy[0].package && counters->energy[1].package);
 }
-END_TEST
 
 /* One source, the first that there is. */
 static const struct {
@@ -267,7 +262,7 @@ static const struct {
           true },
 };
 
-START_TEST(other_sources)
+TEST_EACH(other_sources, sources)
 {
         typeof(sources[0]) *c = &sources[_i];
         Topology topology = plain_topology(1);
@@ -287,12 +282,11 @@ START_TEST(other_sources)
         if (c->sampled)
                 ck_assert_uint_eq(sensors_energy_deadline(sensors), UINT64_MAX);
 }
-END_TEST
 
 #define SUPPLY "sys/class/power_supply/BAT0/"
 
 /* 10 W, then 20 W; a battery is asked every five seconds, and only while it discharges. */
-START_TEST(power_over_time)
+TEST(power_over_time)
 {
         void *state;
         Counters counters = { 0 };
@@ -319,9 +313,8 @@ START_TEST(power_over_time)
         sensor_energy.close(state);
         g_free(counters.energy);
 }
-END_TEST
 
-START_TEST(list_survives_rescan)
+TEST(list_survives_rescan)
 {
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
@@ -335,9 +328,8 @@ START_TEST(list_survives_rescan)
         ck_assert_int_eq(sensors_energy_domains(sensors, &after), 1);
         ck_assert_ptr_eq(before, after);
 }
-END_TEST
 
-START_TEST(described_laptop)
+TEST(described_laptop)
 {
         Topology topology = plain_topology(8);
         g_autoptr(Sensors) sensors = NULL;
@@ -351,24 +343,5 @@ START_TEST(described_laptop)
         text = describe(domains, n);
         ck_assert_str_eq(text, cases[0].expected);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("energy");
-        TCase *tcase = tcase_create("energy");
-
-        tcase_set_timeout(tcase, 30);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, zones, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, nothing_to_read, 0, 4);
-        tcase_add_test(tcase, root_only);
-        tcase_add_test(tcase, deadline);
-        tcase_add_loop_test(tcase, counters_of_zones, 0, G_N_ELEMENTS(values));
-        tcase_add_loop_test(tcase, other_sources, 0, G_N_ELEMENTS(sources));
-        tcase_add_test(tcase, power_over_time);
-        tcase_add_test(tcase, list_survives_rescan);
-        tcase_add_test(tcase, described_laptop);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("energy", .setup = setup, .teardown = teardown, .timeout = 30)

@@ -128,7 +128,7 @@ static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy 
         ck_case(name, p->has_boost == like->has_boost, "boost %d", p->has_boost);
 }
 
-START_TEST(described)
+TEST_EACH(described, machines)
 {
         typeof(machines[0]) *m = &machines[_i];
         Tree tree = tree_make();
@@ -155,7 +155,6 @@ START_TEST(described)
         frequency_free(policies, n);
         tree_done(&tree);
 }
-END_TEST
 
 /* What files hold that a driver should not write, and what is missing. */
 static const struct {
@@ -175,7 +174,7 @@ static const struct {
         { "no frequency", "0", NULL, 0, "0", 0 },
 };
 
-START_TEST(damage)
+TEST_EACH(damage, damaged)
 {
         typeof(damaged[0]) *c = &damaged[_i];
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
@@ -202,10 +201,9 @@ START_TEST(damage)
         frequency_free(policies, n);
         tree_done(&tree);
 }
-END_TEST
 
 /* Boost has a list of its own; nonsense in a list is left out. */
-START_TEST(tables)
+TEST(tables)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
         Tree tree = tree_make();
@@ -231,9 +229,8 @@ START_TEST(tables)
         frequency_free(policies, n);
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(nothing_there)
+TEST(nothing_there)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
         Tree tree = tree_make();
@@ -246,7 +243,6 @@ START_TEST(nothing_there)
         ck_assert_str_eq(driver, "");
         tree_done(&tree);
 }
-END_TEST
 
 #define NO_WISH .latency_us = -1, .bias = -1, .boost = -1
 
@@ -296,7 +292,7 @@ static void assert_shared(const char *name, const CpuWish *a, const CpuWish *b)
         ck_case(name, g_strcmp0(a->preference, b->preference) == 0, "EPP %s", a->preference);
 }
 
-START_TEST(share)
+TEST_EACH(share, shares)
 {
         typeof(shares[0]) *c = &shares[_i];
 
@@ -311,19 +307,5 @@ START_TEST(share)
                 assert_shared(c->name, &shared, &c->shared);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("frequency");
-        TCase *tcase = tcase_create("frequency");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
-        tcase_add_loop_test(tcase, damage, 0, G_N_ELEMENTS(damaged));
-        tcase_add_test(tcase, tables);
-        tcase_add_test(tcase, nothing_there);
-        tcase_add_loop_test(tcase, share, 0, G_N_ELEMENTS(shares));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("frequency", .timeout = 60)

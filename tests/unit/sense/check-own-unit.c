@@ -40,7 +40,7 @@ static void put_process(const Tree *tree, int pid, int parent, const char *cgrou
         tree_put(tree, group, line);
 }
 
-START_TEST(own_unit)
+TEST_EACH(own_unit, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         static const char *const ends[] = { ".service", ".scope" };
@@ -65,7 +65,6 @@ START_TEST(own_unit)
         ck_case(c->name, g_strcmp0(found, c->unit) == 0, "%s", found ? found : "none");
         tree_done(&tree);
 }
-END_TEST
 
 /* Each process is the child of the one before. */
 static const struct {
@@ -74,7 +73,7 @@ static const struct {
         bool own;
 } chains[] = { { "many generations", 200, true }, { "too many to read", 1100, false } };
 
-START_TEST(chain)
+TEST_EACH(chain, chains)
 {
         typeof(chains[0]) *c = &chains[_i];
         g_autoptr(GString) procs = g_string_new(NULL);
@@ -90,15 +89,5 @@ START_TEST(chain)
         ck_case(c->name, (found != NULL) == c->own, "%s", found ? found : "none");
         tree_done(&tree);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("own-unit");
-        TCase *tcase = tcase_create("own-unit");
-
-        tcase_add_loop_test(tcase, own_unit, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, chain, 0, G_N_ELEMENTS(chains));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("own-unit")

@@ -116,7 +116,7 @@ static void put_supplies(const Tree *tree, const SupplyText *supplies)
         }
 }
 
-START_TEST(supplies)
+TEST_EACH(supplies, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
@@ -138,7 +138,6 @@ START_TEST(supplies)
         }
         tree_done(&tree);
 }
-END_TEST
 
 /* What a laptop drew between two readings, of 10 Wh or 1 Ah. */
 static const struct {
@@ -221,7 +220,7 @@ static BatteryReading reading_of(const SupplyText *texts)
         return reading;
 }
 
-START_TEST(drained)
+TEST_EACH(drained, drains)
 {
         BatteryReading before = reading_of(drains[_i].before), after = reading_of(drains[_i].after);
         double joules = battery_joules(&before, &after), expected = drains[_i].joules;
@@ -229,10 +228,9 @@ START_TEST(drained)
         ck_case(drains[_i].name, isnan(expected) ? isnan(joules) : fabs(joules - expected) < 1e-6,
                 "%f J", joules);
 }
-END_TEST
 
 /* Too few steps for a mean count for the next one. */
-START_TEST(mean_watts)
+TEST(mean_watts)
 {
         static const struct {
                 SupplyText supplies[4];
@@ -260,9 +258,8 @@ START_TEST(mean_watts)
         }
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(plug_is_pulled)
+TEST(plug_is_pulled)
 {
         static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
         Tree tree = tree_make();
@@ -286,9 +283,8 @@ START_TEST(plug_is_pulled)
         sensor_power.close(state);
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(described_laptop)
+TEST(described_laptop)
 {
         Tree tree = tree_make();
         g_autoptr(Counters) counters = counters_new(8);
@@ -302,19 +298,5 @@ START_TEST(described_laptop)
         sensor_power.close(state);
         tree_done(&tree);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("power");
-        TCase *tcase = tcase_create("power");
-
-        tcase_set_timeout(tcase, 30);
-        tcase_add_loop_test(tcase, supplies, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, drained, 0, G_N_ELEMENTS(drains));
-        tcase_add_test(tcase, mean_watts);
-        tcase_add_test(tcase, plug_is_pulled);
-        tcase_add_test(tcase, described_laptop);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("power", .timeout = 30)

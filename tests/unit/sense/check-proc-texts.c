@@ -29,7 +29,7 @@ static const struct {
         { "running is garbage", "cpu0 1 2 3 4\nprocs_running many\n", 0, "0", 0 },
 };
 
-START_TEST(stat_text)
+TEST_EACH(stat_text, stat_cases)
 {
         typeof(stat_cases[0]) *c = &stat_cases[_i];
         Topology topology = plain_topology(4);
@@ -50,9 +50,8 @@ START_TEST(stat_text)
         ck_assert_msg(counters_read(sensors, 0, counters) == 0, "does not recover");
         ck_assert_int_eq(cpuset_count(&counters->cpus), 2);
 }
-END_TEST
 
-START_TEST(stat_with_nul)
+TEST(stat_with_nul)
 {
         static const char text[] = "cpu0 1 2 3 4 5\ncpu1 1 2\0 3 4 5\ncpu2 1 2 3 4 5\n";
         Topology topology = plain_topology(4);
@@ -64,10 +63,9 @@ START_TEST(stat_with_nul)
         ck_assert_int_eq(counters_read(sensors, 0, counters), 0);
         ck_assert(cpuset_equal(&counters->cpus, &expected));
 }
-END_TEST
 
 /* Larger than the first buffer: an `intr` line as large machines have, and one of 10 MB. */
-START_TEST(stat_grows)
+TEST_RANGE(stat_grows, 0, 5)
 {
         static const size_t sizes[] = { 4000, 4095 - 40, 100000, 10 << 20, 20 << 20 };
         size_t size = sizes[_i];
@@ -90,7 +88,6 @@ START_TEST(stat_grows)
         ck_assert_uint_eq(counters->switches, 77);
         ck_assert_uint_eq(counters->running, 5);
 }
-END_TEST
 
 /* Bad contents of the two small files: the reading is good but does not have them. */
 static const struct {
@@ -115,7 +112,7 @@ static const struct {
         { "too long", "proc/pressure/cpu", "some total=99999999999999999999\n" },
 };
 
-START_TEST(bad)
+TEST_EACH(bad, bad_cases)
 {
         typeof(bad_cases[0]) *c = &bad_cases[_i];
         Topology topology = plain_topology(4);
@@ -132,9 +129,8 @@ START_TEST(bad)
         ck_assert(without & SENSE_LOADAVG || counters->loadavg[0] == 42);
         ck_assert(without & SENSE_PRESSURE || counters->pressure_usec == 42);
 }
-END_TEST
 
-START_TEST(huge_and_nul)
+TEST_RANGE(huge_and_nul, 0, 2)
 {
         g_autofree char *text = g_malloc0(10 << 20);
         Topology topology = plain_topology(4);
@@ -149,10 +145,9 @@ START_TEST(huge_and_nul)
         tree_rewrite(&tree, "proc/stat", text, 10 << 20);
         ck_assert_int_eq(counters_read(sensors, ALL, counters), -EBADMSG);
 }
-END_TEST
 
 /* Texts with a few bytes changed, cut somewhere: the sensors say what they can make of them. */
-START_TEST(damaged)
+TEST(damaged)
 {
         static const struct {
                 const char *path, *text;
@@ -187,21 +182,5 @@ START_TEST(damaged)
         ck_assert_int_eq(counters_read(sensors, ALL, counters), 0);
         ck_assert_uint_eq(counters->have, ALL);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("proc-texts");
-        TCase *tcase = tcase_create("proc-texts");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, stat_text, 0, G_N_ELEMENTS(stat_cases));
-        tcase_add_test(tcase, stat_with_nul);
-        tcase_add_loop_test(tcase, stat_grows, 0, 5);
-        tcase_add_loop_test(tcase, bad, 0, G_N_ELEMENTS(bad_cases));
-        tcase_add_loop_test(tcase, huge_and_nul, 0, 2);
-        tcase_add_test(tcase, damaged);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("proc-texts", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -56,7 +56,7 @@ static const struct {
         { "nothing", "", -EBADMSG, NULL },
 };
 
-START_TEST(comm)
+TEST_EACH(comm, comms)
 {
         typeof(comms[0]) *c = &comms[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
@@ -71,7 +71,6 @@ START_TEST(comm)
         else
                 ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_COMM, facts), -ENOENT);
 }
-END_TEST
 
 static const struct {
         const char *name, *text;
@@ -92,7 +91,7 @@ static const struct {
         { "no end", "0::/a", -EBADMSG, NULL, NULL },
 };
 
-START_TEST(cgroup)
+TEST_EACH(cgroup, cgroups)
 {
         typeof(cgroups[0]) *c = &cgroups[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
@@ -110,10 +109,9 @@ START_TEST(cgroup)
         ck_assert_str_eq(groups->str, c->groups);
         ck_assert_str_eq(facts->unit_cgroup, c->unit);
 }
-END_TEST
 
 /* What does not fit is absent and not cut off. */
-START_TEST(too_long)
+TEST(too_long)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *group = g_strnfill(PROCESS_CGROUPS_SIZE, 'a');
@@ -129,7 +127,6 @@ START_TEST(too_long)
         ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_CGROUPS, facts), 0);
         ck_assert_uint_eq(strlen(facts->cgroups), PROCESS_CGROUPS_SIZE - 13);
 }
-END_TEST
 
 static const struct {
         const char *name, *text;
@@ -147,7 +144,7 @@ static const struct {
         { "more than a number", "Name:\ta\nPPid:\t1\nUid:\t4294967296\n", -EBADMSG, 0, 0 },
 };
 
-START_TEST(status)
+TEST_EACH(status, statuses)
 {
         typeof(statuses[0]) *c = &statuses[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
@@ -161,9 +158,8 @@ START_TEST(status)
                 ck_case(c->name, facts->uid == c->uid && facts->parent == c->parent, "%u %d",
                         facts->uid, facts->parent);
 }
-END_TEST
 
-START_TEST(executable)
+TEST(executable)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *link = g_build_filename(temp, "12/exe", NULL);
@@ -188,10 +184,9 @@ START_TEST(executable)
         process_facts_init(facts, 12);
         ck_assert_int_eq(process_facts_read(proc, PROCESS_FACT_EXECUTABLE, facts), -ENOENT);
 }
-END_TEST
 
 /* A process of the kernel's own, which named itself so that its status looks like another's. */
-START_TEST(of_the_kernel)
+TEST(of_the_kernel)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
@@ -212,9 +207,8 @@ START_TEST(of_the_kernel)
         ck_assert_str_eq(facts->executable, self);
         ck_assert_int_eq(*facts->cgroups, '/');
 }
-END_TEST
 
-START_TEST(names_of_users)
+TEST(names_of_users)
 {
         g_autoptr(GHashTable) users = users_read(proc);
 
@@ -227,21 +221,5 @@ START_TEST(names_of_users)
         ck_assert_str_eq(g_hash_table_lookup(users, GUINT_TO_POINTER(0)), "root");
         ck_assert_str_eq(g_hash_table_lookup(users, GUINT_TO_POINTER(1000)), "ada");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("process-facts");
-        TCase *tcase = tcase_create("process-facts");
-
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_loop_test(tcase, comm, 0, G_N_ELEMENTS(comms));
-        tcase_add_loop_test(tcase, cgroup, 0, G_N_ELEMENTS(cgroups));
-        tcase_add_loop_test(tcase, status, 0, G_N_ELEMENTS(statuses));
-        tcase_add_test(tcase, too_long);
-        tcase_add_test(tcase, executable);
-        tcase_add_test(tcase, of_the_kernel);
-        tcase_add_test(tcase, names_of_users);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("process-facts", .setup = set_up, .teardown = tear_down)

@@ -62,7 +62,7 @@ static const struct LimitCase {
         { "no device", "0\n", -1, -1, 7 },
 };
 
-START_TEST(latency_limits)
+TEST_EACH(latency_limits, limit_cases)
 {
         const struct LimitCase *it = &limit_cases[_i];
         const IdleTable table = { .n_states = 3,
@@ -82,8 +82,6 @@ START_TEST(latency_limits)
         ck_assert_uint_eq(idle_states_permitted(tree.root, 0, &table), it->permitted);
 }
 
-END_TEST
-
 static void read_all(Sensors *sensors, Counters *counters)
 {
         ck_assert_int_eq(counters_read(sensors, SENSE_IDLE_STATISTICS, counters), 0);
@@ -91,7 +89,7 @@ static void read_all(Sensors *sensors, Counters *counters)
 }
 
 /* With many descriptors to keep, and with hardly any. */
-START_TEST(every_counter)
+TEST_RANGE(every_counter, 0, 2)
 {
         struct rlimit limit;
         Topology topology = plain_topology(4);
@@ -121,9 +119,8 @@ START_TEST(every_counter)
                         }
         }
 }
-END_TEST
 
-START_TEST(change_is_seen)
+TEST(change_is_seen)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
@@ -145,9 +142,8 @@ START_TEST(change_is_seen)
         ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY);
         ck_assert_uint_eq(counters->idle[1].usage[2], 500);
 }
-END_TEST
 
-START_TEST(old_kernel)
+TEST(old_kernel)
 {
         static const char *const files[] = { "above", "below", "rejected" };
         Topology topology = plain_topology(4);
@@ -167,7 +163,6 @@ START_TEST(old_kernel)
         ck_assert_uint_eq(counters->idle[0].above[1], 0);
         ck_assert_uint_eq(counters->idle[1].above[1], 212);
 }
-END_TEST
 
 static const struct {
         const char *name, *text;
@@ -178,7 +173,7 @@ static const struct {
         { "hex", "0x1869f\n" },
 };
 
-START_TEST(bad)
+TEST_EACH(bad, bad_cases)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
@@ -195,7 +190,6 @@ START_TEST(bad)
         ck_case(bad_cases[_i].name, counters->idle[0].above[1] == 112, "above taken");
         ck_assert_uint_eq(counters->idle[0].usage[1], 700);
 }
-END_TEST
 
 /* CPU 1 has three states, which take 0, 10 and 200 us to leave. */
 static const struct {
@@ -217,7 +211,7 @@ static const struct {
 };
 
 /* What is off counts once the CPU has been awake since: it may still sleep in that state. */
-START_TEST(barred_states)
+TEST_RANGE(barred_states, 0, 2 * (int)G_N_ELEMENTS(barred_cases))
 {
         static const char *const latencies[] = { "0\n", "10\n", "200\n" };
         typeof(barred_cases[0]) *c = &barred_cases[_i % (int)G_N_ELEMENTS(barred_cases)];
@@ -252,9 +246,8 @@ START_TEST(barred_states)
         ck_case(c->name, counters->idle[1].n_barred == c->n_barred, "found %d",
                 counters->idle[1].n_barred);
 }
-END_TEST
 
-START_TEST(cpu_goes_and_returns)
+TEST_RANGE(cpu_goes_and_returns, 0, 2)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
@@ -272,9 +265,8 @@ START_TEST(cpu_goes_and_returns)
         ck_assert_int_eq(counters->idle[1].n_states, 3);
         ck_assert_uint_eq(counters->idle[1].usage[2], 220);
 }
-END_TEST
 
-START_TEST(no_states)
+TEST(no_states)
 {
         Tree empty = tree_make();
         Topology topology = plain_topology(4);
@@ -284,9 +276,8 @@ START_TEST(no_states)
         ck_assert_int_eq(sensor_residency.open(empty.root, &topology, &state), -ENOENT);
         tree_done(&empty);
 }
-END_TEST
 
-START_TEST(static_facts)
+TEST(static_facts)
 {
         static const IdleState expected[] = {
                 { "POLL", 0, 0 }, { "C1E", 2, 4 }, { "C6", 170, 500 }, { "C10", 230, 700 }
@@ -305,10 +296,9 @@ START_TEST(static_facts)
         ck_assert_int_eq(idle_states_read(laptop.root, 99, states), 0);
         tree_done(&laptop);
 }
-END_TEST
 
 /* 20 intervals of 0.1 s on this machine: rows add up, and an idle CPU's are idle. */
-START_TEST(real)
+TEST(real)
 {
         _fd_ int root = root_open("/");
         g_autoptr(Topology) topology = NULL;
@@ -353,25 +343,5 @@ START_TEST(real)
                 current = swap;
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("residency");
-        TCase *tcase = tcase_create("residency");
-
-        tcase_set_timeout(tcase, 30);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, every_counter, 0, 2);
-        tcase_add_test(tcase, change_is_seen);
-        tcase_add_test(tcase, old_kernel);
-        tcase_add_loop_test(tcase, bad, 0, G_N_ELEMENTS(bad_cases));
-        tcase_add_loop_test(tcase, barred_states, 0, 2 * G_N_ELEMENTS(barred_cases));
-        tcase_add_loop_test(tcase, cpu_goes_and_returns, 0, 2);
-        tcase_add_test(tcase, no_states);
-        tcase_add_test(tcase, static_facts);
-        tcase_add_loop_test(tcase, latency_limits, 0, G_N_ELEMENTS(limit_cases));
-        tcase_add_test(tcase, real);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("residency", .setup = setup, .teardown = teardown, .timeout = 30)

@@ -7,7 +7,7 @@
 #include "sense/topology-read.h"
 #include "table.h"
 
-START_TEST(good)
+TEST(good)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
@@ -41,7 +41,6 @@ START_TEST(good)
         ck_assert_int_eq(counters_read(sensors, 0, counters), 0);
         ck_assert_msg(counters->have == SENSE_LOAD, "read counters that were not requested");
 }
-END_TEST
 
 /* True if the kernel accepts this trigger from the user that runs this test. */
 static bool kernel_takes(const char *text)
@@ -51,7 +50,7 @@ static bool kernel_takes(const char *text)
         return fd >= 0 && write(fd, text, strlen(text) + 1) > 0;
 }
 
-START_TEST(trigger)
+TEST(trigger)
 {
         g_autofree char *path = g_build_filename(tree.path, "proc/pressure/cpu", NULL);
         g_autofree char *text = NULL;
@@ -64,10 +63,9 @@ START_TEST(trigger)
         again = pressure_trigger_open(tree.root, PRESSURE_TRIGGER_FAST);
         ck_assert_int_eq(again, -ENOENT);
 }
-END_TEST
 
 /* The running kernel, asked by a user other than root. */
-START_TEST(trigger_of_the_unprivileged)
+TEST(trigger_of_the_unprivileged)
 {
         _fd_ int root = root_open("/"), fd = -1;
         uid_t user = geteuid();
@@ -79,9 +77,8 @@ START_TEST(trigger_of_the_unprivileged)
         ck_assert_int_eq(seteuid(user), 0);
         ck_assert_msg((fd >= 0) == any, "%s", fd < 0 ? g_strerror(-fd) : "opened");
 }
-END_TEST
 
-START_TEST(cpu_goes_and_returns)
+TEST(cpu_goes_and_returns)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
@@ -96,10 +93,9 @@ START_TEST(cpu_goes_and_returns)
         ck_assert(cpuset_has(&counters->cpus, 1));
         ck_assert_uint_eq(counters->have, ALL);
 }
-END_TEST
 
 /* What a file is instead of a file. */
-START_TEST(unreadable)
+TEST_RANGE(unreadable, 0, 3)
 {
         static const struct {
                 const char *path;
@@ -127,9 +123,8 @@ START_TEST(unreadable)
                 ck_assert_int_eq(sensors_error(sensors, files[_i].sense), error);
         }
 }
-END_TEST
 
-START_TEST(permission_denied)
+TEST(permission_denied)
 {
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = NULL;
@@ -139,10 +134,9 @@ START_TEST(permission_denied)
         ck_assert_int_eq(sensors_error(sensors, SENSE_PRESSURE), -EACCES);
         ck_assert_uint_eq(sensors_have(sensors), SENSE_LOAD | SENSE_LOADAVG);
 }
-END_TEST
 
 /* Where nothing is, opening is no failure, only reading. */
-START_TEST(nothing_there)
+TEST(nothing_there)
 {
         Tree empty = tree_make();
         Topology topology = plain_topology(4);
@@ -156,10 +150,9 @@ START_TEST(nothing_there)
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), 0);
         tree_done(&empty);
 }
-END_TEST
 
 /* This machine. */
-START_TEST(real)
+TEST(real)
 {
         _fd_ int root = root_open("/");
         g_autoptr(Topology) topology = NULL;
@@ -180,7 +173,6 @@ START_TEST(real)
         if (counters->have & SENSE_LOADAVG)
                 ck_assert_uint_gt(counters->threads, 0);
 }
-END_TEST
 
 /* All CPUs of a machine are read, each with its own states. */
 static void check_machine(const char *name)
@@ -208,7 +200,7 @@ static void check_machine(const char *name)
         tree_done(&machine);
 }
 
-START_TEST(described)
+TEST(described)
 {
         static const char *const machines[] = { "adl0",
                                                 "gnr3",
@@ -221,24 +213,5 @@ START_TEST(described)
         for (size_t i = 0; i < G_N_ELEMENTS(machines); i++)
                 check_machine(machines[i]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("sensors");
-        TCase *tcase = tcase_create("sensors");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, good);
-        tcase_add_test(tcase, trigger);
-        tcase_add_test(tcase, trigger_of_the_unprivileged);
-        tcase_add_test(tcase, cpu_goes_and_returns);
-        tcase_add_loop_test(tcase, unreadable, 0, 3);
-        tcase_add_test(tcase, permission_denied);
-        tcase_add_test(tcase, nothing_there);
-        tcase_add_test(tcase, real);
-        tcase_add_test(tcase, described);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("sensors", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -113,7 +113,7 @@ static const struct {
           200 },
 };
 
-START_TEST(between)
+TEST_EACH(between, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
@@ -139,14 +139,5 @@ START_TEST(between)
                 tasks->switches_per_sec);
         tree_done(&tree);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("task-time");
-        TCase *tcase = tcase_create("task-time");
-
-        tcase_add_loop_test(tcase, between, 0, G_N_ELEMENTS(cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("task-time")

@@ -47,7 +47,7 @@ static const struct {
         { "ttyS1", NULL },    { "null", NULL },
 };
 
-START_TEST(reading)
+TEST_EACH(reading, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autofree char *path = g_strconcat("dev/", c->file, NULL), *text = NULL, *seen = NULL;
@@ -58,16 +58,14 @@ START_TEST(reading)
         g_free(g_steal_pointer(&seen));
         ck_assert_ptr_null(terminals_read(terminals));
 }
-END_TEST
 
-START_TEST(writing_is_none)
+TEST(writing_is_none)
 {
         ck_assert_int_eq(file_write(tree.root, "dev/pts/0", "output"), 0);
         ck_assert_ptr_null(terminals_read(terminals));
 }
-END_TEST
 
-START_TEST(one_that_comes)
+TEST(one_that_comes)
 {
         g_autofree char *text = NULL, *seen = NULL;
 
@@ -78,7 +76,6 @@ START_TEST(one_that_comes)
         seen = terminals_read(terminals);
         ck_assert_str_eq(seen, "pts/9");
 }
-END_TEST
 
 static void set_access(const char *path, time_t second)
 {
@@ -104,7 +101,7 @@ static const struct {
         { "new terminals have no input", -10, 999, 0, NULL },
 };
 
-START_TEST(last_input)
+TEST_EACH(last_input, inputs)
 {
         typeof(inputs[0]) *c = &inputs[_i];
         g_autofree char *name = NULL;
@@ -122,10 +119,9 @@ START_TEST(last_input)
         ck_case(c->case_name, last == (c->last ? (uint64_t)(now + c->last) * G_USEC_PER_SEC : 0),
                 "%" PRIu64, last);
 }
-END_TEST
 
 /* As idled.service has it: the /dev of a sandbox, without consoles, and the whole one below it. */
-START_TEST(in_a_sandbox)
+TEST(in_a_sandbox)
 {
         g_autofree char *text = NULL, *seen = NULL;
         Terminals *inside = NULL;
@@ -144,7 +140,6 @@ START_TEST(in_a_sandbox)
         ck_assert_str_eq(seen, "pts/0");
         terminals_free(inside);
 }
-END_TEST
 
 /* Opens a pseudo-terminal, which is pts/0 of a tree from then on; -1: there are none here. */
 static int open_pseudo(int *ret_master)
@@ -171,7 +166,7 @@ static const struct {
         { "a key, and the program edits", "k", true, true },
 };
 
-START_TEST(a_pseudo_terminal)
+TEST_EACH(a_pseudo_terminal, typed)
 {
         typeof(typed[0]) *c = &typed[_i];
         int master = -1, slave = open_pseudo(&master);
@@ -201,9 +196,8 @@ START_TEST(a_pseudo_terminal)
         close(slave);
         close(master);
 }
-END_TEST
 
-START_TEST(no_terminals)
+TEST(no_terminals)
 {
         Tree bare = tree_make();
         Terminals *none = NULL;
@@ -218,21 +212,5 @@ START_TEST(no_terminals)
         terminals_free(none);
         tree_done(&bare);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("terminals");
-        TCase *tcase = tcase_create("terminals");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, reading, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, writing_is_none);
-        tcase_add_test(tcase, one_that_comes);
-        tcase_add_loop_test(tcase, last_input, 0, G_N_ELEMENTS(inputs));
-        tcase_add_test(tcase, in_a_sandbox);
-        tcase_add_loop_test(tcase, a_pseudo_terminal, 0, G_N_ELEMENTS(typed));
-        tcase_add_test(tcase, no_terminals);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("terminals", .setup = setup, .teardown = teardown)

@@ -177,7 +177,7 @@ static const struct {
           "1 1024" },
 };
 
-START_TEST(trees)
+TEST_EACH(trees, tree_cases)
 {
         typeof(tree_cases[0]) *c = &tree_cases[_i];
         Tree tree = tree_make();
@@ -202,9 +202,8 @@ START_TEST(trees)
         ck_case(c->name, g_str_equal(capacities->str, c->capacities), "%s", capacities->str);
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(no_cpus)
+TEST(no_cpus)
 {
         Tree tree = tree_make();
         Topology *topology = (Topology *)0x1;
@@ -215,9 +214,8 @@ START_TEST(no_cpus)
         ck_assert_ptr_eq(topology, (Topology *)0x1);
         tree_done(&tree);
 }
-END_TEST
 
-START_TEST(equal)
+TEST(equal)
 {
         g_autoptr(Topology)
                 a = machine_make(8, 2, 4, "0-7", ""),
@@ -235,16 +233,5 @@ START_TEST(equal)
         same->cpus[3].capacity--;
         ck_assert(!topology_equal(a, same));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("topology");
-        TCase *tcase = tcase_create("topology");
-
-        tcase_add_loop_test(tcase, trees, 0, G_N_ELEMENTS(tree_cases));
-        tcase_add_test(tcase, no_cpus);
-        tcase_add_test(tcase, equal);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("topology")

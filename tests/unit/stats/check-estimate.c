@@ -30,7 +30,7 @@ static Estimator *some(unsigned pairs, double off, double on, double noise)
         return e;
 }
 
-START_TEST(says_what_is_saved)
+TEST(says_what_is_saved)
 {
         g_autofree Estimator *e = some(30, 40, 38, 1);
         Estimate found = estimate(e, &(EstimateQuery){ .work_error = INFINITY });
@@ -48,7 +48,6 @@ START_TEST(says_what_is_saved)
                                                       (found.watts.high - found.watts.low) / 4),
                                 90, 1.1);
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -68,7 +67,7 @@ static const struct {
         { "little, and long enough", 200, 40, 39.5, 1, VERDICT_SAVES },
 };
 
-START_TEST(has_a_verdict)
+TEST_EACH(has_a_verdict, verdicts)
 {
         typeof(verdicts[0]) *c = &verdicts[_i];
         g_autofree Estimator *e = some(c->pairs, c->off, c->on, c->noise);
@@ -79,9 +78,8 @@ START_TEST(has_a_verdict)
         ck_case(c->name, isnan(found.watts.value) == (c->pairs < 2), "value %g without an interval",
                 found.watts.value);
 }
-END_TEST
 
-START_TEST(equalises_work)
+TEST(equalises_work)
 {
         g_autofree Estimator *e = g_new0(Estimator, 1);
         EstimateQuery query = { .work_error = 0 };
@@ -110,7 +108,6 @@ START_TEST(equalises_work)
         ck_assert_double_eq_tol(found.watts.value, 1, 1e-6);
         ck_assert_double_gt(found.watts.high - found.watts.low, 0.1);
 }
-END_TEST
 
 /* Arms that do different work; each arm has noise in work, with which power changes by `slope`. */
 static const struct {
@@ -135,7 +132,7 @@ static const struct {
         { "runs of a command", 20, 1, 18, 1, 0, 0, INFINITY, VERDICT_SAVES },
 };
 
-START_TEST(minds_different_work)
+TEST_EACH(minds_different_work, works)
 {
         typeof(works[0]) *c = &works[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1);
@@ -166,7 +163,6 @@ START_TEST(minds_different_work)
         ck_case(c->name, (found.watts.high < 0) == (c->verdict == VERDICT_COSTS), "high %g",
                 found.watts.high);
 }
-END_TEST
 
 /* Pairs of which every tenth has an off block that draws `burst` times as much; power changes with
  * work by `slope`, and work by so much between blocks, and from off to on. */
@@ -187,7 +183,7 @@ static const struct {
 };
 
 /* Means, difference and share are of one estimate: each follows from the others. */
-START_TEST(is_one_number)
+TEST_EACH(is_one_number, ones)
 {
         typeof(ones[0]) *c = &ones[_i];
         unsigned numbers[] = { 1, 2, 5, 30 };
@@ -227,7 +223,6 @@ START_TEST(is_one_number)
                         "share %g, %g W", share, found.watts.value);
         }
 }
-END_TEST
 
 /* Arms with equal loads in which tasks run for different times. Off: `off_cpus` CPUs run tasks, and
  * change to one `off_switches` times a second. `wait`: share of the time that some task waits, on.
@@ -254,7 +249,7 @@ static const struct {
         { "a slower clock and tasks that always run", 1, 8000, 1, 8000, 0, 0.8, VERDICT_UNKNOWN },
 };
 
-START_TEST(knows_overhead)
+TEST_EACH(knows_overhead, overheads)
 {
         typeof(overheads[0]) *c = &overheads[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1);
@@ -285,9 +280,8 @@ START_TEST(knows_overhead)
                 found.overhead * 1e6);
         ck_case(c->name, found.overhead != 0 || c->verdict != VERDICT_SAVES, "no overhead");
 }
-END_TEST
 
-START_TEST(drops_blocks)
+TEST(drops_blocks)
 {
         g_autofree Estimator *e = g_new0(Estimator, 1);
         const Block off = { false, 10, 100, 1, 0 }, on = { true, 10, 90, 1, 0 };
@@ -313,9 +307,8 @@ START_TEST(drops_blocks)
         for (int i = 0; i < BLOCK_DROPS; i++)
                 ck_assert_ptr_nonnull(block_drop_text(i));
 }
-END_TEST
 
-START_TEST(knows_like_from_unlike)
+TEST(knows_like_from_unlike)
 {
         g_autofree Estimator *e = g_new0(Estimator, 1);
         EstimateQuery query = { .work_error = INFINITY, .near_work = 0.1 };
@@ -335,7 +328,6 @@ START_TEST(knows_like_from_unlike)
         query.near_work = 50;
         ck_assert_uint_eq(estimate(e, &query).n_pairs, 0);
 }
-END_TEST
 
 static const struct {
         double df, t;
@@ -344,13 +336,12 @@ static const struct {
         { 5, 2.571 },    { 10, 2.228 }, { 30, 2.042 }, { 120, 1.980 }, { NAN, 12.706 },
 };
 
-START_TEST(quantile)
+TEST_EACH(quantile, quantiles)
 {
         ck_assert_double_eq_tol(student_quantile(quantiles[_i].df), quantiles[_i].t, 0.0006);
 }
-END_TEST
 
-START_TEST(survives_a_restart)
+TEST(survives_a_restart)
 {
         const unsigned numbers[] = { 0, 1, 7, ESTIMATE_PAIRS, ESTIMATE_PAIRS + 77 };
 
@@ -374,10 +365,9 @@ START_TEST(survives_a_restart)
                 ck_assert_str_eq(text_again, text);
         }
 }
-END_TEST
 
 /* Any text that is cut, or of which a line is changed, is refused and changes nothing. */
-START_TEST(refuses_damage)
+TEST(refuses_damage)
 {
         g_autofree Estimator *e = some(5, 40, 38, 3), *kept = g_memdup2(e, sizeof(*e));
         g_autofree char *text = estimator_format(e);
@@ -410,11 +400,10 @@ START_TEST(refuses_damage)
                 }
         ck_assert_mem_eq(e, kept, sizeof(*e));
 }
-END_TEST
 
 /* For every load, over all savings: the interval contains the truth in at least 93 % of the runs.
  * The verdict is "saves" at 5 %, and almost never at 0 % or less. */
-START_TEST(is_true)
+TEST_RANGE(is_true, 0, SIM_LOADS)
 {
         const double shares[] = { -0.05, 0, 0.02, 0.05 };
         SimLoad load = (SimLoad)_i;
@@ -435,22 +424,20 @@ START_TEST(is_true)
         ck_case(sim_names[load], covered >= 0.93 * G_N_ELEMENTS(shares) * RUNS, "%u of %zu",
                 covered, G_N_ELEMENTS(shares) * RUNS);
 }
-END_TEST
 
 /* Four times as many pairs, half the width. */
-START_TEST(narrows)
+TEST(narrows)
 {
         SimResult few = sim_many(SIM_NOISE, 0.05, INFINITY, sim_prove, 40 * 22, RUNS);
         SimResult many = sim_many(SIM_NOISE, 0.05, INFINITY, sim_prove, 160 * 22, RUNS);
 
         ck_assert_double_eq_tol(few.half_width / many.half_width, 2, 0.2);
 }
-END_TEST
 
 /* As the daemon measures, in half an hour of every load: what was saved is in its interval in 93 %
  * of the runs or more; where 5 % are saved there is a verdict in that time, where nothing or less
  * is it is almost never "saves". */
-START_TEST(knows_joules)
+TEST_RANGE(knows_joules, 0, SIM_LOADS)
 {
         const double shares[] = { -0.05, 0, 0.02, 0.05 };
         SimLoad load = (SimLoad)_i;
@@ -470,28 +457,5 @@ START_TEST(knows_joules)
         ck_case(sim_names[load], covered >= 0.93 * G_N_ELEMENTS(shares) * DAEMON_RUNS, "%u of %zu",
                 covered, G_N_ELEMENTS(shares) * DAEMON_RUNS);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("estimate");
-        TCase *tcase = tcase_create("estimate");
-
-        tcase_add_test(tcase, says_what_is_saved);
-        tcase_add_loop_test(tcase, has_a_verdict, 0, G_N_ELEMENTS(verdicts));
-        tcase_add_test(tcase, equalises_work);
-        tcase_add_loop_test(tcase, is_one_number, 0, G_N_ELEMENTS(ones));
-        tcase_add_loop_test(tcase, minds_different_work, 0, G_N_ELEMENTS(works));
-        tcase_add_loop_test(tcase, knows_overhead, 0, G_N_ELEMENTS(overheads));
-        tcase_add_test(tcase, drops_blocks);
-        tcase_add_test(tcase, knows_like_from_unlike);
-        tcase_add_loop_test(tcase, quantile, 0, G_N_ELEMENTS(quantiles));
-        tcase_add_test(tcase, survives_a_restart);
-        tcase_add_test(tcase, refuses_damage);
-        tcase_add_loop_test(tcase, is_true, 0, SIM_LOADS);
-        tcase_add_test(tcase, narrows);
-        tcase_add_loop_test(tcase, knows_joules, 0, SIM_LOADS);
-        tcase_set_timeout(tcase, 300);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("estimate", .timeout = 300)

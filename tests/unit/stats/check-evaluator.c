@@ -411,7 +411,7 @@ static Lab lab_new(World *world, Evaluator *evaluator, const char *policy, doubl
                       .due_usec = PERIOD_USEC };
 }
 
-START_TEST(draws)
+TEST_EACH(draws, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -445,7 +445,6 @@ START_TEST(draws)
         ck_case(c->name, evaluator->found.verdict == c->verdict, "%s",
                 verdict_text(evaluator->found.verdict));
 }
-END_TEST
 
 /* What may happen in the middle of a block. */
 static const struct {
@@ -497,7 +496,7 @@ static void teardown(void)
 }
 
 /* The block is dropped and counted, its partner with it, and a trial comes again. */
-START_TEST(drops)
+TEST_EACH(drops, interruptions)
 {
         typeof(interruptions[0]) *c = &interruptions[_i];
         Lab lab = lab_new(eight_world, e, "", 0.9);
@@ -516,11 +515,10 @@ START_TEST(drops)
         pass(&lab, load, 2, 20 * MINUTE);
         ck_case(c->name, e->estimator.n_pairs > pairs, "no trial after it");
 }
-END_TEST
 
 /* A load ended, such as the start of the machine, and what is left is that of an idle guest. At
  * most two trials are dropped, soon: others would unpark CPUs for nothing and use up the budget. */
-START_TEST(tries_nothing_on_an_idle_machine)
+TEST_RANGE(tries_nothing_on_an_idle_machine, 0, 2)
 {
         Lab lab = lab_new(eight_world, e, "", 0.9);
         const double load[2] = { 1, 1 }, left[2] = { _i * 0.002, _i * 0.002 };
@@ -534,10 +532,9 @@ START_TEST(tries_nothing_on_an_idle_machine)
         pass(&lab, left, 2, 20 * MINUTE);
         ck_assert_uint_eq(estimator_dropped(&e->estimator), soon);
 }
-END_TEST
 
 /* Counters that are not there, or stand still, end trials for an hour. */
-START_TEST(needs_energy)
+TEST_RANGE(needs_energy, 0, 2)
 {
         Lab lab = lab_new(eight_world, e, "", 1.12);
 
@@ -552,10 +549,9 @@ START_TEST(needs_energy)
         pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 20);
         ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
 }
-END_TEST
 
 /* A load that is another has a verdict of its own, and the first keeps its. */
-START_TEST(knows_loads_apart)
+TEST(knows_loads_apart)
 {
         Lab lab = lab_new(eight_world, e, "", 0.8);
 
@@ -568,10 +564,9 @@ START_TEST(knows_loads_apart)
         pass_load(&lab, &(Load){ 0.05, 0.05, 1, 1 }, 5);
         ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
 }
-END_TEST
 
 /* The same load, and the machine is another: within two hours the verdict is. */
-START_TEST(changes_its_mind)
+TEST(changes_its_mind)
 {
         Lab lab = lab_new(eight_world, e, "", 1.1);
 
@@ -581,11 +576,10 @@ START_TEST(changes_its_mind)
         pass_load(&lab, &(Load){ 0.1, 0.1, 1, 1 }, 240);
         ck_assert_int_eq(e->found.verdict, VERDICT_SAVES);
 }
-END_TEST
 
 /* What was found is known after a restart; a text that is damaged or of another machine is not
  * taken. */
-START_TEST(survives_a_restart)
+TEST(survives_a_restart)
 {
         g_autofree Evaluator *again = g_new0(Evaluator, 1);
         Lab lab = lab_new(eight_world, e, "", 1.12);
@@ -612,22 +606,5 @@ START_TEST(survives_a_restart)
         ck_assert_int_eq(e->found.verdict, VERDICT_COSTS);
         ck_assert_uint_eq(e->estimator.n_pairs, again->estimator.n_pairs);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("evaluator");
-        TCase *tcase = tcase_create("evaluator");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, draws, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, drops, 0, G_N_ELEMENTS(interruptions));
-        tcase_add_loop_test(tcase, tries_nothing_on_an_idle_machine, 0, 2);
-        tcase_add_loop_test(tcase, needs_energy, 0, 2);
-        tcase_add_test(tcase, knows_loads_apart);
-        tcase_add_test(tcase, changes_its_mind);
-        tcase_add_test(tcase, survives_a_restart);
-        tcase_set_timeout(tcase, 300);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("evaluator", .setup = setup, .teardown = teardown, .timeout = 300)

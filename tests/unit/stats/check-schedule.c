@@ -15,7 +15,7 @@ static const struct {
 };
 
 /* Walks through 400 pairs, slot by slot, and checks each. */
-START_TEST(keeps_its_promises)
+TEST_EACH(keeps_its_promises, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         const ScheduleOptions *o = &c->options;
@@ -49,10 +49,9 @@ START_TEST(keeps_its_promises)
                 "not balanced");
         ck_case(c->name, on_first == 200, "on came first %u times", on_first);
 }
-END_TEST
 
 /* Two seeds give two schedules, and one seed the same. */
-START_TEST(is_random)
+TEST(is_random)
 {
         const ScheduleOptions a = { 2 * SEC, SEC, 8 }, b = { 2 * SEC, SEC, 9 };
         unsigned same = 0;
@@ -64,15 +63,5 @@ START_TEST(is_random)
         ck_assert_uint_gt(same, 20);
         ck_assert_uint_lt(same, 80);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("schedule");
-        TCase *tcase = tcase_create("schedule");
-
-        tcase_add_loop_test(tcase, keeps_its_promises, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, is_random);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("schedule")

@@ -42,7 +42,7 @@ static const struct {
 };
 
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
-START_TEST(peer_defect_2_first_set_fails)
+TEST_EACH(peer_defect_2_first_set_fails, faults)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -65,10 +65,9 @@ START_TEST(peer_defect_2_first_set_fails)
         ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* A later change fails, and the daemon dies on top of it: the original is still known. */
-START_TEST(peer_defect_2_later_set_fails)
+TEST_EACH(peer_defect_2_later_set_fails, faults)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -85,7 +84,6 @@ START_TEST(peer_defect_2_later_set_fails)
         ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* Faults after which restoring ends at once: a knob that is gone, and a value that is right when it
  * is read, or written, once more. */
@@ -110,7 +108,7 @@ static void assert_ended(typeof(faults[0]) *f, const char *report)
 }
 
 /* Restoring fails: the knob stays on record, is reported, and is restored the next time. */
-START_TEST(restore_fails)
+TEST_EACH(restore_fails, faults)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -136,11 +134,10 @@ START_TEST(restore_fails)
         ck_assert_str_eq(mock_value("a"), "0-3");
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* The kernel takes a value and shows it only after the wait is over. It is still on record, for an
  * instance that sets it once more, restores it while it does not show, or comes after us. */
-START_TEST(shown_too_late)
+TEST_RANGE(shown_too_late, 0, 3)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         KnobKind kind = mock_kind;
@@ -170,10 +167,9 @@ START_TEST(shown_too_late)
         ck_assert_str_eq(mock_value("a"), "0-3");
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* What is given up since it was not even taken is not on record. */
-START_TEST(not_taken)
+TEST(not_taken)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         KnobKind kind = mock_kind;
@@ -183,9 +179,8 @@ START_TEST(not_taken)
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EIO);
         ck_assert(!knob_is_on_record(knob_find(knobs, &kind, "a")) && !record_exists());
 }
-END_TEST
 
-START_TEST(unreadable_record_forbids_changes)
+TEST(unreadable_record_forbids_changes)
 {
         g_autofree char *path = g_build_filename(scratch, "undo", NULL);
         int skipped;
@@ -197,10 +192,9 @@ START_TEST(unreadable_record_forbids_changes)
         ck_assert_int_eq(set(knobs, "a", "0"), -EISDIR);
         ck_assert_str_eq(mock->written, "");
 }
-END_TEST
 
 /* Wherever the space ends, nothing is written that is not on record first. */
-START_TEST(no_record_no_write)
+TEST_RANGE(no_record_no_write, 0, 130)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *report = NULL;
@@ -221,10 +215,11 @@ START_TEST(no_record_no_write)
         ck_assert_str_eq(mock_value("b"), "0-7");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(full_run_directory)
+TEST(full_run_directory)
 {
+        if (!scratch_may_mount("tmpfs", "size=4k", "full_run_directory"))
+                return;
         ck_assert(scratch_mount("tmpfs", "size=4k"));
         scratch_file("filler", "x");
         g_autoptr(Knobs) knobs = open_knobs();
@@ -234,10 +229,11 @@ START_TEST(full_run_directory)
         ck_assert_int_eq(unlinkat(scratch_fd, "filler", 0), 0);
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
 }
-END_TEST
 
-START_TEST(read_only_run_directory)
+TEST(read_only_run_directory)
 {
+        if (!scratch_may_mount(NULL, NULL, "read_only_run_directory"))
+                return;
         {
                 g_autoptr(Knobs) knobs = open_knobs();
 
@@ -254,25 +250,5 @@ START_TEST(read_only_run_directory)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EROFS); /* the line stays */
         ck_assert_str_eq(mock_value("b"), "0-7");                   /* the knob does not */
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("knob-failures");
-        TCase *tcase = tcase_create("knob-failures");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, peer_defect_2_first_set_fails, 0, G_N_ELEMENTS(faults));
-        tcase_add_loop_test(tcase, peer_defect_2_later_set_fails, 0, G_N_ELEMENTS(faults));
-        tcase_add_loop_test(tcase, restore_fails, 0, G_N_ELEMENTS(faults));
-        tcase_add_loop_test(tcase, shown_too_late, 0, 3);
-        tcase_add_test(tcase, not_taken);
-        tcase_add_test(tcase, unreadable_record_forbids_changes);
-        tcase_add_loop_test(tcase, no_record_no_write, 0, 130);
-        if (scratch_may_mount("tmpfs", "size=4k", "full_run_directory"))
-                tcase_add_test(tcase, full_run_directory);
-        if (scratch_may_mount(NULL, NULL, "read_only_run_directory"))
-                tcase_add_test(tcase, read_only_run_directory);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("knob-failures", .setup = setup, .teardown = teardown)

@@ -103,9 +103,11 @@ static int count_descriptors(void)
         return n;
 }
 
-START_TEST(together)
+static const int together_counts[] = { 1, SOME, MANY };
+
+TEST_EACH(together, together_counts)
 {
-        int n = _i, before = count_descriptors();
+        int n = together_counts[_i], before = count_descriptors();
         g_autoptr(Knobs) knobs = open_knobs();
         const Knob *const *list;
 
@@ -125,9 +127,8 @@ START_TEST(together)
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
         ck_assert_int_eq(count_descriptors(), before);
 }
-END_TEST
 
-START_TEST(same_knob_twice)
+TEST(same_knob_twice)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         KnobChange twice[] = {
@@ -143,7 +144,6 @@ START_TEST(same_knob_twice)
         expect("f0", "found");
         expect("f1", "other");
 }
-END_TEST
 
 /* Puts another file with this text in the place of f2. */
 static void replace_file(const char *text)
@@ -156,7 +156,7 @@ static void replace_file(const char *text)
 }
 
 /* Another program writes to a file that idled may have open, replaces it, or removes it. */
-START_TEST(changed_meanwhile)
+TEST_RANGE(changed_meanwhile, 0, 2)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = open_knobs();
@@ -180,15 +180,14 @@ START_TEST(changed_meanwhile)
         expect("f4", "found");
         expect(names[MANY - 1], "found");
 }
-END_TEST
 
 /* Once idled has read or written another file with our value, it knows that file. An original that
  * appears in it comes from another program; in a third file, idled sets its value again. */
-START_TEST(replaced_and_seen)
+TEST_RANGE(replaced_and_seen, 0, 6)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = open_knobs();
-        int n = _i / 3;
+        int n = _i < 3 ? SOME : MANY;
 
         set_all(knobs, n, "ours", 1);
         replace_file("ours\n");
@@ -204,26 +203,24 @@ START_TEST(replaced_and_seen)
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), -ESTALE);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
 }
-END_TEST
 
 /* The same when nothing is written any more. */
-START_TEST(replaced_and_verified)
+TEST_RANGE(replaced_and_verified, 0, 2)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = open_knobs();
 
-        set_all(knobs, _i, "ours", 1);
+        set_all(knobs, _i ? MANY : SOME, "ours", 1);
         replace_file("ours\n");
         ck_assert_int_eq(knobs_verify(knobs), 0);
         ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(knob_find(knobs, &plain_kind, "f2")->state, KNOB_FOREIGN);
 }
-END_TEST
 
 /* A file of sysfs that reads as empty is one whose driver is busy or gone: the empty text is no
  * value that could be restored. */
-START_TEST(empty_is_no_value)
+TEST(empty_is_no_value)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = open_knobs();
@@ -242,10 +239,9 @@ START_TEST(empty_is_no_value)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect("f2", "found");
 }
-END_TEST
 
 /* Writing to a knob that disturbs others, and adopting, read the files that are open. */
-START_TEST(kept_while_disturbed)
+TEST(kept_while_disturbed)
 {
         const KnobKind disturber = { .name = "disturber",
                                      .read = read_plain,
@@ -268,10 +264,9 @@ START_TEST(kept_while_disturbed)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_all(MANY, "found");
 }
-END_TEST
 
 /* Nothing is changed that is not on record; what fits is. */
-START_TEST(full_record)
+TEST(full_record)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         int done = 0;
@@ -290,7 +285,6 @@ START_TEST(full_record)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_all(SOME, "found");
 }
-END_TEST
 
 static void live_and_die(void)
 {
@@ -301,7 +295,7 @@ static void live_and_die(void)
         set_all(knobs, SOME, NULL, 1);
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         bool killed = true;
         int n;
@@ -319,10 +313,9 @@ START_TEST(killed_anywhere)
         }
         ck_assert_int_gt(n, 2 * 3 * SOME);
 }
-END_TEST
 
 /* Calls that write to files or to the record fail, one or two of them: nothing is lost. */
-START_TEST(calls_fail)
+TEST_RANGE(calls_fail, 0, 8)
 {
         static const int errors[] = { EINTR, EIO, EBUSY, ENOSPC };
 
@@ -345,29 +338,5 @@ START_TEST(calls_fail)
         }
         calls_failing.times = 0;
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("knob-files");
-        TCase *tcase = tcase_create("knob-files");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, scratch_close);
-        tcase_add_loop_test(tcase, together, 1, 2);
-        tcase_add_loop_test(tcase, together, SOME, SOME + 1);
-        tcase_add_loop_test(tcase, together, MANY, MANY + 1);
-        tcase_add_test(tcase, same_knob_twice);
-        tcase_add_loop_test(tcase, changed_meanwhile, 0, 2);
-        tcase_add_loop_test(tcase, replaced_and_seen, 3 * SOME, 3 * SOME + 3);
-        tcase_add_loop_test(tcase, replaced_and_seen, 3 * MANY, 3 * MANY + 3);
-        tcase_add_loop_test(tcase, replaced_and_verified, SOME, SOME + 1);
-        tcase_add_loop_test(tcase, replaced_and_verified, MANY, MANY + 1);
-        tcase_add_test(tcase, kept_while_disturbed);
-        tcase_add_test(tcase, empty_is_no_value);
-        tcase_add_test(tcase, full_record);
-        tcase_add_test(tcase, killed_anywhere);
-        tcase_add_loop_test(tcase, calls_fail, 0, 8);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("knob-files", .setup = setup, .teardown = scratch_close, .timeout = 60)

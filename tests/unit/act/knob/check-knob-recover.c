@@ -5,7 +5,7 @@
  */
 #include "knob-fixture.h"
 
-START_TEST(found_by_the_next_instance)
+TEST(found_by_the_next_instance)
 {
         g_autofree char *report = NULL;
         int skipped;
@@ -32,10 +32,9 @@ START_TEST(found_by_the_next_instance)
         ck_assert_str_eq(mock_value("c"), "2");
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* What an instance before us could not restore is restored by us at the end. */
-START_TEST(peer_defect_9_recovered_knobs_keep_their_original)
+TEST(peer_defect_9_recovered_knobs_keep_their_original)
 {
         int skipped;
 
@@ -54,7 +53,6 @@ START_TEST(peer_defect_9_recovered_knobs_keep_their_original)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), "0-3");
 }
-END_TEST
 
 #define HEAD "idled-undo\t1\tthis-boot\n"
 
@@ -73,7 +71,7 @@ static const struct {
         { "cut short", HEAD "found\tmock\ta\t0-3\nwrite\tmock\ta\t0", 1, 0, 0 },
 };
 
-START_TEST(recover)
+TEST_EACH(recover, record_cases)
 {
         typeof(record_cases[0]) *c = &record_cases[_i];
         int r, skipped, unknown;
@@ -87,11 +85,10 @@ START_TEST(recover)
         unknown = knobs_count_unknown(knobs, mock_kinds);
         ck_case(c->name, unknown == c->unknown, "unknown %d, expected %d", unknown, c->unknown);
 }
-END_TEST
 
 /* While the boot's id cannot be read, no record passes for one of another boot, and nothing for
  * restored. */
-START_TEST(boot_unknown_for_now)
+TEST(boot_unknown_for_now)
 {
         g_autofree char *report = NULL;
         int skipped;
@@ -116,7 +113,6 @@ START_TEST(boot_unknown_for_now)
         ck_assert_str_eq(report, "a 0 ok; ");
         ck_assert_str_eq(mock_value("a"), "0-3");
 }
-END_TEST
 
 /* Scenarios to die in. Every one begins with what the mocks are at first. */
 
@@ -193,7 +189,7 @@ static void expect_originals(const char *name, int n)
         ck_case(name, !record_exists(), "killed at %d: the record is still there", n);
 }
 
-START_TEST(peer_defect_6_killed_anywhere)
+TEST_EACH(peer_defect_6_killed_anywhere, scenarios)
 {
         typeof(scenarios[0]) *s = &scenarios[_i];
         bool killed = true;
@@ -210,10 +206,9 @@ START_TEST(peer_defect_6_killed_anywhere)
         }
         ck_case(s->name, n > s->least, "only %d steps", n);
 }
-END_TEST
 
 /* The restore itself dies, at every point, twice. */
-START_TEST(restore_killed_anywhere)
+TEST(restore_killed_anywhere)
 {
         bool killed = true;
         int n;
@@ -235,10 +230,9 @@ START_TEST(restore_killed_anywhere)
         }
         ck_assert_int_gt(n, 10);
 }
-END_TEST
 
 /* Another program changes the knob between our death and the restore. */
-START_TEST(foreign_change_after_death)
+TEST(foreign_change_after_death)
 {
         bool killed = true;
 
@@ -256,22 +250,5 @@ START_TEST(foreign_change_after_death)
                 mock_foreign("a", "0-3");
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("knob-recover");
-        TCase *tcase = tcase_create("knob-recover");
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, found_by_the_next_instance);
-        tcase_add_test(tcase, peer_defect_9_recovered_knobs_keep_their_original);
-        tcase_add_test(tcase, boot_unknown_for_now);
-        tcase_add_loop_test(tcase, recover, 0, G_N_ELEMENTS(record_cases));
-        tcase_add_loop_test(tcase, peer_defect_6_killed_anywhere, 0, G_N_ELEMENTS(scenarios));
-        tcase_add_test(tcase, restore_killed_anywhere);
-        tcase_add_test(tcase, foreign_change_after_death);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("knob-recover", .setup = setup, .teardown = teardown, .timeout = 120)

@@ -2,7 +2,7 @@
 /* Knobs: set and restored exactly, even if other programs interfere. */
 #include "knob-fixture.h"
 
-START_TEST(set_and_restore)
+TEST(set_and_restore)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -20,9 +20,8 @@ START_TEST(set_and_restore)
         ck_assert_uint_eq(knobs_writes(knobs), 3);
         ck_assert_str_eq(mock->written, "a=0-1 a=1 a=0-3 ");
 }
-END_TEST
 
-START_TEST(equal_value_is_left_alone)
+TEST(equal_value_is_left_alone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const Knob *const *list;
@@ -32,9 +31,8 @@ START_TEST(equal_value_is_left_alone)
         ck_assert_int_eq(knobs_list(knobs, &list), 0);
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(restored_in_reverse)
+TEST(restored_in_reverse)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
@@ -53,10 +51,9 @@ START_TEST(restored_in_reverse)
         ck_assert_int_eq(knobs_list(knobs, &list), 0);
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* d was made inside c when that was confined already: it is recorded later but must come later. */
-START_TEST(restored_as_far_as_others_allow)
+TEST(restored_as_far_as_others_allow)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
@@ -70,9 +67,8 @@ START_TEST(restored_as_far_as_others_allow)
         ck_assert_str_eq(mock_value("d"), "0-1");
         ck_assert_str_eq(mock_value("c"), "0-3");
 }
-END_TEST
 
-START_TEST(foreign_change_stays)
+TEST(foreign_change_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
@@ -95,7 +91,6 @@ START_TEST(foreign_change_stays)
         ck_assert_str_eq(mock_value("b"), "0");
         ck_assert_str_eq(mock->written, "a=0 b=0 ");
 }
-END_TEST
 
 /* A write by another program after ours takes the knob over, whatever the value. */
 static const struct {
@@ -105,7 +100,7 @@ static const struct {
         { "the value before", "0-2" },
 };
 
-START_TEST(earlier_value_restored_by_another)
+TEST_EACH(earlier_value_restored_by_another, earlier_values)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const char *value = earlier_values[_i].value;
@@ -120,10 +115,9 @@ START_TEST(earlier_value_restored_by_another)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), value);
 }
-END_TEST
 
 /* A new beginning: what they wrote is what is found. */
-START_TEST(foreign_forgotten)
+TEST(foreign_forgotten)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -140,10 +134,9 @@ START_TEST(foreign_forgotten)
         ck_assert_str_eq(mock_value("a"), "2");
         ck_assert_str_eq(mock_value("b"), "0-7");
 }
-END_TEST
 
 /* Another program restored the original, as idled does later. */
-START_TEST(original_restored_by_another)
+TEST(original_restored_by_another)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -154,10 +147,9 @@ START_TEST(original_restored_by_another)
         ck_assert(!record_exists());
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
 }
-END_TEST
 
 /* A new object of the same name has the original without a write by any program. */
-START_TEST(replaced)
+TEST(replaced)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -169,10 +161,9 @@ START_TEST(replaced)
         mock_foreign("a", "0-3");
         ck_assert_int_eq(set(knobs, "a", "0"), -ESTALE);
 }
-END_TEST
 
 /* Its CPU slept meanwhile. */
-START_TEST(slept)
+TEST(slept)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -184,10 +175,9 @@ START_TEST(slept)
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
         ck_assert_str_eq(mock_value("a"), "0");
 }
-END_TEST
 
 /* A caller vouches that the kernel restored the original: idled sets its value again. */
-START_TEST(original_adopted)
+TEST(original_adopted)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -197,10 +187,9 @@ START_TEST(original_adopted)
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
         ck_assert_str_eq(mock_value("a"), "0");
 }
-END_TEST
 
 /* Once a caller vouches for it, a value that the kernel derived from ours counts as ours. */
-START_TEST(adopted)
+TEST(adopted)
 {
         g_autofree char *report = NULL;
         g_autoptr(Knobs) knobs = open_knobs();
@@ -214,7 +203,6 @@ START_TEST(adopted)
         ck_assert_str_eq(report, "a 0-1 ok; ");
         ck_assert_str_eq(mock_value("a"), "0-3");
 }
-END_TEST
 
 static bool passes_all(const ActContext *context, const char *to, const char *now)
 {
@@ -222,7 +210,7 @@ static bool passes_all(const ActContext *context, const char *to, const char *no
 }
 
 /* A write of several steps was cut short: what it left is no stranger's. */
-START_TEST(value_on_the_way)
+TEST(value_on_the_way)
 {
         KnobKind kind = mock_kind;
         g_autoptr(Knobs) knobs = open_knobs();
@@ -236,11 +224,10 @@ START_TEST(value_on_the_way)
         mock_foreign("b", "0-9"); /* not on the way to its original */
         ck_assert_int_eq(knob_set(knobs, &kind, "b", "1"), -ESTALE);
 }
-END_TEST
 
 /* The kernel shows the written value a moment later: idled waits for that, with knobs that go
  * together and when they are restored; but a refusal is reported. */
-START_TEST(shown_late)
+TEST(shown_late)
 {
         KnobKind kind = mock_kind;
         KnobChange changes[] = { { &kind, "a", "0", 0, NULL }, { &kind, "b", "0-1", 0, NULL } };
@@ -265,9 +252,8 @@ START_TEST(shown_late)
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "1"), -EPERM);
         ck_assert_int_eq(knob_set(knobs, &mock_kind, "b", "1"), -EPERM);
 }
-END_TEST
 
-START_TEST(gone_is_forgotten)
+TEST(gone_is_forgotten)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
@@ -284,9 +270,8 @@ START_TEST(gone_is_forgotten)
         ck_assert_str_eq(report->str, "c 0 ok; b - No such file or directory; ");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(verify_forgets_what_is_gone)
+TEST(verify_forgets_what_is_gone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -299,9 +284,8 @@ START_TEST(verify_forgets_what_is_gone)
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(find(knobs, "b")->state, KNOB_FAILED);
 }
-END_TEST
 
-START_TEST(without_record)
+TEST(without_record)
 {
         const ActContext context = { .root = -1 };
         g_autoptr(Knobs) knobs = knobs_new(&context, -1, false);
@@ -312,9 +296,8 @@ START_TEST(without_record)
         ck_assert_str_eq(mock_value("a"), "0-3");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
         const ActContext context = { .root = scratch_fd };
         g_autofree char *before = NULL, *after = NULL;
@@ -338,33 +321,5 @@ START_TEST(dry_run)
         after = scratch_text("undo");
         ck_assert_str_eq(before, after);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("knob");
-        TCase *tcase = tcase_create("knob");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, set_and_restore);
-        tcase_add_test(tcase, equal_value_is_left_alone);
-        tcase_add_test(tcase, restored_in_reverse);
-        tcase_add_test(tcase, restored_as_far_as_others_allow);
-        tcase_add_test(tcase, foreign_change_stays);
-        tcase_add_loop_test(tcase, earlier_value_restored_by_another, 0,
-                            G_N_ELEMENTS(earlier_values));
-        tcase_add_test(tcase, foreign_forgotten);
-        tcase_add_test(tcase, original_restored_by_another);
-        tcase_add_test(tcase, replaced);
-        tcase_add_test(tcase, slept);
-        tcase_add_test(tcase, original_adopted);
-        tcase_add_test(tcase, adopted);
-        tcase_add_test(tcase, value_on_the_way);
-        tcase_add_test(tcase, shown_late);
-        tcase_add_test(tcase, gone_is_forgotten);
-        tcase_add_test(tcase, verify_forgets_what_is_gone);
-        tcase_add_test(tcase, without_record);
-        tcase_add_test(tcase, dry_run);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("knob", .setup = setup, .teardown = teardown)

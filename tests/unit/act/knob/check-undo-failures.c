@@ -21,7 +21,7 @@ static inline int try_link(int old_dir, const char *old, int new_dir, const char
 
 #define DAMAGED HEAD "found\tk\ta\t0-3\nrubbish\n"
 
-START_TEST(line_that_does_not_fit_does_not_count)
+TEST_RANGE(line_that_does_not_fit_does_not_count, 0, 14)
 {
         g_autoptr(Undo) undo = open_undo();
 
@@ -34,9 +34,8 @@ START_TEST(line_that_does_not_fit_does_not_count)
         ck_assert_int_eq(put_write(undo, "a", "0-2"), 0);
         expect_record("k a 0-3 0-2 0");
 }
-END_TEST
 
-START_TEST(nothing_fits)
+TEST_RANGE(nothing_fits, 0, 29)
 {
         g_autoptr(Undo) undo = open_undo();
 
@@ -47,14 +46,15 @@ START_TEST(nothing_fits)
         ck_assert_int_eq(put_found(undo, "a", "0-3", "0"), 0);
         expect_record("k a 0-3 0 -");
 }
-END_TEST
 
-START_TEST(full_file_system)
+TEST(full_file_system)
 {
         g_autoptr(Undo) undo = NULL;
         g_autofree char *expected = NULL, *text = NULL;
         int r, n = 0;
 
+        if (!scratch_may_mount("tmpfs", "size=4k", "full_file_system"))
+                return;
         ck_assert(scratch_mount("tmpfs", "size=4k"));
         undo = open_undo();
         ck_assert_int_eq(put_found(undo, "a", "0", "1"), 0);
@@ -75,10 +75,9 @@ START_TEST(full_file_system)
                 put_done(undo, name); /* some lines fit, some do not */
         }
 }
-END_TEST
 
 /* Waiting for the other end of a FIFO would be for ever. */
-START_TEST(no_file)
+TEST(no_file)
 {
         Undo *undo = NULL;
 
@@ -90,10 +89,11 @@ START_TEST(no_file)
         ck_assert_int_lt(put_found(undo, "a", "0-3", "0"), 0);
         undo_free(undo);
 }
-END_TEST
 
-START_TEST(read_only)
+TEST(read_only)
 {
+        if (!scratch_may_mount(NULL, NULL, "read_only"))
+                return;
         scratch_file("undo", HEAD "found\tk\ta\t0\n");
         ck_assert(scratch_mount(NULL, NULL));
         g_autoptr(Undo) undo = open_undo();
@@ -103,7 +103,6 @@ START_TEST(read_only)
         ck_assert_int_eq(put_done(undo, "a"), -EROFS);
         expect_record("k a 0 - -");
 }
-END_TEST
 
 static void write_many(void)
 {
@@ -117,7 +116,7 @@ static void write_many(void)
 }
 
 /* Killed anywhere, the rewriting included: the original is there, the values are recent ones. */
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         int n, found = 0;
 
@@ -140,7 +139,6 @@ START_TEST(killed_anywhere)
         ck_assert_int_eq(found, 299);
         ck_assert_int_gt(n, 900);
 }
-END_TEST
 
 /* One call fails, or two do: interrupted ones are repeated, and else the record that the next
  * instance reads is what this one believes. */
@@ -153,7 +151,7 @@ static const struct {
         { "two fail", 2, ENOSPC },
 };
 
-START_TEST(calls_fail)
+TEST_EACH(calls_fail, failures)
 {
         typeof(failures[0]) *c = &failures[_i];
         int failed = 0;
@@ -174,7 +172,6 @@ START_TEST(calls_fail)
         calls_failing.times = 0;
         ck_case(c->name, (failed > 0) == (c->error != EINTR), "%d calls failed", failed);
 }
-END_TEST
 
 static bool exists(const char *name)
 {
@@ -228,7 +225,7 @@ static const struct {
 };
 
 /* A damaged record that cannot be set aside stays as it is, and so does an older one. */
-START_TEST(set_aside_or_not)
+TEST_EACH(set_aside_or_not, kept_cases)
 {
         typeof(kept_cases[0]) *c = &kept_cases[_i];
         int r;
@@ -253,7 +250,6 @@ START_TEST(set_aside_or_not)
         expect_file(c->name, UNDO_DAMAGED, c->after ?: c->file);
         ck_assert_int_eq(record_exists(), c->after != NULL);
 }
-END_TEST
 
 static void set_aside(void)
 {
@@ -263,7 +259,7 @@ static void set_aside(void)
 }
 
 /* Killed anywhere while it sets a record aside: the next one has it kept. */
-START_TEST(killed_while_setting_aside)
+TEST(killed_while_setting_aside)
 {
         bool killed = true;
         int n;
@@ -279,26 +275,5 @@ START_TEST(killed_while_setting_aside)
         }
         ck_assert_int_gt(n, 8);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("undo-failures");
-        TCase *tcase = tcase_create("undo-failures");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_loop_test(tcase, line_that_does_not_fit_does_not_count, 0, 14);
-        tcase_add_loop_test(tcase, nothing_fits, 0, 29);
-        if (scratch_may_mount("tmpfs", "size=4k", "full_file_system"))
-                tcase_add_test(tcase, full_file_system);
-        tcase_add_test(tcase, no_file);
-        if (scratch_may_mount(NULL, NULL, "read_only"))
-                tcase_add_test(tcase, read_only);
-        tcase_add_test(tcase, killed_anywhere);
-        tcase_add_loop_test(tcase, calls_fail, 0, G_N_ELEMENTS(failures));
-        tcase_add_loop_test(tcase, set_aside_or_not, 0, G_N_ELEMENTS(kept_cases));
-        tcase_add_test(tcase, killed_while_setting_aside);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("undo-failures", .setup = scratch_open, .teardown = scratch_close, .timeout = 60)

@@ -41,7 +41,7 @@ static const struct {
         { "another boot", "idled-undo\t1\tc\nfound\tk\ta\t0\nrubbish\n", "", 0 },
 };
 
-START_TEST(load)
+TEST_EACH(load, load_cases)
 {
         typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *text = NULL;
@@ -57,10 +57,9 @@ START_TEST(load)
         undo_entries(undo, &entries, &skipped);
         ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
 }
-END_TEST
 
 /* An entry added to a file in any state is read back, with those that made sense in it. */
-START_TEST(load_and_add)
+TEST_EACH(load_and_add, load_cases)
 {
         typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *expected = g_strdup_printf("%s%sk new 7 8 -", c->entries,
@@ -77,10 +76,9 @@ START_TEST(load_and_add)
         ck_case(c->name, strcmp(text, expected) == 0, "read \"%s\", expected \"%s\"", text,
                 expected);
 }
-END_TEST
 
 /* What made no sense is kept as it was found, once, and no longer in the way. */
-START_TEST(damaged_is_set_aside)
+TEST_EACH(damaged_is_set_aside, load_cases)
 {
         typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *text = NULL, *kept = NULL;
@@ -107,18 +105,16 @@ START_TEST(damaged_is_set_aside)
         text = describe(again);
         ck_case(c->name, g_str_equal(text, c->entries), "left \"%s\"", text);
 }
-END_TEST
 
-START_TEST(other_boot_is_dropped)
+TEST(other_boot_is_dropped)
 {
         scratch_file("undo", "idled-undo\t1\tother\nfound\tk\ta\t0\n");
         g_autoptr(Undo) undo = open_undo();
 
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(nul_bytes_spoil_their_line_only)
+TEST(nul_bytes_spoil_their_line_only)
 {
         static const char file[] = HEAD "found\tk\ta\t0\0\n\0\nfound\tk\tb\t1\n";
         g_autofree char *path = g_build_filename(scratch, "undo", NULL), *text = NULL;
@@ -133,10 +129,9 @@ START_TEST(nul_bytes_spoil_their_line_only)
         undo_entries(undo, &entries, &skipped);
         ck_assert_int_eq(skipped, 2);
 }
-END_TEST
 
 /* Not even the magic can be begun with a NUL byte, nor cut short by one. */
-START_TEST(nul_bytes_are_no_header)
+TEST_RANGE(nul_bytes_are_no_header, 0, 4)
 {
         static const struct {
                 const char *text;
@@ -153,9 +148,8 @@ START_TEST(nul_bytes_are_no_header)
         ck_assert_int_eq(skipped, 1);
         ck_assert(record_exists());
 }
-END_TEST
 
-START_TEST(enormous_line_is_skipped)
+TEST_RANGE(enormous_line_is_skipped, 0, 4)
 {
         static const size_t sizes[] = { 64 << 10, 65 << 10, 128 << 10, 40 << 20 };
         g_autofree char *much = g_strnfill(sizes[_i], '1'), *text = NULL;
@@ -171,9 +165,8 @@ START_TEST(enormous_line_is_skipped)
         undo_entries(undo, &entries, &skipped);
         ck_assert_int_eq(skipped, 1);
 }
-END_TEST
 
-START_TEST(values_survive)
+TEST(values_survive)
 {
         static const char *const values[] = {
                 "0-3", "", " ", "a\tb", "a\nb", "\\", "\\\\n", "\"q\"", "\001\177\303\244\377",
@@ -196,9 +189,8 @@ START_TEST(values_survive)
                 ck_assert(!record_exists());
         }
 }
-END_TEST
 
-START_TEST(refuses_what_makes_no_sense)
+TEST(refuses_what_makes_no_sense)
 {
         g_autoptr(Undo) undo = open_undo();
         UndoStep step = { .kind = "other", .name = "a", .found = "3", .value = "4" };
@@ -213,9 +205,8 @@ START_TEST(refuses_what_makes_no_sense)
         ck_assert_ptr_null(find_entry(undo, "k", "a"));
         expect_record("other a 3 4 -");
 }
-END_TEST
 
-START_TEST(kept_nowhere)
+TEST(kept_nowhere)
 {
         g_autoptr(Undo) undo = NULL;
         g_autofree char *text = NULL;
@@ -226,10 +217,9 @@ START_TEST(kept_nowhere)
         ck_assert_str_eq(text, "k a 1 2 -");
         ck_assert_int_eq(put_done(undo, "a"), 0);
 }
-END_TEST
 
 /* Many at once: all of them or none. */
-START_TEST(many)
+TEST(many)
 {
         g_autoptr(Undo) undo = open_undo();
         UndoStep steps[] = {
@@ -259,7 +249,6 @@ START_TEST(many)
         ck_assert_int_eq(undo_put(undo, &mixed[1], 2), 0);
         ck_assert(!record_exists());
 }
-END_TEST
 
 static size_t count_lines(const char *text)
 {
@@ -270,7 +259,7 @@ static size_t count_lines(const char *text)
         return n;
 }
 
-START_TEST(does_not_grow_for_ever)
+TEST(does_not_grow_for_ever)
 {
         g_autoptr(Undo) undo = open_undo();
         size_t most = 0;
@@ -292,9 +281,8 @@ START_TEST(does_not_grow_for_ever)
         ck_assert_uint_lt(most, 300);
         ck_assert_int_lt(faccessat(scratch_fd, "undo.new", F_OK, 0), 0);
 }
-END_TEST
 
-START_TEST(file_taken_away_is_made_again)
+TEST(file_taken_away_is_made_again)
 {
         g_autoptr(Undo) undo = open_undo();
         g_autofree char *text = NULL;
@@ -307,28 +295,5 @@ START_TEST(file_taken_away_is_made_again)
         text = describe(again);
         ck_assert_str_eq(text, "k a 1 3 2");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("undo");
-        TCase *tcase = tcase_create("undo");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_loop_test(tcase, load, 0, G_N_ELEMENTS(load_cases));
-        tcase_add_loop_test(tcase, load_and_add, 0, G_N_ELEMENTS(load_cases));
-        tcase_add_loop_test(tcase, damaged_is_set_aside, 0, G_N_ELEMENTS(load_cases));
-        tcase_add_test(tcase, other_boot_is_dropped);
-        tcase_add_test(tcase, nul_bytes_spoil_their_line_only);
-        tcase_add_loop_test(tcase, nul_bytes_are_no_header, 0, 4);
-        tcase_add_loop_test(tcase, enormous_line_is_skipped, 0, 4);
-        tcase_add_test(tcase, values_survive);
-        tcase_add_test(tcase, refuses_what_makes_no_sense);
-        tcase_add_test(tcase, kept_nowhere);
-        tcase_add_test(tcase, many);
-        tcase_add_test(tcase, does_not_grow_for_ever);
-        tcase_add_test(tcase, file_taken_away_is_made_again);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("undo", .setup = scratch_open, .teardown = scratch_close, .timeout = 60)

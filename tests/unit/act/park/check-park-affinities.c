@@ -25,7 +25,7 @@ static const struct {
         { "7.0.1-x", true },         { "garbage", false }, { "", false },     { NULL, false },
 };
 
-START_TEST(by_version)
+TEST_EACH(by_version, kernels)
 {
         typeof(kernels[0]) *c = &kernels[_i];
         g_autofree char *about = NULL;
@@ -34,7 +34,6 @@ START_TEST(by_version)
         ck_case(c->release, affinities_kept(scratch_fd, -1, &about) == c->kept, "%s", about);
         ck_case(c->release, strstr(about, "not tried: a dry run") != NULL, "%s", about);
 }
-END_TEST
 
 static const struct {
         const char *name, *controllers, *enabled, *effective; /* NULL: no such file */
@@ -50,7 +49,7 @@ static const struct {
 };
 
 /* Nothing is enabled, and no cgroup is left. */
-START_TEST(is_not_tried)
+TEST_EACH(is_not_tried, untried)
 {
         typeof(untried[0]) *c = &untried[_i];
         g_autofree char *about = NULL, *enabled = NULL;
@@ -71,10 +70,9 @@ START_TEST(is_not_tried)
         ck_assert(g_strcmp0(enabled, c->enabled) == 0);
         ck_assert_int_lt(faccessat(scratch_fd, GROUP, F_OK, 0), 0);
 }
-END_TEST
 
 /* Takes precedence over the version, and counts once. */
-START_TEST(noted)
+TEST_RANGE(noted, 0, 2)
 {
         bool kept = _i;
         g_autofree char *about = NULL, *later = NULL;
@@ -87,9 +85,8 @@ START_TEST(noted)
         ck_assert(affinities_kept(scratch_fd, scratch_fd, &later) != kept);
         ck_assert_ptr_nonnull(strstr(later, "not tried"));
 }
-END_TEST
 
-START_TEST(note_is_garbage)
+TEST(note_is_garbage)
 {
         g_autofree char *about = NULL;
 
@@ -99,7 +96,6 @@ START_TEST(note_is_garbage)
         ck_assert_ptr_nonnull(strstr(about, "not tried"));
         ck_assert_int_lt(faccessat(scratch_fd, "affinities", F_OK, 0), 0);
 }
-END_TEST
 
 static const struct {
         const char *isolated, *line; /* NULL: no such file */
@@ -114,7 +110,7 @@ static const struct {
 };
 
 /* Takes precedence over all else. */
-START_TEST(isolated_at_boot)
+TEST_EACH(isolated_at_boot, options)
 {
         typeof(options[0]) *c = &options[_i];
         g_autofree char *about = NULL;
@@ -129,9 +125,8 @@ START_TEST(isolated_at_boot)
         ck_case(c->line, g_str_equal(about, c->about ?: "Linux 6.12.0, tried"), "%s", about);
         ck_assert_int_lt(faccessat(scratch_fd, "affinities", F_OK, 0), 0);
 }
-END_TEST
 
-START_TEST(cleaned)
+TEST(cleaned)
 {
         ck_assert_int_eq(affinities_clean(scratch_fd), 0);
         scratch_file(ROOT "cgroup.controllers", "cpuset");
@@ -140,20 +135,5 @@ START_TEST(cleaned)
         ck_assert_int_eq(affinities_clean(scratch_fd), 0);
         ck_assert_int_lt(faccessat(scratch_fd, GROUP, F_OK, 0), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-affinities");
-        TCase *tcase = tcase_create("park-affinities");
-
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_loop_test(tcase, by_version, 0, G_N_ELEMENTS(kernels));
-        tcase_add_loop_test(tcase, is_not_tried, 0, G_N_ELEMENTS(untried));
-        tcase_add_loop_test(tcase, noted, 0, 2);
-        tcase_add_loop_test(tcase, isolated_at_boot, 0, G_N_ELEMENTS(options));
-        tcase_add_test(tcase, note_is_garbage);
-        tcase_add_test(tcase, cleaned);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-affinities", .setup = scratch_open, .teardown = scratch_close)

@@ -105,7 +105,7 @@ static int restore(void)
         return knobs_restore(knobs, NULL, NULL);
 }
 
-START_TEST(confines_its_group_only)
+TEST(confines_its_group_only)
 {
         g_autofree char *before = NULL, *after = NULL;
         g_autoptr(Knobs) knobs = open_knobs();
@@ -122,10 +122,9 @@ START_TEST(confines_its_group_only)
         ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &after), 0);
         ck_assert_str_eq(before, after);
 }
-END_TEST
 
 /* The second CPU is parked, but it is all that `narrow` has, so its parent keeps it as well. */
-START_TEST(last_cpu_of_a_group_stays)
+TEST(last_cpu_of_a_group_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -134,10 +133,9 @@ START_TEST(last_cpu_of_a_group_stays)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
 }
-END_TEST
 
 /* From one CPU to the other: every group grows before it shrinks. */
-START_TEST(moves_from_one_to_the_other)
+TEST(moves_from_one_to_the_other)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -149,9 +147,8 @@ START_TEST(moves_from_one_to_the_other)
         ck_assert_int_eq(apply(knobs, both), 0);
         expect_originals();
 }
-END_TEST
 
-START_TEST(excluded_group_is_left_alone)
+TEST(excluded_group_is_left_alone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -165,9 +162,8 @@ START_TEST(excluded_group_is_left_alone)
         expect_kept(knobs, both, "");
         expect_originals();
 }
-END_TEST
 
-START_TEST(nothing_to_do_writes_nothing)
+TEST(nothing_to_do_writes_nothing)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -178,10 +174,9 @@ START_TEST(nothing_to_do_writes_nothing)
         ck_assert_uint_eq(knobs_writes(knobs), writes);
         knobs_restore(knobs, NULL, NULL);
 }
-END_TEST
 
 /* A group made inside a confined one has only what was left, which is its original. */
-START_TEST(new_group_inside_a_confined_one)
+TEST(new_group_inside_a_confined_one)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -192,9 +187,8 @@ START_TEST(new_group_inside_a_confined_one)
         expect_originals();
         group_expect_cpus("wide/later", other);
 }
-END_TEST
 
-START_TEST(removed_group_is_forgotten)
+TEST(removed_group_is_forgotten)
 {
         g_autofree char *dir = group_path("narrow");
         g_autoptr(Knobs) knobs = open_knobs();
@@ -207,9 +201,8 @@ START_TEST(removed_group_is_forgotten)
         group_expect_cpus("", both);
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
-END_TEST
 
-START_TEST(foreign_change_stays)
+TEST(foreign_change_stays)
 {
         g_autofree char *inner = NULL;
         g_autoptr(Knobs) knobs = open_knobs();
@@ -226,11 +219,10 @@ START_TEST(foreign_change_stays)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
 }
-END_TEST
 
 /* Another program restores the original of a group, which takes it over; or the group goes and
  * another one comes with just that value. */
-START_TEST(original_by_another_program)
+TEST_RANGE(original_by_another_program, 0, 2)
 {
         g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);
         g_autoptr(Knobs) knobs = open_knobs();
@@ -252,10 +244,9 @@ START_TEST(original_by_another_program)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_tree(both, both, both, both);
 }
-END_TEST
 
 /* The kernel's refusal arrives, whatever the library has in between. */
-START_TEST(errors_arrive)
+TEST(errors_arrive)
 {
         const ActContext context = { .root = root };
         g_autofree char *nowhere = g_strdup_printf("%s/nowhere", top),
@@ -275,10 +266,9 @@ START_TEST(errors_arrive)
         group_put("wide", "cpuset.cpus", one);
         ck_assert_int_eq(kind->write(&context, inner, both), -EACCES);
 }
-END_TEST
 
 /* An empty list is really written, though the library thinks otherwise. */
-START_TEST(empty_list_is_written)
+TEST(empty_list_is_written)
 {
         const ActContext context = { .root = root };
         g_autofree char *narrow = g_strdup_printf("%s/narrow", top), *value = NULL;
@@ -287,10 +277,9 @@ START_TEST(empty_list_is_written)
         ck_assert_int_eq(park_cgroup_kind.read(&context, narrow, &value), 0);
         ck_assert_str_eq(value, "");
 }
-END_TEST
 
 /* Below another root than the running system's the library must not be let loose. */
-START_TEST(other_root_is_refused)
+TEST(other_root_is_refused)
 {
         const ActContext context = { .root = scratch_fd };
         g_autofree char *name = g_strdup_printf("%s/wide", top), *value = NULL;
@@ -301,7 +290,6 @@ START_TEST(other_root_is_refused)
         ck_assert_int_eq(park_cgroup_kind.read(&context, name, &value), -EOPNOTSUPP);
         expect_originals();
 }
-END_TEST
 
 static void run_all(void)
 {
@@ -314,7 +302,7 @@ static void run_all(void)
         knobs_restore(knobs, NULL, NULL);
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         bool killed = true;
         int n;
@@ -327,37 +315,18 @@ START_TEST(killed_anywhere)
         }
         ck_assert_int_gt(n, 60);
 }
-END_TEST
 
 int main(void)
 {
-        Suite *suite = suite_create("park-cgroup");
-        TCase *tcase = tcase_create("park-cgroup");
         const char *reason = groups_missing();
         int failed;
 
         if (reason) {
                 printf("skipped: %s\n", reason);
-                return 77;
+                return EXIT_SKIPPED;
         }
         group_remove_leftovers();
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, confines_its_group_only);
-        tcase_add_test(tcase, last_cpu_of_a_group_stays);
-        tcase_add_test(tcase, moves_from_one_to_the_other);
-        tcase_add_test(tcase, excluded_group_is_left_alone);
-        tcase_add_test(tcase, nothing_to_do_writes_nothing);
-        tcase_add_test(tcase, new_group_inside_a_confined_one);
-        tcase_add_test(tcase, removed_group_is_forgotten);
-        tcase_add_test(tcase, foreign_change_stays);
-        tcase_add_loop_test(tcase, original_by_another_program, 0, 2);
-        tcase_add_test(tcase, errors_arrive);
-        tcase_add_test(tcase, empty_list_is_written);
-        tcase_add_test(tcase, other_root_is_refused);
-        tcase_add_test(tcase, killed_anywhere);
-        suite_add_tcase(suite, tcase);
-        failed = suite_run(suite);
+        failed = unit_run(&(const Unit){ "park-cgroup", setup, teardown, .timeout = 60 });
         for (int i = 0; failed && i < 100 && group_remove_leftovers() > 0; i++)
                 g_usleep(10000); /* the tasks of tests that failed are about to end */
         return failed;

@@ -99,7 +99,7 @@ static void expect_file(const char *unit, bool there)
         ck_assert_msg(has(file) == there, "%s is %s", file, there ? "not there" : "there");
 }
 
-START_TEST(removed_at_the_end)
+TEST(removed_at_the_end)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -115,10 +115,9 @@ START_TEST(removed_at_the_end)
         ck_assert(has("run/systemd/system/some.service"));
         ck_assert_int_eq(reloads, 2);
 }
-END_TEST
 
 /* It would limit the next unit of that name, and look like the administrator's. */
-START_TEST(removed_with_its_unit)
+TEST_RANGE(removed_with_its_unit, 0, 2)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         CpuSet limit = cpus_of("");
@@ -135,9 +134,8 @@ START_TEST(removed_with_its_unit)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", false);
 }
-END_TEST
 
-START_TEST(those_of_others_stay)
+TEST(those_of_others_stay)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *text = NULL;
@@ -152,10 +150,9 @@ START_TEST(those_of_others_stay)
         text = scratch_text("run/systemd/system.control/batch.slice.d/50-AllowedCPUs.conf");
         ck_assert_str_eq(text, "1-3");
 }
-END_TEST
 
 /* The file has the administrator's limit now. */
-START_TEST(limit_set_by_the_administrator_stays)
+TEST(limit_set_by_the_administrator_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const CpuSet theirs = cpus_of("2");
@@ -166,10 +163,9 @@ START_TEST(limit_set_by_the_administrator_stays)
         expect_file("user.slice", true);
         expect_file("init.scope", false);
 }
-END_TEST
 
 /* Also if its unit goes before idled ends. */
-START_TEST(limit_of_another_outlasts_its_unit)
+TEST(limit_of_another_outlasts_its_unit)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const CpuSet theirs = cpus_of("2");
@@ -184,9 +180,8 @@ START_TEST(limit_of_another_outlasts_its_unit)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", true);
 }
-END_TEST
 
-START_TEST(unit_is_gone)
+TEST(unit_is_gone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -195,10 +190,9 @@ START_TEST(unit_is_gone)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", false);
 }
-END_TEST
 
 /* A unit that has CPUs of its own is not touched. */
-START_TEST(none_of_units_with_their_own)
+TEST(none_of_units_with_their_own)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -207,7 +201,6 @@ START_TEST(none_of_units_with_their_own)
         expect_file("batch.slice", false);
         expect_file("init.scope", true);
 }
-END_TEST
 
 static void run_all(void)
 {
@@ -225,14 +218,13 @@ static void expect_as_found(void)
         ck_assert(cpuset_is_empty(&systemd_find("user.slice")->allowed));
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found), 20);
 }
-END_TEST
 
 /* A record that was damaged, or forged, names no unit. */
-START_TEST(no_name_of_a_unit)
+TEST(no_name_of_a_unit)
 {
         static const char *const names[] = { "../../../etc/systemd/system/some.slice",
                                              "../transient/some.slice", "some/other.slice", "..",
@@ -251,24 +243,5 @@ START_TEST(no_name_of_a_unit)
                 ck_assert_int_eq(faccessat(scratch_fd, file, F_OK, 0), 0);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-dropin");
-        TCase *tcase = tcase_create("park-dropin");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, removed_at_the_end);
-        tcase_add_loop_test(tcase, removed_with_its_unit, 0, 2);
-        tcase_add_test(tcase, those_of_others_stay);
-        tcase_add_test(tcase, limit_set_by_the_administrator_stays);
-        tcase_add_test(tcase, limit_of_another_outlasts_its_unit);
-        tcase_add_test(tcase, unit_is_gone);
-        tcase_add_test(tcase, no_name_of_a_unit);
-        tcase_add_test(tcase, none_of_units_with_their_own);
-        tcase_add_test(tcase, killed_anywhere);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-dropin", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -143,7 +143,7 @@ static void expect_as_found(void)
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
 
-START_TEST(limits_and_restores)
+TEST(limits_and_restores)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -159,7 +159,6 @@ START_TEST(limits_and_restores)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_as_found();
 }
-END_TEST
 
 /* Steps of parking, and what units have then. */
 static const struct {
@@ -170,7 +169,7 @@ static const struct {
         { "3", "3", "3", "3" },         { "0-3", "2-3", "0-1", "0-3" },
 };
 
-START_TEST(yields_to_parking)
+TEST(yields_to_parking)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -185,10 +184,9 @@ START_TEST(yields_to_parking)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* A unit passes from parking to a request, and back. */
-START_TEST(passes_between_owners)
+TEST(passes_between_owners)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -204,10 +202,9 @@ START_TEST(passes_between_owners)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* The list that the kernel keeps never stands in the way of a partition. */
-START_TEST(next_to_partition)
+TEST(next_to_partition)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const CpuSet parked = cpus_of("2-3");
@@ -228,10 +225,9 @@ START_TEST(next_to_partition)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* Parking failed: the plan's CPUs are not those that tasks have. */
-START_TEST(nothing_is_parked)
+TEST(nothing_is_parked)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -240,10 +236,9 @@ START_TEST(nothing_is_parked)
         ck_assert_int_eq(apply_before_partition(knobs, "0-2"), 0);
         expect("background.slice", "2-3");
 }
-END_TEST
 
 /* A cgroup that would have none of the CPUs keeps its unit from the limit. */
-START_TEST(list_below)
+TEST_EACH(list_below, lists)
 {
         typeof(lists[0]) *c = &lists[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -253,9 +248,8 @@ START_TEST(list_below)
         ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
         expect("background.slice", c->limit);
 }
-END_TEST
 
-START_TEST(taken_over)
+TEST(taken_over)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -268,10 +262,9 @@ START_TEST(taken_over)
         apply(knobs, "0-3");
         expect("game.scope", "3");
 }
-END_TEST
 
 /* The scope ends with its process, before idled hears of either. */
-START_TEST(unit_is_gone)
+TEST(unit_is_gone)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -283,7 +276,6 @@ START_TEST(unit_is_gone)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         ck_assert_ptr_null(knob_find(knobs, &park_kinds_kind, "game.scope"));
 }
-END_TEST
 
 /* Kinds, then parking, then neither; the child dies anywhere in between. */
 static void run_all(void)
@@ -297,7 +289,7 @@ static void run_all(void)
         apply(knobs, "0-3");
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         g_autofree const KnobKind **kinds = actuators_kinds();
         bool killed = true;
@@ -315,24 +307,5 @@ START_TEST(killed_anywhere)
         }
         ck_assert_int_gt(n, 30);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-kinds");
-        TCase *tcase = tcase_create("park-kinds");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase, limits_and_restores);
-        tcase_add_test(tcase, yields_to_parking);
-        tcase_add_test(tcase, passes_between_owners);
-        tcase_add_test(tcase, next_to_partition);
-        tcase_add_test(tcase, nothing_is_parked);
-        tcase_add_loop_test(tcase, list_below, 0, G_N_ELEMENTS(lists));
-        tcase_add_test(tcase, taken_over);
-        tcase_add_test(tcase, unit_is_gone);
-        tcase_add_test(tcase, killed_anywhere);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-kinds", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -133,7 +133,7 @@ static const struct {
           "a=0-3 ab=0-3 a/b=0-1", "a/b=1 ab=1 a=1 a=0-3 ab=0-3 a/b=0-1 " },
 };
 
-START_TEST(nested)
+TEST_EACH(nested, nested_cases)
 {
         typeof(nested_cases[0]) *c = &nested_cases[_i];
         g_autoptr(Knobs) knobs = new_knobs();
@@ -148,7 +148,6 @@ START_TEST(nested)
         expect_groups(c->name, c->before);
         g_string_free(written, TRUE);
 }
-END_TEST
 
 /* What others do to the groups between two plans. */
 static const struct {
@@ -179,7 +178,7 @@ static const struct {
           "a=0-2 a/b=0-2" },
 };
 
-START_TEST(nested_and_others)
+TEST_EACH(nested_and_others, scripts)
 {
         typeof(scripts[0]) *s = &scripts[_i];
         g_autoptr(Knobs) knobs = new_knobs();
@@ -198,15 +197,5 @@ START_TEST(nested_and_others)
         expect_groups(s->name, s->restored);
         g_string_free(written, TRUE);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-nested");
-        TCase *tcase = tcase_create("park-nested");
-
-        tcase_add_loop_test(tcase, nested, 0, G_N_ELEMENTS(nested_cases));
-        tcase_add_loop_test(tcase, nested_and_others, 0, G_N_ELEMENTS(scripts));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-nested")

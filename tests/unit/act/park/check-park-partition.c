@@ -49,7 +49,7 @@ static void expect_as_found(bool controller)
 /* What the world is like without idled. */
 #define WORK "unbound=f "
 
-START_TEST(from_mask_to_mask)
+TEST(from_mask_to_mask)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -70,9 +70,8 @@ START_TEST(from_mask_to_mask)
         expect_log(DISSOLVED WORK);
         expect_as_found(false);
 }
-END_TEST
 
-START_TEST(restored)
+TEST(restored)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -82,10 +81,9 @@ START_TEST(restored)
         expect_log(DISSOLVED WORK);
         expect_as_found(false);
 }
-END_TEST
 
 /* A controller that another program switched on stays on. */
-START_TEST(controller_of_others_stays)
+TEST(controller_of_others_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -97,10 +95,9 @@ START_TEST(controller_of_others_stays)
         expect_log("partition=member cpus= parked=rmdir " WORK);
         expect_as_found(true);
 }
-END_TEST
 
 /* Unparked CPUs get their scheduling domain, without a moment in which all are unparked. */
-START_TEST(domains_are_rebuilt_where_needed)
+TEST(domains_are_rebuilt_where_needed)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -117,10 +114,9 @@ START_TEST(domains_are_rebuilt_where_needed)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found(true);
 }
-END_TEST
 
 /* A neighbour wants a parked CPU: the kernel gives it all, and we leave nothing lying about. */
-START_TEST(invalid_is_dissolved)
+TEST(invalid_is_dissolved)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -139,9 +135,8 @@ START_TEST(invalid_is_dissolved)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_as_found(false);
 }
-END_TEST
 
-START_TEST(never_all)
+TEST(never_all)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -152,7 +147,6 @@ START_TEST(never_all)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found(false);
 }
-END_TEST
 
 static const struct {
         const char *name, *file;
@@ -165,7 +159,7 @@ static const struct {
         { "type refused", "partition", EINVAL },
 };
 
-START_TEST(fault)
+TEST_EACH(fault, faults)
 {
         typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -186,7 +180,6 @@ START_TEST(fault)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found(false);
 }
-END_TEST
 
 static int apply_saying(Knobs *knobs, const char *allowed, const char *expected)
 {
@@ -216,7 +209,7 @@ static const struct {
         { "CPU 1 in another partition", "f", "1", NULL, ABOUT ": another program isolates CPUs 1" },
 };
 
-START_TEST(work_of_others)
+TEST_EACH(work_of_others, works)
 {
         typeof(works[0]) *c = &works[_i];
         g_autofree char *log = c->log ? g_strconcat(c->log, "parked=mkdir cpus=2-3 ",
@@ -237,10 +230,9 @@ START_TEST(work_of_others)
         expect_parked("");
         ck_case(c->name, cpuset_equal(&fake->requested, &found), "the mask is another");
 }
-END_TEST
 
 /* Unbound work cannot leave all CPUs, so that none are parked for a moment. */
-START_TEST(all_others)
+TEST(all_others)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -253,10 +245,9 @@ START_TEST(all_others)
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_as_found(true);
 }
-END_TEST
 
 /* Another program changes the mask while CPUs are parked. */
-START_TEST(work_is_taken_over)
+TEST(work_is_taken_over)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -278,9 +269,8 @@ START_TEST(work_is_taken_over)
         expect_log("partition=member cpus= parked=rmdir ");
         expect_as_found(true);
 }
-END_TEST
 
-START_TEST(work_stays)
+TEST(work_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -294,9 +284,8 @@ START_TEST(work_stays)
         expect_log("");
         expect_as_found(true);
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
         const ActContext context = { .root = scratch_fd };
         g_autoptr(Knobs) knobs = knobs_new(&context, scratch_fd, true);
@@ -306,7 +295,6 @@ START_TEST(dry_run)
         expect_log("");
         expect_as_found(false);
 }
-END_TEST
 
 static const struct {
         const char *name, *controllers, *osrelease, *units, *exclude;
@@ -323,7 +311,7 @@ static const struct {
         { "not for all", "cpuset cpu", "6.2.0", "*", "init.scope", false, -EOPNOTSUPP },
 };
 
-START_TEST(opens)
+TEST_EACH(opens, open_cases)
 {
         typeof(open_cases[0]) *c = &open_cases[_i];
         char *units[] = { (char *)c->units, NULL }, *exclude[] = { (char *)c->exclude, NULL };
@@ -342,7 +330,6 @@ START_TEST(opens)
                 park_partition.close(state);
         expect_log("");
 }
-END_TEST
 
 static void run_all(void)
 {
@@ -366,41 +353,15 @@ static void expect_with_controller(void)
         expect_as_found(true);
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_without_controller), 90);
 }
-END_TEST
 
-START_TEST(killed_anywhere_on_6_1)
+TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_with_controller), 90);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-partition");
-        TCase *tcase = tcase_create("park-partition");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, fake_new, fake_done);
-        tcase_add_test(tcase, from_mask_to_mask);
-        tcase_add_test(tcase, restored);
-        tcase_add_test(tcase, controller_of_others_stays);
-        tcase_add_test(tcase, domains_are_rebuilt_where_needed);
-        tcase_add_test(tcase, invalid_is_dissolved);
-        tcase_add_test(tcase, never_all);
-        tcase_add_loop_test(tcase, fault, 0, G_N_ELEMENTS(faults));
-        tcase_add_loop_test(tcase, work_of_others, 0, G_N_ELEMENTS(works));
-        tcase_add_test(tcase, all_others);
-        tcase_add_test(tcase, work_is_taken_over);
-        tcase_add_test(tcase, work_stays);
-        tcase_add_test(tcase, dry_run);
-        tcase_add_loop_test(tcase, opens, 0, G_N_ELEMENTS(open_cases));
-        tcase_add_test(tcase, killed_anywhere);
-        tcase_add_test(tcase, killed_anywhere_on_6_1);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-partition", .setup = fake_new, .teardown = fake_done, .timeout = 60)

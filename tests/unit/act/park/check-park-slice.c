@@ -74,7 +74,7 @@ static void neighbour(const char *cpus)
 
 #define STOPPED "partition=member stop=idledpark.slice unbound=f "
 
-START_TEST(from_mask_to_mask)
+TEST(from_mask_to_mask)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -102,10 +102,9 @@ START_TEST(from_mask_to_mask)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* While the controller is on, such a kernel resets affinities at every hotplug. */
-START_TEST(nothing_is_kept_if_affinities_are_not)
+TEST(nothing_is_kept_if_affinities_are_not)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -117,9 +116,8 @@ START_TEST(nothing_is_kept_if_affinities_are_not)
         expect_log("partition=member stop=idledpark.slice ");
         expect_as_found();
 }
-END_TEST
 
-START_TEST(restored)
+TEST(restored)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -129,10 +127,9 @@ START_TEST(restored)
         expect_log(STOPPED);
         expect_as_found();
 }
-END_TEST
 
 /* systemd stops the slice itself when our service stops. */
-START_TEST(stopped_by_systemd)
+TEST(stopped_by_systemd)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -147,10 +144,9 @@ START_TEST(stopped_by_systemd)
         expect_log("unbound=f ");
         expect_as_found();
 }
-END_TEST
 
 /* A neighbour with CPUs of its own comes while they are parked. */
-START_TEST(rival_comes)
+TEST(rival_comes)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_PARTITION);
@@ -170,10 +166,9 @@ START_TEST(rival_comes)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         actuator_park.close(state);
 }
-END_TEST
 
 /* The kernel refuses for a reason that cannot be seen in the lists. */
-START_TEST(invalid)
+TEST(invalid)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_PARTITION);
@@ -187,10 +182,9 @@ START_TEST(invalid)
         expect_as_found();
         actuator_park.close(state);
 }
-END_TEST
 
 /* The drop-in of a unit's kind of cores is no knob of parking. */
-START_TEST(auto_despite_kinds)
+TEST(auto_despite_kinds)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
@@ -203,9 +197,8 @@ START_TEST(auto_despite_kinds)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         actuator_park.close(state);
 }
-END_TEST
 
-START_TEST(auto_takes_units_then)
+TEST(auto_takes_units_then)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
@@ -231,10 +224,9 @@ START_TEST(auto_takes_units_then)
         ck_assert(actuator_park.follows_units(state)); /* until it is opened again */
         actuator_park.close(state);
 }
-END_TEST
 
 /* Another mask costs no call of systemd where the kernel has a list of exclusive CPUs. */
-START_TEST(exclusive)
+TEST(exclusive)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -252,10 +244,9 @@ START_TEST(exclusive)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* Such a kernel may mind a neighbour's list, which is tried once. */
-START_TEST(lists_matter)
+TEST(lists_matter)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state;
@@ -273,11 +264,10 @@ START_TEST(lists_matter)
         }
         actuator_park.close(state);
 }
-END_TEST
 
 /* From 7.0 on a neighbour shares, but does not lose its last CPU, and a partition takes silently.
  */
-START_TEST(lists_overlap)
+TEST(lists_overlap)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state;
@@ -299,10 +289,9 @@ START_TEST(lists_overlap)
         expect_as_found();
         actuator_park.close(state);
 }
-END_TEST
 
 /* A scheduler of sched_ext has all CPUs as long as it is loaded, unless a way is named. */
-START_TEST(auto_leaves_cpus_to_a_scheduler)
+TEST(auto_leaves_cpus_to_a_scheduler)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state;
@@ -324,9 +313,8 @@ START_TEST(auto_leaves_cpus_to_a_scheduler)
         expect_as_found();
         actuator_park.close(state);
 }
-END_TEST
 
-START_TEST(a_named_way_parks_in_spite_of_a_scheduler)
+TEST(a_named_way_parks_in_spite_of_a_scheduler)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -335,10 +323,9 @@ START_TEST(a_named_way_parks_in_spite_of_a_scheduler)
         expect_parked("2-3");
         knobs_restore(knobs, NULL, NULL);
 }
-END_TEST
 
 /* A systemd that does not answer would not do anything else either. */
-START_TEST(auto_stays_while_systemd_is_silent)
+TEST(auto_stays_while_systemd_is_silent)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
@@ -357,10 +344,9 @@ START_TEST(auto_stays_while_systemd_is_silent)
         expect_as_found();
         actuator_park.close(state);
 }
-END_TEST
 
 /* A record that cannot be written, as in a full /run, is no fault of the way. */
-START_TEST(auto_stays_while_nothing_can_be_recorded)
+TEST(auto_stays_while_nothing_can_be_recorded)
 {
         void *state = open_park_as(PARK_AUTO);
         g_autoptr(Knobs) knobs = open_knobs();
@@ -376,9 +362,8 @@ START_TEST(auto_stays_while_nothing_can_be_recorded)
         knobs_restore(knobs, NULL, NULL);
         expect_as_found();
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
         g_autoptr(Knobs) knobs = knobs_new(context(), scratch_fd, true);
 
@@ -387,7 +372,6 @@ START_TEST(dry_run)
         expect_log("");
         expect_as_found();
 }
-END_TEST
 
 static void run_all(void)
 {
@@ -407,53 +391,22 @@ static void expect_as_found_and_forget(void)
         fake->log[0] = '\0';
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
 }
-END_TEST
 
-START_TEST(killed_anywhere_on_6_1)
+TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
         fake->controller = false;
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
 }
-END_TEST
 
-START_TEST(killed_anywhere_on_6_8)
+TEST(killed_anywhere_on_6_8)
 {
         fake_kernel_6_8(false);
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-slice");
-        TCase *tcase = tcase_create("park-slice");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, fake_slice_new, fake_slice_done);
-        tcase_add_test(tcase, from_mask_to_mask);
-        tcase_add_test(tcase, nothing_is_kept_if_affinities_are_not);
-        tcase_add_test(tcase, restored);
-        tcase_add_test(tcase, stopped_by_systemd);
-        tcase_add_test(tcase, rival_comes);
-        tcase_add_test(tcase, invalid);
-        tcase_add_test(tcase, auto_despite_kinds);
-        tcase_add_test(tcase, auto_takes_units_then);
-        tcase_add_test(tcase, exclusive);
-        tcase_add_test(tcase, lists_matter);
-        tcase_add_test(tcase, lists_overlap);
-        tcase_add_test(tcase, auto_leaves_cpus_to_a_scheduler);
-        tcase_add_test(tcase, a_named_way_parks_in_spite_of_a_scheduler);
-        tcase_add_test(tcase, auto_stays_while_systemd_is_silent);
-        tcase_add_test(tcase, auto_stays_while_nothing_can_be_recorded);
-        tcase_add_test(tcase, dry_run);
-        tcase_add_test(tcase, killed_anywhere);
-        tcase_add_test(tcase, killed_anywhere_on_6_1);
-        tcase_add_test(tcase, killed_anywhere_on_6_8);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-slice", .setup = fake_slice_new, .teardown = fake_slice_done, .timeout = 60)

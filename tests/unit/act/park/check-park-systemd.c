@@ -84,7 +84,7 @@ static void expect_as_found(void)
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
 
-START_TEST(all_top_level_units)
+TEST(all_top_level_units)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -112,7 +112,6 @@ START_TEST(all_top_level_units)
         expect_log("user.slice= system.slice= init.scope= ");
         expect_as_found();
 }
-END_TEST
 
 #define USER_LIST "sys/fs/cgroup/user.slice/cpuset.cpus"
 
@@ -131,7 +130,7 @@ static void start_scope(const char *name)
 
 /* CPUs that come back are in the group of a slice, also if systemd writes its old list meanwhile.
  */
-START_TEST(old_list_written_again)
+TEST(old_list_written_again)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -144,10 +143,9 @@ START_TEST(old_list_written_again)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* Each is given all CPUs before its limit is taken away. */
-START_TEST(restored)
+TEST(restored)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -158,7 +156,6 @@ START_TEST(restored)
                    "init.scope=0-3 init.scope= ");
         expect_as_found();
 }
-END_TEST
 
 static const struct {
         const char *name, *units, *exclude, *log, *kept;
@@ -176,7 +173,7 @@ static const struct {
         { "one that has CPUs of its own", "batch.slice", "", "", "" },
 };
 
-START_TEST(selection)
+TEST_EACH(selection, selections)
 {
         typeof(selections[0]) *s = &selections[_i];
         g_autoptr(Knobs) knobs = open_knobs();
@@ -186,9 +183,8 @@ START_TEST(selection)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
-START_TEST(units_that_come_and_go)
+TEST(units_that_come_and_go)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -202,9 +198,8 @@ START_TEST(units_that_come_and_go)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
-START_TEST(limit_changed_by_the_administrator_stays)
+TEST(limit_changed_by_the_administrator_stays)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -218,11 +213,10 @@ START_TEST(limit_changed_by_the_administrator_stays)
         systemd_foreign("user.slice", "");
         expect_as_found();
 }
-END_TEST
 
 /* An administrator may also remove our limit. A unit that was started again has none either; idled
  * recognises it by its new cgroup. */
-START_TEST(limit_taken_away)
+TEST_RANGE(limit_taken_away, 0, 2)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -244,10 +238,9 @@ START_TEST(limit_taken_away)
         knobs_restore(knobs, NULL, NULL);
         expect_as_found();
 }
-END_TEST
 
 /* systemd says "done", the kernel has refused. */
-START_TEST(limit_not_effective)
+TEST(limit_not_effective)
 {
         g_autoptr(Knobs) knobs = open_knobs();
 
@@ -259,10 +252,9 @@ START_TEST(limit_not_effective)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
 /* systemd does not answer: what was parked before still is, and nothing else. */
-START_TEST(no_answer)
+TEST(no_answer)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const ParkOptions options = { .units = (char *[]){ (char *)"*", NULL },
@@ -284,9 +276,8 @@ START_TEST(no_answer)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
-START_TEST(bus_vanishes)
+TEST(bus_vanishes)
 {
         g_autoptr(Knobs) knobs = open_knobs();
         const ActContext c = context();
@@ -301,9 +292,8 @@ START_TEST(bus_vanishes)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }
-END_TEST
 
-START_TEST(without_systemd)
+TEST(without_systemd)
 {
         const ActContext c = { .root = scratch_fd };
         g_autofree char *value = NULL;
@@ -313,7 +303,6 @@ START_TEST(without_systemd)
         ck_assert_int_eq(park_unit_kind.read(&c, "user.slice", &value), -ENOTCONN);
         ck_assert_int_eq(park_unit_kind.write(&c, "user.slice", "0"), -ENOTCONN);
 }
-END_TEST
 
 static void run_all(void)
 {
@@ -332,31 +321,9 @@ static void expect_as_found_and_forget(void)
         systemd->log[0] = '\0';
 }
 
-START_TEST(killed_anywhere)
+TEST(killed_anywhere)
 {
         ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 100);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park-systemd");
-        TCase *tcase = tcase_create("park-systemd");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, all_top_level_units);
-        tcase_add_test(tcase, old_list_written_again);
-        tcase_add_test(tcase, restored);
-        tcase_add_loop_test(tcase, selection, 0, G_N_ELEMENTS(selections));
-        tcase_add_test(tcase, units_that_come_and_go);
-        tcase_add_test(tcase, limit_changed_by_the_administrator_stays);
-        tcase_add_loop_test(tcase, limit_taken_away, 0, 2);
-        tcase_add_test(tcase, limit_not_effective);
-        tcase_add_test(tcase, no_answer);
-        tcase_add_test(tcase, bus_vanishes);
-        tcase_add_test(tcase, without_systemd);
-        tcase_add_test(tcase, killed_anywhere);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park-systemd", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -59,7 +59,7 @@ static const struct {
         { "the request of both", "e", "e", "", 8 },
 };
 
-START_TEST(selection)
+TEST_EACH(selection, selections)
 {
         typeof(selections[0]) *c = &selections[_i];
         g_auto(GStrv) units = g_strsplit(c->units, " ", 0),
@@ -73,7 +73,6 @@ START_TEST(selection)
         ck_case(c->name, g_str_equal(text, c->chosen), "chose \"%s\"", text);
         ck_case(c->name, listed == c->listed, "listed %d groups", listed);
 }
-END_TEST
 
 static const struct {
         const char *original, *allowed, *online, *wanted;
@@ -91,7 +90,7 @@ static const struct {
         { "rubbish", "0", "0-3", "rubbish" },
 };
 
-START_TEST(wanted)
+TEST_EACH(wanted, wanted_cases)
 {
         typeof(wanted_cases[0]) *c = &wanted_cases[_i];
         CpuSet allowed = make(c->allowed), online = make(c->online);
@@ -99,9 +98,8 @@ START_TEST(wanted)
 
         ck_assert_str_eq(text, c->wanted);
 }
-END_TEST
 
-START_TEST(settings_are_good)
+TEST(settings_are_good)
 {
         g_autofree char *error = NULL;
         void *data = NULL;
@@ -121,7 +119,6 @@ START_TEST(settings_are_good)
         }
         settings_free(park_settings, options);
 }
-END_TEST
 
 static int no_units(void *userdata, const char *slice, char ***ret_units)
 {
@@ -189,7 +186,7 @@ static const struct {
         { "none", PARK_NONE, &answering, true, true, "6.2.0", NULL, NULL },
 };
 
-START_TEST(choice)
+TEST_EACH(choice, choices)
 {
         typeof(choices[0]) *c = &choices[_i];
         char *units[] = { (char *)"*", NULL }, *exclude[] = { (char *)c->exclude, NULL };
@@ -226,18 +223,5 @@ START_TEST(choice)
         ck_assert_str_eq(actuator_park.describe(state), c->described);
         actuator_park.close(state);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("park");
-        TCase *tcase = tcase_create("park");
-
-        tcase_add_checked_fixture(tcase, scratch_open, scratch_close);
-        tcase_add_loop_test(tcase, selection, 0, G_N_ELEMENTS(selections));
-        tcase_add_loop_test(tcase, wanted, 0, G_N_ELEMENTS(wanted_cases));
-        tcase_add_test(tcase, settings_are_good);
-        tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("park", .setup = scratch_open, .teardown = scratch_close)

@@ -6,7 +6,7 @@
 #include "act/tune/cpufreq-knobs.h"
 #include "cpufreq-tree.h"
 
-START_TEST(acpi)
+TEST(acpi)
 {
         wishes[0].governor = g_intern_string("ondemand");
         wishes[1].governor = g_intern_string("schedutil");
@@ -17,7 +17,6 @@ START_TEST(acpi)
         restore(knobs);
         expect("as found", 0, GOVERNOR, "powersave");
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -35,7 +34,7 @@ static const struct {
         { "wanted by one, each", { 0, 1 }, true, "1", "0", "1" },
 };
 
-START_TEST(boost)
+TEST_EACH(boost, boosts)
 {
         typeof(boosts[0]) *c = &boosts[_i];
 
@@ -57,7 +56,6 @@ START_TEST(boost)
         expect_value(c->name, "cpufreq/boost", "1");
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* Values that the kernel shows although no program wrote them, and some that one wrote. */
 static const struct {
@@ -78,7 +76,7 @@ static const struct {
         { "another program's minimum", MIN_FREQ, "1800000", NULL, NULL, 1 },
 };
 
-START_TEST(held)
+TEST_EACH(held, shown)
 {
         typeof(shown[0]) *c = &shown[_i];
 
@@ -97,9 +95,8 @@ START_TEST(held)
         }
         ck_case(c->name, knobs_verify(knobs) == c->wrong, "wrong");
 }
-END_TEST
 
-START_TEST(vanished)
+TEST(vanished)
 {
         wishes[0].governor = g_intern_string("schedutil");
         ck_assert_int_eq(apply(), 0);
@@ -113,10 +110,9 @@ START_TEST(vanished)
         restore(knobs);
         expect("as found", 0, GOVERNOR, "powersave");
 }
-END_TEST
 
 /* The kernel moves limits when boost changes; they stay ours, and come back as they were found. */
-START_TEST(disturbed)
+TEST(disturbed)
 {
         const Knob *knob;
 
@@ -133,10 +129,9 @@ START_TEST(disturbed)
         expect_value("as found", "cpufreq/boost", "1");
         expect("as found", 0, MAX_FREQ, "1500000");
 }
-END_TEST
 
 /* What is found of limits is on record before boost moves them. */
-START_TEST(recorded_before)
+TEST(recorded_before)
 {
         g_autofree char *text = NULL;
 
@@ -150,10 +145,9 @@ START_TEST(recorded_before)
         ck_assert(strstr(text, MAX_FREQ) < strstr(text, "cpufreq/boost"));
         restore(knobs);
 }
-END_TEST
 
 /* Only limits are read once more when boost was switched. */
-START_TEST(governor_left_alone)
+TEST(governor_left_alone)
 {
         const KnobKind *kind = actuator_cpufreq.kinds[0];
 
@@ -165,7 +159,6 @@ START_TEST(governor_left_alone)
         ck_assert_int_eq(knob_find(knobs, kind, "cpufreq/policy0/" GOVERNOR)->state, KNOB_OURS);
         ck_assert_int_eq(knobs_verify(knobs), 1);
 }
-END_TEST
 
 /* As the kernel rounds values: a minimum to the next frequency above, a maximum to the next
  * below. */
@@ -181,7 +174,7 @@ static const struct {
         { "beyond the ends", 1, 5000000, "800000", "4000000" },
 };
 
-START_TEST(rounds)
+TEST_EACH(rounds, rounded)
 {
         static uint32_t table[] = { 800000, 1600000, 2400000, 3200000, 4000000, 0 };
         typeof(rounded[0]) *c = &rounded[_i];
@@ -198,9 +191,8 @@ START_TEST(rounds)
         ck_assert_uint_eq(limits.min_khz, (uint32_t)atoi(c->then_min));
         ck_assert_uint_eq(limits.max_khz, (uint32_t)atoi(c->then_max));
 }
-END_TEST
 
-START_TEST(refused_again)
+TEST(refused_again)
 {
         wishes[0].boost = wishes[2].boost = 0;
         tuning_refusal = EIO;
@@ -210,7 +202,6 @@ START_TEST(refused_again)
         ck_assert_int_eq(apply(), 0);
         expect_value("in the end", "cpufreq/boost", "0");
 }
-END_TEST
 
 /* While amd-pstate chooses EPP itself it refuses every word; a person reads why. */
 static const struct {
@@ -223,7 +214,7 @@ static const struct {
         { "an older kernel", NULL, EBUSY, false },
 };
 
-START_TEST(epp_busy)
+TEST_EACH(epp_busy, busy)
 {
         typeof(busy[0]) *c = &busy[_i];
         g_autofree char *why = NULL;
@@ -239,10 +230,9 @@ START_TEST(epp_busy)
         ck_case(c->name, g_str_has_prefix(why, g_strerror(c->error)), "%s", why);
         ck_case(c->name, (strstr(why, "dynamic_epp") != NULL) == c->explained, "%s", why);
 }
-END_TEST
 
 /* The word dynamic is a choice as others are, and slower than those that ask for speed. */
-START_TEST(epp_dynamic)
+TEST(epp_dynamic)
 {
         found(0, EPP, "dynamic");
         wishes[0].preference = g_intern_string("power");
@@ -258,11 +248,10 @@ START_TEST(epp_dynamic)
         restore(knobs);
         expect("as found", 0, EPP, "dynamic");
 }
-END_TEST
 
 /* A value that was there already counts as in effect for as long as it is requested, and no
  * longer. */
-START_TEST(there_already)
+TEST(there_already)
 {
         CpuWish limits;
 
@@ -278,10 +267,9 @@ START_TEST(there_already)
         ck_assert_int_eq(limits.boost, -1);
         ck_assert_uint_eq(limits.max_khz, 0);
 }
-END_TEST
 
 /* A policy that was away with its CPUs comes back with values of the kernel's. */
-START_TEST(away_and_back)
+TEST(away_and_back)
 {
         static const struct {
                 const char *file, *wished, *again;
@@ -305,10 +293,9 @@ START_TEST(away_and_back)
         for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
                 expect("again", 0, files[i].file, files[i].wished);
 }
-END_TEST
 
 /* The directory without any policy is that of a kernel with cpufreq on a machine without. */
-START_TEST(not_there)
+TEST(not_there)
 {
         g_autofree char *bare = g_build_filename(scratch, "bare", NULL);
         g_autofree char *dir = g_build_filename(bare, TUNE_DIR "cpufreq", NULL);
@@ -319,28 +306,5 @@ START_TEST(not_there)
         ck_assert_int_eq(actuator_cpufreq.open(&(ActContext){ .root = root }, &options, &none),
                          -ENOENT);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpufreq-drivers");
-        TCase *tcase = tcase_create("acpi-cpufreq");
-
-        tcase_add_checked_fixture(tcase, acpi_setup, teardown);
-        tcase_add_test(tcase, acpi);
-        tcase_add_loop_test(tcase, boost, 0, G_N_ELEMENTS(boosts));
-        tcase_add_loop_test(tcase, held, 0, G_N_ELEMENTS(shown));
-        tcase_add_test(tcase, vanished);
-        tcase_add_test(tcase, disturbed);
-        tcase_add_test(tcase, recorded_before);
-        tcase_add_test(tcase, governor_left_alone);
-        tcase_add_loop_test(tcase, rounds, 0, G_N_ELEMENTS(rounded));
-        tcase_add_test(tcase, refused_again);
-        tcase_add_loop_test(tcase, epp_busy, 0, G_N_ELEMENTS(busy));
-        tcase_add_test(tcase, epp_dynamic);
-        tcase_add_test(tcase, there_already);
-        tcase_add_test(tcase, away_and_back);
-        tcase_add_test(tcase, not_there);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpufreq-drivers", .setup = acpi_setup, .teardown = teardown)

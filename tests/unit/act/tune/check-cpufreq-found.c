@@ -24,7 +24,7 @@ static const struct {
           "1500000" },
 };
 
-START_TEST(limit_after_boost)
+TEST_EACH(limit_after_boost, moved)
 {
         typeof(moved[0]) *c = &moved[_i];
 
@@ -56,7 +56,6 @@ START_TEST(limit_after_boost)
         expect_value(c->name, c->file, "1");
         expect(c->name, 0, MAX_FREQ, c->after);
 }
-END_TEST
 
 static void lower_maximum(void)
 {
@@ -71,7 +70,7 @@ static const struct {
         { "another since", "1500000", "1500000" },
 };
 
-START_TEST(limit_after_turbo)
+TEST_EACH(limit_after_turbo, turbos)
 {
         typeof(turbos[0]) *c = &turbos[_i];
 
@@ -91,10 +90,9 @@ START_TEST(limit_after_turbo)
         expect_value(c->name, "intel_pstate/no_turbo", "0");
         expect(c->name, 0, MAX_FREQ, c->after);
 }
-END_TEST
 
 /* Heat or firmware, not another program, lowers the maximum while our boost is set. */
-START_TEST(limit_after_boost_in_the_heat)
+TEST_RANGE(limit_after_boost_in_the_heat, 0, 2)
 {
         found(0, MAX_FREQ, "3000000");
         wishes[0].boost = wishes[2].boost = 0;
@@ -113,7 +111,6 @@ START_TEST(limit_after_boost_in_the_heat)
         restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
-END_TEST
 
 /* idled sets and restores boost; another program sets the maximum; then idled limits it. */
 static void limit_after_old_boost(void)
@@ -128,16 +125,15 @@ static void limit_after_old_boost(void)
 }
 
 /* A value that was set after our boost was restored is the original value then. */
-START_TEST(limit_long_after_boost)
+TEST(limit_long_after_boost)
 {
         limit_after_old_boost();
         restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
-END_TEST
 
 /* What was found before a boost of long ago is not what was found before this one. */
-START_TEST(limit_set_between_boosts)
+TEST(limit_set_between_boosts)
 {
         limit_after_old_boost();
         wishes[0].boost = wishes[2].boost = 0;
@@ -150,7 +146,6 @@ START_TEST(limit_set_between_boosts)
         restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
-END_TEST
 
 /* A minimum is first requested while our boost or maximum lowers the one that was found. idled
  * restores the minimum that was found, or the one that another program set since. */
@@ -168,7 +163,7 @@ static const struct {
         { "a maximum, another since", NULL, false, "1000000", "1000000" },
 };
 
-START_TEST(minimum_after_maximum)
+TEST_EACH(minimum_after_maximum, lowered)
 {
         typeof(lowered[0]) *c = &lowered[_i];
 
@@ -197,11 +192,10 @@ START_TEST(minimum_after_maximum)
         restore(knobs);
         expect(c->name, 0, MIN_FREQ, c->after);
 }
-END_TEST
 
 /* The maximum is shown only after idled has waited for it, when it has lowered the minimum already.
  * Both come back. */
-START_TEST(minimum_after_late_maximum)
+TEST(minimum_after_late_maximum)
 {
         found(0, MIN_FREQ, "3000000");
         wishes[0].max_khz = 2500000;
@@ -217,21 +211,5 @@ START_TEST(minimum_after_late_maximum)
         expect("as found", 0, MIN_FREQ, "3000000");
         expect("as found", 0, MAX_FREQ, "4000000");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpufreq-found");
-        TCase *tcase = tcase_create("acpi-cpufreq");
-
-        tcase_add_checked_fixture(tcase, acpi_setup, teardown);
-        tcase_add_loop_test(tcase, limit_after_boost, 0, G_N_ELEMENTS(moved));
-        tcase_add_loop_test(tcase, limit_after_turbo, 0, G_N_ELEMENTS(turbos));
-        tcase_add_loop_test(tcase, limit_after_boost_in_the_heat, 0, 2);
-        tcase_add_test(tcase, limit_long_after_boost);
-        tcase_add_test(tcase, limit_set_between_boosts);
-        tcase_add_loop_test(tcase, minimum_after_maximum, 0, G_N_ELEMENTS(lowered));
-        tcase_add_test(tcase, minimum_after_late_maximum);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpufreq-found", .setup = acpi_setup, .teardown = teardown)

@@ -4,7 +4,7 @@
  */
 #include "cpufreq-tree.h"
 
-START_TEST(everything)
+TEST(everything)
 {
         CpuWish limits;
 
@@ -45,9 +45,8 @@ START_TEST(everything)
         expect_value("as found", "intel_pstate/no_turbo", "0");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(no_needless_write)
+TEST(no_needless_write)
 {
         unsigned writes;
 
@@ -70,7 +69,6 @@ START_TEST(no_needless_write)
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), writes + 1);
 }
-END_TEST
 
 /* Plain files accept the limits in any order, so a child is stopped after each write and the limits
  * are read: the minimum may never exceed the maximum. */
@@ -100,7 +98,7 @@ static const struct {
         { "only a minimum, then only a maximum", 3000000, 0, 0, 1000000 },
 };
 
-START_TEST(order)
+TEST_EACH(order, orders)
 {
         typeof(orders[0]) *c = &orders[_i];
 
@@ -118,7 +116,6 @@ START_TEST(order)
                 expect(c->name, 0, MAX_FREQ, "4000000");
         }
 }
-END_TEST
 
 static const struct {
         const char *name, *found, *governor, *preference; /* "" no request */
@@ -135,7 +132,7 @@ static const struct {
         { "out of performance", "performance", "powersave", "power", 0, "powersave", "power" },
 };
 
-START_TEST(choice)
+TEST_EACH(choice, choices)
 {
         typeof(choices[0]) *c = &choices[_i];
 
@@ -149,10 +146,9 @@ START_TEST(choice)
         expect(c->name, 0, GOVERNOR, c->found);
         expect(c->name, 0, EPP, "balance_power");
 }
-END_TEST
 
 /* EPP is ours, then the governor that does not have it is chosen, and back. */
-START_TEST(there_and_back)
+TEST(there_and_back)
 {
         wishes[0].preference = g_intern_string("power");
         ck_assert_int_eq(apply(), 0);
@@ -169,9 +165,8 @@ START_TEST(there_and_back)
         restore(knobs);
         expect("as found", 0, EPP, "balance_power");
 }
-END_TEST
 
-START_TEST(lower_cpu_wins)
+TEST(lower_cpu_wins)
 {
         wishes[0].max_khz = 9000000;
         wishes[2].min_khz = 100;
@@ -180,9 +175,8 @@ START_TEST(lower_cpu_wins)
         expect("no less than there is", 2, MIN_FREQ, "800000");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(excluded)
+TEST(excluded)
 {
         options.exclude = set_of("1");
         actuator_cpufreq.close(state);
@@ -196,21 +190,5 @@ START_TEST(excluded)
         expect("not excluded", 2, EPP, "power");
         expect_value("it is for all", "intel_pstate/no_turbo", "0");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpufreq");
-        TCase *tcase = tcase_create("intel_pstate");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, everything);
-        tcase_add_test(tcase, no_needless_write);
-        tcase_add_loop_test(tcase, order, 0, G_N_ELEMENTS(orders));
-        tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
-        tcase_add_test(tcase, there_and_back);
-        tcase_add_test(tcase, lower_cpu_wins);
-        tcase_add_test(tcase, excluded);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpufreq", .setup = setup, .teardown = teardown)

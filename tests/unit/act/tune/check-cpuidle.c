@@ -78,7 +78,7 @@ static const struct {
         { "bits of states that are not there", "00", 0, 0, "00", "00" },
 };
 
-START_TEST(mask)
+TEST_EACH(mask, masks)
 {
         typeof(masks[0]) *c = &masks[_i];
 
@@ -95,7 +95,6 @@ START_TEST(mask)
         expect(c->name, 1, c->found);
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* At no place between two requests are all states off. */
 static bool all_off;
@@ -118,7 +117,7 @@ static void change_over(void)
         apply();
 }
 
-START_TEST(never_all)
+TEST(never_all)
 {
         int n;
 
@@ -131,10 +130,9 @@ START_TEST(never_all)
         ck_assert_int_gt(n, 10);
         ck_assert(!all_off);
 }
-END_TEST
 
 /* The same state has another index where CPUs have other tables. */
-START_TEST(peer_defect_9_different_tables)
+TEST(peer_defect_9_different_tables)
 {
         found(0, "0");
         found(3, "00000");
@@ -147,10 +145,9 @@ START_TEST(peer_defect_9_different_tables)
         restore(knobs);
         expect("five states", 3, "00000");
 }
-END_TEST
 
 /* Another driver has fewer states: those that are gone cannot be restored, the others are. */
-START_TEST(fewer_states)
+TEST(fewer_states)
 {
         char name[TUNE_NAME];
 
@@ -170,9 +167,8 @@ START_TEST(fewer_states)
         expect("as found", 1, "00");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(no_needless_write)
+TEST(no_needless_write)
 {
         for (int cpu = 0; cpu < N_CPUS; cpu++)
                 wishes[cpu].disabled = 4;
@@ -185,9 +181,8 @@ START_TEST(no_needless_write)
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
         ck_assert_uint_eq(effective_of(&actuator_cpuidle, state, 2).disabled, 4);
 }
-END_TEST
 
-START_TEST(governor)
+TEST(governor)
 {
         plan.idle_governor = "teo";
         ck_assert_int_eq(apply(), 0);
@@ -200,9 +195,8 @@ START_TEST(governor)
         expect_value("as found", "cpuidle/current_governor", "menu");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(excluded)
+TEST(excluded)
 {
         options.exclude = set_of("0");
         actuator_cpuidle.close(state);
@@ -214,9 +208,8 @@ START_TEST(excluded)
         expect("not excluded", 1, "001");
         expect_value("it would be for CPU 0, too", "cpuidle/current_governor", "menu");
 }
-END_TEST
 
-START_TEST(drift)
+TEST(drift)
 {
         wishes[1].disabled = wishes[2].disabled = 4;
         plan.idle_governor = "teo";
@@ -230,10 +223,9 @@ START_TEST(drift)
         expect_value("taken over", "cpuidle/current_governor", "ladder");
         expect("as found", 1, "000");
 }
-END_TEST
 
 /* A state that another program left on and then switched off does not stay on. */
-START_TEST(found_off)
+TEST(found_off)
 {
         g_autofree char *path = NULL;
         char name[TUNE_NAME];
@@ -252,9 +244,8 @@ START_TEST(found_off)
         restore(knobs);
         expect("taken over", 1, "001");
 }
-END_TEST
 
-START_TEST(returned)
+TEST(returned)
 {
         const CpuSet one = set_of("1");
 
@@ -266,9 +257,8 @@ START_TEST(returned)
         ck_assert_int_eq(apply(), 0);
         expect("applied again", 1, "001");
 }
-END_TEST
 
-START_TEST(not_there)
+TEST(not_there)
 {
         const ActContext context = { .root = scratch_fd };
         void *none;
@@ -278,25 +268,5 @@ START_TEST(not_there)
         drop("cpuidle/current_driver");
         ck_assert_int_eq(actuator_cpuidle.open(&context, &options, &none), -EOPNOTSUPP);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpuidle");
-        TCase *tcase = tcase_create("cpuidle");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, mask, 0, G_N_ELEMENTS(masks));
-        tcase_add_test(tcase, never_all);
-        tcase_add_test(tcase, peer_defect_9_different_tables);
-        tcase_add_test(tcase, fewer_states);
-        tcase_add_test(tcase, no_needless_write);
-        tcase_add_test(tcase, governor);
-        tcase_add_test(tcase, excluded);
-        tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, found_off);
-        tcase_add_test(tcase, returned);
-        tcase_add_test(tcase, not_there);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpuidle", .setup = setup, .teardown = teardown)

@@ -76,7 +76,7 @@ static void expect_originals(const char *where)
         expect_text(where, IRQ("26"), "0-3");
 }
 
-START_TEST(moved)
+TEST(moved)
 {
         ck_assert_int_eq(apply(), 0);
         expect_text("the rest of its CPUs", IRQ("8"), "0-1");
@@ -104,12 +104,11 @@ START_TEST(moved)
         expect_originals("nothing parked");
         ck_assert(!record_exists());
 }
-END_TEST
 
 static const char *const nothings[] = { "not requested", "not managed",
                                         "excluded by number and name" };
 
-START_TEST(left_alone)
+TEST_EACH(left_alone, nothings)
 {
         static char number[] = "8", name[] = "eth*";
         static char *globs[] = { number, name, NULL };
@@ -124,7 +123,6 @@ START_TEST(left_alone)
         ck_case(nothings[_i], (_i == 1) == !!strstr(actuator_irq.describe(state), "Manage="), "%s",
                 actuator_irq.describe(state));
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -139,7 +137,7 @@ static const struct {
 };
 
 /* Normal: no error, nothing on record, and not tried at each tick. */
-START_TEST(refused)
+TEST_EACH(refused, refusals)
 {
         typeof(refusals[0]) *c = &refusals[_i];
         const Knob *const *list;
@@ -159,9 +157,8 @@ START_TEST(refused)
         ck_assert_int_eq(apply(), 0);
         expect_text(c->name, IRQ("24"), c->again ? "0" : "2-3");
 }
-END_TEST
 
-START_TEST(come_and_go)
+TEST(come_and_go)
 {
         g_autofree char *gone = g_build_filename(scratch, "proc/irq/24", NULL);
         g_autofree char *file = g_build_filename(scratch, IRQ("24"), NULL);
@@ -178,9 +175,8 @@ START_TEST(come_and_go)
         expect_text("came", IRQ("30"), "1-2");
         ck_assert(!record_exists());
 }
-END_TEST
 
-START_TEST(drift)
+TEST(drift)
 {
         const Knob *knob;
 
@@ -196,10 +192,9 @@ START_TEST(drift)
         expect_text("taken over", IRQ("8"), "1");
         expect_text("ours", IRQ("24"), "2-3");
 }
-END_TEST
 
 /* The kernel gives an interrupt all CPUs when its own go offline. */
-START_TEST(cpus_offline)
+TEST(cpus_offline)
 {
         ck_assert_int_eq(apply(), 0);
         put("2-3", "online");
@@ -209,7 +204,6 @@ START_TEST(cpus_offline)
         ck_assert_int_eq(knob_find(knobs, actuator_irq.kinds[0], "24/smp_affinity_list")->state,
                          KNOB_OURS);
 }
-END_TEST
 
 static void change_over(void)
 {
@@ -221,7 +215,7 @@ static void change_over(void)
         apply();
 }
 
-START_TEST(killed)
+TEST(killed)
 {
         int n;
 
@@ -231,7 +225,6 @@ START_TEST(killed)
         }
         ck_assert_int_gt(n, 10);
 }
-END_TEST
 
 /* A fake irqbalance, until it is killed: its commands. */
 typedef struct Fake {
@@ -333,7 +326,7 @@ static const struct {
         { "all of them before", "0000000c", "", "0000000c", "" },
 };
 
-START_TEST(balancer)
+TEST_EACH(balancer, bans)
 {
         typeof(bans[0]) *c = &bans[_i];
         g_autofree char *all = g_strconcat(c->sent, c->restored, NULL);
@@ -352,10 +345,9 @@ START_TEST(balancer)
         ck_assert(!record_exists());
         fake_stop();
 }
-END_TEST
 
 /* It is asked only once, because it shows a command only after its next scan. */
-START_TEST(balancer_is_restored)
+TEST(balancer_is_restored)
 {
         fake_start("00000000");
         apply_and_expect("settings cpus 2-3|");
@@ -369,11 +361,10 @@ START_TEST(balancer_is_restored)
         knobs = open_knobs();
         fake_stop();
 }
-END_TEST
 
 /* During its scan the question stays open: idled changes nothing, and keeps the connection, as the
  * fake ends when its client is gone. */
-START_TEST(balancer_is_busy)
+TEST(balancer_is_busy)
 {
         fake_start("00000000");
         fake->mute = true;
@@ -392,7 +383,6 @@ START_TEST(balancer_is_busy)
         expect_sent("settings cpus 2-3|settings cpus NULL|");
         fake_stop();
 }
-END_TEST
 
 static gpointer unmute(gpointer unused)
 {
@@ -401,7 +391,7 @@ static gpointer unmute(gpointer unused)
         return NULL;
 }
 
-START_TEST(end_while_it_is_busy)
+TEST(end_while_it_is_busy)
 {
         GThread *thread;
 
@@ -414,10 +404,9 @@ START_TEST(end_while_it_is_busy)
         apply_and_expect("settings cpus 2-3|");
         fake_stop();
 }
-END_TEST
 
 /* What idled had moved is irqbalance's from then on, moved already or not. */
-START_TEST(balancer_comes_later)
+TEST(balancer_comes_later)
 {
         const Knob *const *list;
 
@@ -438,26 +427,5 @@ START_TEST(balancer_comes_later)
         ck_assert_int_eq(apply(), 0);
         ck_assert(!record_exists());
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("irq");
-        TCase *tcase = tcase_create("irq");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, moved);
-        tcase_add_loop_test(tcase, left_alone, 0, G_N_ELEMENTS(nothings));
-        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(refusals));
-        tcase_add_test(tcase, come_and_go);
-        tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, cpus_offline);
-        tcase_add_test(tcase, killed);
-        tcase_add_loop_test(tcase, balancer, 0, G_N_ELEMENTS(bans));
-        tcase_add_test(tcase, balancer_is_restored);
-        tcase_add_test(tcase, balancer_is_busy);
-        tcase_add_test(tcase, end_while_it_is_busy);
-        tcase_add_test(tcase, balancer_comes_later);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("irq", .setup = setup, .teardown = teardown)

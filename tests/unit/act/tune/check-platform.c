@@ -63,7 +63,7 @@ static const struct {
         { "custom", "", "\n", "balanced", "balanced" },
 };
 
-START_TEST(mapping)
+TEST_EACH(mapping, mappings)
 {
         typeof(mappings[0]) *c = &mappings[_i];
 
@@ -79,9 +79,8 @@ START_TEST(mapping)
         ck_assert(!record_exists());
         stop();
 }
-END_TEST
 
-START_TEST(acpi_alone)
+TEST(acpi_alone)
 {
         scratch_file(ACPI, "balanced\n");
         scratch_file(ACPI "_choices", "low-power balanced performance\n");
@@ -92,10 +91,9 @@ START_TEST(acpi_alone)
         expect_file("restored", ACPI, "balanced");
         stop();
 }
-END_TEST
 
 /* A key changes the profile: neither the next request nor the end changes that. */
-START_TEST(chosen_by_key)
+TEST(chosen_by_key)
 {
         put_handlers("low-power balanced performance\n", "low-power balanced performance\n");
         start();
@@ -111,9 +109,8 @@ START_TEST(chosen_by_key)
         expect_file("restored", SECOND "profile", "balanced");
         stop();
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
         put_handlers("low-power balanced\n", "low-power balanced\n");
         start();
@@ -124,9 +121,8 @@ START_TEST(refused)
         expect_file("again", FIRST "profile", "low-power");
         stop();
 }
-END_TEST
 
-START_TEST(killed)
+TEST(killed)
 {
         put_handlers("low-power balanced\n", "low-power balanced\n");
         start();
@@ -136,9 +132,8 @@ START_TEST(killed)
         expect_file("restored", FIRST "profile", "balanced");
         expect_file("restored", SECOND "profile", "balanced");
 }
-END_TEST
 
-START_TEST(not_managed)
+TEST(not_managed)
 {
         put_handlers("low-power balanced\n", "low-power balanced\n");
         options.manage = false;
@@ -148,30 +143,13 @@ START_TEST(not_managed)
         ck_assert(strstr(actuator_platform.describe(state), "Manage="));
         stop();
 }
-END_TEST
 
-START_TEST(none)
+TEST(none)
 {
         const ActContext context = { .root = scratch_fd };
         void *nothing;
 
         ck_assert_int_eq(actuator_platform.open(&context, &options, &nothing), -EOPNOTSUPP);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("platform");
-        TCase *tcase = tcase_create("platform");
-
-        tcase_add_checked_fixture(tcase, tuning_setup, tuning_teardown);
-        tcase_add_loop_test(tcase, mapping, 0, G_N_ELEMENTS(mappings));
-        tcase_add_test(tcase, acpi_alone);
-        tcase_add_test(tcase, chosen_by_key);
-        tcase_add_test(tcase, refused);
-        tcase_add_test(tcase, killed);
-        tcase_add_test(tcase, not_managed);
-        tcase_add_test(tcase, none);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("platform", .setup = tuning_setup, .teardown = tuning_teardown)

@@ -68,7 +68,7 @@ static const struct {
         { "nonsense is no limit", "?", 50, "50", 50 },
 };
 
-START_TEST(value)
+TEST_EACH(value, values)
 {
         typeof(values[0]) *c = &values[_i];
 
@@ -86,10 +86,9 @@ START_TEST(value)
         ck_assert(!record_exists());
         ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
 }
-END_TEST
 
 /* What counts is what must be written, and that it is nothing if nothing changed. */
-START_TEST(no_needless_write)
+TEST(no_needless_write)
 {
         for (int cpu = 0; cpu < N_CPUS; cpu++)
                 wishes[cpu].latency_us = 100;
@@ -104,9 +103,8 @@ START_TEST(no_needless_write)
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
 }
-END_TEST
 
-START_TEST(excluded)
+TEST(excluded)
 {
         options.exclude = set_of("0-1");
         actuator_pmqos.close(state);
@@ -118,9 +116,8 @@ START_TEST(excluded)
         expect("not excluded", 2, "100");
         ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
 }
-END_TEST
 
-START_TEST(not_managed)
+TEST(not_managed)
 {
         options.manage = false;
         actuator_pmqos.close(state);
@@ -131,10 +128,9 @@ START_TEST(not_managed)
         expect("not managed", 1, "0");
         ck_assert(strstr(actuator_pmqos.describe(state), "Manage="));
 }
-END_TEST
 
 /* A value of another program is taken over, and the other knobs go on. */
-START_TEST(drift)
+TEST(drift)
 {
         const Knob *knob;
         char name[TUNE_NAME];
@@ -158,10 +154,9 @@ START_TEST(drift)
         expect("still taken over", 1, "70");
         expect("as found", 2, "0");
 }
-END_TEST
 
 /* The kernel makes a new file when the CPU is plugged in: no other program changed it. */
-START_TEST(returned)
+TEST(returned)
 {
         const CpuSet one = set_of("1");
 
@@ -175,10 +170,9 @@ START_TEST(returned)
         restore(knobs);
         expect("as found", 1, "500");
 }
-END_TEST
 
 /* A CPU that is away has no request, and its knob is not lost. */
-START_TEST(offline)
+TEST(offline)
 {
         const CpuSet one = set_of("1");
         char name[TUNE_NAME];
@@ -202,7 +196,6 @@ START_TEST(offline)
         restore(knobs);
         expect("as found at first", 1, "500");
 }
-END_TEST
 
 static int global_value(void)
 {
@@ -214,7 +207,7 @@ static int global_value(void)
         return us;
 }
 
-START_TEST(all_cpus)
+TEST(all_cpus)
 {
         wishes[1].latency_us = 20;
         ck_assert_int_eq(apply(), 0);
@@ -231,10 +224,9 @@ START_TEST(all_cpus)
         plan.global_latency_us = 5;
         ck_assert_int_eq(apply(), -ENOENT);
 }
-END_TEST
 
 /* A limit for all CPUs would be one for those that are left alone, too. */
-START_TEST(all_cpus_but_some_excluded)
+TEST(all_cpus_but_some_excluded)
 {
         actuator_pmqos.close(state);
         cpuset_add(&options.exclude, 2);
@@ -245,9 +237,8 @@ START_TEST(all_cpus_but_some_excluded)
         expect("not excluded", 1, "20");
         ck_assert_int_eq(global_value(), -1);
 }
-END_TEST
 
-START_TEST(not_there)
+TEST(not_there)
 {
         const ActContext context = { .root = scratch_fd };
         char name[TUNE_NAME];
@@ -259,10 +250,9 @@ START_TEST(not_there)
         drop("online");
         ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -EOPNOTSUPP);
 }
-END_TEST
 
 /* A file that went between looking and writing is one failure, and the others' latencies hold. */
-START_TEST(one_fails)
+TEST(one_fails)
 {
         char name[TUNE_NAME];
 
@@ -275,7 +265,6 @@ START_TEST(one_fails)
         ck_assert_int_eq(apply(), 0);
         expect("tried again", 1, "20");
 }
-END_TEST
 
 static const struct {
         const char *name;
@@ -286,7 +275,7 @@ static const struct {
 };
 
 /* A write that is refused leaves what was there, degrades that knob, and is tried again. */
-START_TEST(refused)
+TEST_EACH(refused, refusals)
 {
         typeof(refusals[0]) *c = &refusals[_i];
         const Knob *knob;
@@ -307,7 +296,6 @@ START_TEST(refused)
         restore(knobs);
         expect(c->name, 1, "0");
 }
-END_TEST
 
 static void live_and_die(void)
 {
@@ -321,7 +309,7 @@ static void live_and_die(void)
         apply();
 }
 
-START_TEST(killed)
+TEST(killed)
 {
         int n;
 
@@ -335,27 +323,5 @@ START_TEST(killed)
         }
         ck_assert_int_gt(n, 5);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pmqos");
-        TCase *tcase = tcase_create("pmqos");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(values));
-        tcase_add_test(tcase, no_needless_write);
-        tcase_add_test(tcase, excluded);
-        tcase_add_test(tcase, not_managed);
-        tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, returned);
-        tcase_add_test(tcase, offline);
-        tcase_add_test(tcase, all_cpus);
-        tcase_add_test(tcase, all_cpus_but_some_excluded);
-        tcase_add_test(tcase, not_there);
-        tcase_add_test(tcase, one_fails);
-        tcase_add_loop_test(tcase, refused, 0, G_N_ELEMENTS(refusals));
-        tcase_add_test(tcase, killed);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("pmqos", .setup = setup, .teardown = teardown)

@@ -62,7 +62,7 @@ static void expect_originals(const char *where)
         expect_text(where, MASK, "f");
 }
 
-START_TEST(all)
+TEST(all)
 {
         request_all();
         ck_assert_int_eq(apply(), 0);
@@ -78,7 +78,6 @@ START_TEST(all)
         expect_originals("nothing requested");
         ck_assert(!record_exists());
 }
-END_TEST
 
 static const struct {
         const char *name, *path, *found, *then;
@@ -93,7 +92,7 @@ static const struct {
         { "no mask", MASK, "hello", "hello" },
 };
 
-START_TEST(value)
+TEST_EACH(value, values)
 {
         typeof(values[0]) *c = &values[_i];
         g_autofree char *line = g_strconcat(c->found, "\n", NULL);
@@ -107,7 +106,6 @@ START_TEST(value)
         expect_text(c->name, c->path, c->found);
         ck_assert(!record_exists());
 }
-END_TEST
 
 /* The kernel shows what was asked for. */
 static void show_requested(void)
@@ -118,7 +116,7 @@ static void show_requested(void)
 }
 
 /* Where the kernel takes isolated CPUs out itself, the mask that was asked for is the original. */
-START_TEST(requested_mask)
+TEST(requested_mask)
 {
         scratch_file(MASK "_requested", "f\n");
         scratch_file(MASK, "3\n");
@@ -130,9 +128,8 @@ START_TEST(requested_mask)
         restore(knobs);
         expect_text("as requested", MASK, "f");
 }
-END_TEST
 
-START_TEST(not_managed)
+TEST(not_managed)
 {
         own_options.manage = false;
         reopen();
@@ -141,7 +138,6 @@ START_TEST(not_managed)
         expect_originals("not managed");
         ck_assert(strstr(actuator_sysctl.describe(state), "Manage="));
 }
-END_TEST
 
 static void drop_path(const char *path)
 {
@@ -150,7 +146,7 @@ static void drop_path(const char *path)
         ck_assert_int_eq(unlink(whole), 0);
 }
 
-START_TEST(missing)
+TEST(missing)
 {
         g_autofree char *dir = g_build_filename(
                 scratch, "sys/devices/system/machinecheck/machinecheck0", NULL);
@@ -171,12 +167,11 @@ START_TEST(missing)
         drop_path(WRITEBACK);
         ck_assert_int_eq(actuator_sysctl.open(&context, &own_options, &nothing), -EOPNOTSUPP);
 }
-END_TEST
 
 static const int write_errors[] = { EIO, ENOSPC, EROFS, EINVAL };
 
 /* One that fails is an error; the machine is as before. */
-START_TEST(failing)
+TEST_EACH(failing, write_errors)
 {
         request_all();
         tuning_refusal = write_errors[_i];
@@ -187,9 +182,8 @@ START_TEST(failing)
         ck_assert_int_eq(apply(), 0);
         expect_text("again", STAT, "60");
 }
-END_TEST
 
-START_TEST(drift)
+TEST(drift)
 {
         request_all();
         ck_assert_int_eq(apply(), 0);
@@ -208,7 +202,6 @@ START_TEST(drift)
         expect_text("taken over", STAT, "7");
         expect_text("ours", WRITEBACK, "500");
 }
-END_TEST
 
 static void change_over(void)
 {
@@ -218,7 +211,7 @@ static void change_over(void)
         apply();
 }
 
-START_TEST(killed)
+TEST(killed)
 {
         int n;
 
@@ -228,22 +221,5 @@ START_TEST(killed)
         }
         ck_assert_int_gt(n, 6);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("sysctl");
-        TCase *tcase = tcase_create("sysctl");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, all);
-        tcase_add_loop_test(tcase, value, 0, G_N_ELEMENTS(values));
-        tcase_add_test(tcase, requested_mask);
-        tcase_add_test(tcase, not_managed);
-        tcase_add_test(tcase, missing);
-        tcase_add_loop_test(tcase, failing, 0, G_N_ELEMENTS(write_errors));
-        tcase_add_test(tcase, drift);
-        tcase_add_test(tcase, killed);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("sysctl", .setup = setup, .teardown = teardown)

@@ -81,7 +81,7 @@ static void expect_as_found(const char *where)
         expect_value(where, DISABLE, "0");
 }
 
-START_TEST(live)
+TEST(live)
 {
         g_autoptr(Knobs) knobs = NULL;
         ActContext context = { .live = true };
@@ -100,10 +100,9 @@ START_TEST(live)
         restore(knobs);
         expect_as_found("restored by the library");
 }
-END_TEST
 
 /* With another root the library, which would write to the running system, is left alone. */
-START_TEST(another_root)
+TEST(another_root)
 {
         g_autofree char *machine = NULL;
         g_autoptr(Knobs) knobs = NULL;
@@ -133,10 +132,9 @@ START_TEST(another_root)
         scratch = g_steal_pointer(&machine);
         expect_as_found("the running system");
 }
-END_TEST
 
 /* What the kernel refuses through the library is an error with its number. */
-START_TEST(refused)
+TEST(refused)
 {
         ActContext context = { .live = true };
         _fd_ int root = -1;
@@ -154,17 +152,5 @@ START_TEST(refused)
         ck_assert_int_eq(choice->write(&context, "cpufreq/policy9/scaling_governor", "x"), -EBUSY);
         ck_assert_int_eq(choice->write(&context, "cpu2/../../x", "1"), -ENOENT);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("tuning-library");
-        TCase *tcase = tcase_create("tuning-library");
-
-        tcase_add_checked_fixture(tcase, tuning_setup, tuning_teardown);
-        tcase_add_test(tcase, live);
-        tcase_add_test(tcase, another_root);
-        tcase_add_test(tcase, refused);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("tuning-library", .setup = tuning_setup, .teardown = tuning_teardown)

@@ -85,7 +85,7 @@ static CpuSet limited(const World *world)
         return cpus;
 }
 
-START_TEST(requests)
+TEST_EACH(requests, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = machine_new();
@@ -136,10 +136,9 @@ START_TEST(requests)
         ck_case(c->name, c->unmeasured || report.kept + report.broken > SECONDS / 12, "%u windows",
                 (unsigned)(report.kept + report.broken));
 }
-END_TEST
 
 /* CPUs go offline while a contract is active, those that it keeps among them, and come back. */
-START_TEST(offline)
+TEST(offline)
 {
         g_autoptr(Topology) topology = machine_new();
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -168,9 +167,8 @@ START_TEST(offline)
                         ck_assert_int_eq(cpuset_count(&usable), tick == 299 ? 1 : 2);
         }
 }
-END_TEST
 
-START_TEST(nothing)
+TEST(nothing)
 {
         g_autoptr(Topology) topology = machine_new();
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -183,10 +181,9 @@ START_TEST(nothing)
         ck_assert(cpuset_equal(&world->allowed, &topology->online));
         ck_assert(world->wish.period_usec == 0 && !world->wish.on_pressure);
 }
-END_TEST
 
 /* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
-START_TEST(trial)
+TEST(trial)
 {
         g_autoptr(Topology) topology = machine_new();
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -206,7 +203,6 @@ START_TEST(trial)
         ck_assert_uint_ge(report.kept, 3);
         ck_assert_int_eq(cpuset_count(&world->wish.kept), 2);
 }
-END_TEST
 
 /* Reasons are for all users: how late a unit's wake-ups are is not in them. */
 static const struct {
@@ -225,7 +221,7 @@ static const struct {
         { "nothing to explain", "", LATE_NEVER, .because = NULL },
 };
 
-START_TEST(explains)
+TEST_EACH(explains, explained)
 {
         typeof(explained[0]) *c = &explained[_i];
         g_autoptr(Topology) topology = machine_new();
@@ -260,11 +256,10 @@ START_TEST(explains)
         ck_case(c->name, reasons[0].inputs[n].value == c->value, "%g", reasons[0].inputs[n].value);
         ck_case(c->name, g_strcmp0(reasons[0].option, c->option) == 0, "%s", reasons[0].option);
 }
-END_TEST
 
 /* A contract that ends leaves nothing behind: a later one of the same number begins as a new one.
  */
-START_TEST(ends)
+TEST(ends)
 {
         g_autoptr(Topology) topology = machine_new();
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -284,19 +279,5 @@ START_TEST(ends)
         ck_assert_uint_eq(report.kept, 0);
         ck_assert(cpuset_equal(&world->allowed, &topology->online));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("contract-policy");
-        TCase *tcase = tcase_create("contract-policy");
-
-        tcase_add_loop_test(tcase, requests, 0, G_N_ELEMENTS(cases));
-        tcase_add_test(tcase, offline);
-        tcase_add_test(tcase, nothing);
-        tcase_add_test(tcase, trial);
-        tcase_add_loop_test(tcase, explains, 0, G_N_ELEMENTS(explained));
-        tcase_add_test(tcase, ends);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("contract-policy")

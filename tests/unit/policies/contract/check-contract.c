@@ -379,7 +379,7 @@ static double examine(const Case *c)
         return (all.watts - best) / all.watts >= 0.05 ? share : NAN;
 }
 
-START_TEST(saves_what_the_oracle_does)
+TEST(saves_what_the_oracle_does)
 {
         double sum = 0, worst = 1;
         int n = 0;
@@ -396,7 +396,6 @@ START_TEST(saves_what_the_oracle_does)
         ck_assert_msg(sum / n >= 0.8, "mean share %.2f", sum / n);
         ck_assert_msg(worst >= 0.6, "worst share %.2f", worst);
 }
-END_TEST
 
 /* The load is four times as large after five minutes. */
 static const Case steps[] = {
@@ -406,7 +405,7 @@ static const Case steps[] = {
         { "heavy tails, 20 ms", ARRIVE_HEAVY, 8, 200, 1, 20, 300, 4 },
 };
 
-START_TEST(follows_a_step)
+TEST_EACH(follows_a_step, steps)
 {
         const Case *c = &steps[_i];
         Result got = run_controlled(c, 420, g_getenv("CONTRACT_REPORT") != NULL);
@@ -414,7 +413,6 @@ START_TEST(follows_a_step)
         ck_case(c->name, got.broken_after_step <= 3, "%u windows broken", got.broken_after_step);
         ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
 }
-END_TEST
 
 static const Case impossible[] = {
         { "work that waits for a CPU anyway", ARRIVE_POISSON, 4, 900, 4, 2, 0, 0 },
@@ -423,7 +421,7 @@ static const Case impossible[] = {
         { "shorter than any state wakes in", ARRIVE_POISSON, 8, 500, 0.4, 0.003, 0, 0 },
 };
 
-START_TEST(recognises_what_is_infeasible)
+TEST_EACH(recognises_what_is_infeasible, impossible)
 {
         const Case *c = &impossible[_i];
         Result got = run_controlled(c, 150, false);
@@ -432,7 +430,6 @@ START_TEST(recognises_what_is_infeasible)
         ck_case(c->name, got.best_us > c->limit_ms * 1e3, "p99 %.1f us", got.best_us);
         ck_case(c->name, got.mean_cores > c->cores - 0.1, "it costs %.2f cores", got.mean_cores);
 }
-END_TEST
 
 typedef struct Day {
         const char *name;
@@ -454,7 +451,7 @@ static const Day days[] = {
         { "a fork storm", 200, .storm = 15, .most_cores = 3, .least_cores = 1 },
 };
 
-START_TEST(survives)
+TEST_EACH(survives, days)
 {
         const Day *day = &days[_i];
         Case c = { day->name, ARRIVE_POISSON, 4, day->per_sec, 1, 10, 0, 0 };
@@ -495,7 +492,6 @@ START_TEST(survives)
                 "%d cores at the end", controller->cores);
         ck_case(day->name, day->storm == 0 || most == 4, "%d cores in the storm", most);
 }
-END_TEST
 
 /* Wake-ups without a queue: 50 in each tick, of which `late` take longer than both limits. */
 typedef struct Feed {
@@ -536,7 +532,7 @@ static void feed(Feed *feed, unsigned late, bool idle)
 }
 
 /* One core has no fewer, and gets its idle states back all the same. */
-START_TEST(deepens_one_core)
+TEST(deepens_one_core)
 {
         g_autofree Feed *f = feed_new(1);
 
@@ -545,10 +541,9 @@ START_TEST(deepens_one_core)
         ck_assert_int_eq(f->controller.cores, 1);
         ck_assert_int_eq(f->controller.state, states.n_states - 1);
 }
-END_TEST
 
 /* The load that made it infeasible ends, though as many wake-ups as before are late. */
-START_TEST(becomes_feasible)
+TEST(becomes_feasible)
 {
         g_autofree Feed *f = feed_new(2);
         int tick;
@@ -562,10 +557,9 @@ START_TEST(becomes_feasible)
                 feed(f, 10, false);
         ck_assert_int_lt(tick, 60);
 }
-END_TEST
 
 /* What a nearly idle machine does more or less says nothing about the contract. */
-START_TEST(stays_infeasible)
+TEST(stays_infeasible)
 {
         g_autofree Feed *f = feed_new(2);
 
@@ -578,10 +572,9 @@ START_TEST(stays_infeasible)
                 feed(f, 10, false);
         }
 }
-END_TEST
 
 /* One more contract erases no failure of the first; one that ends decides nothing. */
-START_TEST(remembers_failures)
+TEST(remembers_failures)
 {
         g_autofree Feed *f = feed_new(4);
 
@@ -599,10 +592,9 @@ START_TEST(remembers_failures)
         feed(f, 0, false);
         ck_assert_uint_eq(f->controller.decides, 0);
 }
-END_TEST
 
 /* The one with the shorter limit decides, and an infeasible one does not. */
-START_TEST(keeps_several)
+TEST(keeps_several)
 {
         const Case c = { "several", ARRIVE_POISSON, 8, 1000, 1, 2, 0, 0 };
         g_autofree Simulation *s = simulation_new(&c);
@@ -635,23 +627,5 @@ START_TEST(keeps_several)
         ck_assert_uint_eq(controller->decides, 2);
         ck_assert_uint_le(controller->contracts[1].n_broken, 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("contract");
-        TCase *tcase = tcase_create("simulation");
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_test(tcase, saves_what_the_oracle_does);
-        tcase_add_loop_test(tcase, follows_a_step, 0, (int)G_N_ELEMENTS(steps));
-        tcase_add_loop_test(tcase, recognises_what_is_infeasible, 0, (int)G_N_ELEMENTS(impossible));
-        tcase_add_loop_test(tcase, survives, 0, (int)G_N_ELEMENTS(days));
-        tcase_add_test(tcase, keeps_several);
-        tcase_add_test(tcase, deepens_one_core);
-        tcase_add_test(tcase, becomes_feasible);
-        tcase_add_test(tcase, stays_infeasible);
-        tcase_add_test(tcase, remembers_failures);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("contract", .timeout = 120)

@@ -69,7 +69,7 @@ static const struct {
           "none of ?[2J, ??ber is offered" },
 };
 
-START_TEST(choice)
+TEST_EACH(choice, choices)
 {
         typeof(choices[0]) *c = &choices[_i];
         Machine m = machine_start(c->driver, c->driver, c->options);
@@ -84,10 +84,9 @@ START_TEST(choice)
                 "requests a call");
         machine_stop(&m);
 }
-END_TEST
 
 /* Each frequency policy goes by its own driver and its own load. */
-START_TEST(policies_differ)
+TEST(policies_differ)
 {
         Machine m = machine_start(&intel_active, &acpi,
                                   "Governor=schedutil+powersave MaxFrequency=50% BoostHigh=off");
@@ -97,9 +96,8 @@ START_TEST(policies_differ)
         expect("the second", &m, 2, "governor=schedutil max=1500000");
         machine_stop(&m);
 }
-END_TEST
 
-START_TEST(no_cpufreq)
+TEST(no_cpufreq)
 {
         Machine m = machine_start(&acpi, &acpi, "Governor=schedutil BoostHigh=on");
         g_autofree char *why = NULL;
@@ -118,7 +116,6 @@ START_TEST(no_cpufreq)
         expect("online", &m, 0, "governor=schedutil");
         machine_stop(&m);
 }
-END_TEST
 
 static const struct {
         const char *options, *key; /* NULL: they fit */
@@ -147,7 +144,7 @@ static const struct {
         { "LowLoad=80% HighLoad=80%", NULL },
 };
 
-START_TEST(contradictions)
+TEST_EACH(contradictions, checks)
 {
         g_autofree char *options = g_strstrip(g_strdup(checks[_i].options));
         Machine m = machine_start(&acpi, &acpi, options);
@@ -159,17 +156,5 @@ START_TEST(contradictions)
                 ck_case(options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
         machine_stop(&m);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpufreq-choice");
-        TCase *tcase = tcase_create("cpufreq-choice");
-
-        tcase_add_loop_test(tcase, choice, 0, G_N_ELEMENTS(choices));
-        tcase_add_test(tcase, policies_differ);
-        tcase_add_test(tcase, no_cpufreq);
-        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpufreq-choice")

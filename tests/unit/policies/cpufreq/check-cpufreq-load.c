@@ -21,7 +21,7 @@ static const struct {
         { "own thresholds", "BoostLow=off LowLoad=60% HighLoad=70%", 0.5, "boost=0" },
 };
 
-START_TEST(condition)
+TEST_EACH(condition, conditions)
 {
         typeof(conditions[0]) *c = &conditions[_i];
         Machine m = machine_start(&acpi, &acpi, c->options);
@@ -36,10 +36,9 @@ START_TEST(condition)
         ck_case(c->name, m.world->wish.settled, "not settled");
         machine_stop(&m);
 }
-END_TEST
 
 /* Up at once, down after the dwell time, to the highest band since. */
-START_TEST(bands)
+TEST(bands)
 {
         Machine m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on EnergyBias=3");
         g_autofree char *why = NULL;
@@ -68,10 +67,9 @@ START_TEST(bands)
         ck_assert_uint_eq(m.world->wish.period_usec, 1000000);
         machine_stop(&m);
 }
-END_TEST
 
 /* About a threshold there are no more changes than Dwell lets through. */
-START_TEST(bands_are_steady)
+TEST_RANGE(bands_are_steady, 0, 4)
 {
         Machine m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on");
         unsigned seed = (unsigned)_i + 1, changes = 0;
@@ -85,10 +83,9 @@ START_TEST(bands_are_steady)
         ck_assert_msg(changes <= 2 * 3600 / 5, "%u changes", changes);
         machine_stop(&m);
 }
-END_TEST
 
 /* What settled promises. */
-START_TEST(settled_stays)
+TEST_RANGE(settled_stays, 0, 20)
 {
         Machine m = machine_start(&acpi, &intel_active, "BoostLow=off BoostHigh=on");
         unsigned seed = (unsigned)_i, settled = 0;
@@ -108,17 +105,5 @@ START_TEST(settled_stays)
         ck_assert_uint_gt(settled, 0);
         machine_stop(&m);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cpufreq-load");
-        TCase *tcase = tcase_create("cpufreq-load");
-
-        tcase_add_loop_test(tcase, condition, 0, G_N_ELEMENTS(conditions));
-        tcase_add_test(tcase, bands);
-        tcase_add_loop_test(tcase, bands_are_steady, 0, 4);
-        tcase_add_loop_test(tcase, settled_stays, 0, 20);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cpufreq-load")

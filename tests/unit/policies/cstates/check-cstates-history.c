@@ -35,7 +35,7 @@ static const struct {
         { "one sleeping state", GUEST, "", { 30 }, 1, "haltpoll", 1 },
 };
 
-START_TEST(converges)
+TEST_EACH(converges, converging)
 {
         typeof(converging[0]) *c = &converging[_i];
         Machine m = history_start(c->table, c->options);
@@ -46,10 +46,9 @@ START_TEST(converges)
         ck_case(c->name, share >= c->least, "%s in %.3f of the looks", c->state, share);
         machine_stop(&m);
 }
-END_TEST
 
 /* Short and long sleeps in turn draw both, neither always. */
-START_TEST(alternates)
+TEST(alternates)
 {
         static const double lengths_us[] = { 30, 1000 };
         Machine m = history_start("C1:2:2 C6:133:400", "");
@@ -60,10 +59,9 @@ START_TEST(alternates)
         ck_assert_msg(share > 0.25 && share < 0.75, "C1 in %.3f of the looks", share);
         machine_stop(&m);
 }
-END_TEST
 
 /* A CPU that changes its ways is followed, both ways. */
-START_TEST(changes_regime)
+TEST(changes_regime)
 {
         static const double brief[] = { 30 }, lasting[] = { 2000 };
         Machine m = history_start(CLIENT, "");
@@ -76,7 +74,6 @@ START_TEST(changes_regime)
         }
         machine_stop(&m);
 }
-END_TEST
 
 /* What was drawn in 300 looks, as letters. */
 static char *drawn(void)
@@ -94,16 +91,15 @@ static char *drawn(void)
         return g_string_free(text, FALSE);
 }
 
-START_TEST(reproducible)
+TEST(reproducible)
 {
         g_autofree char *first = drawn(), *again = drawn();
 
         ck_assert_str_eq(first, again);
 }
-END_TEST
 
 /* Without sleeps nothing is drawn, and the same snapshot twice teaches once. */
-START_TEST(nothing_new)
+TEST(nothing_new)
 {
         static const double lengths_us[] = { 30, 1000 };
         Machine m = history_start(CLIENT, "");
@@ -136,10 +132,9 @@ START_TEST(nothing_new)
         ck_assert(figures[0].value + figures[1].value + figures[2].value == 2100);
         machine_stop(&m);
 }
-END_TEST
 
 /* Figures are the kernel's counts; counts that contradict each other make none negative. */
-START_TEST(figures)
+TEST(figures)
 {
         Machine m = history_start(CLIENT, "");
         Residency *row = &m.world->snapshot->residency[1];
@@ -161,10 +156,9 @@ START_TEST(figures)
         ck_assert_int_eq(idled_policy.figures(m.world->state, 0, f), 0);
         machine_stop(&m);
 }
-END_TEST
 
 /* CPUs learn each for itself. */
-START_TEST(explained)
+TEST(explained)
 {
         static const double lengths_us[] = { 30 };
         Machine m = history_start(CLIENT, "");
@@ -180,10 +174,9 @@ START_TEST(explained)
         ck_assert_int_eq(m.world->cpus[1].latency_us, -1);
         machine_stop(&m);
 }
-END_TEST
 
 /* On a kernel without the counters the policy does not keep idled ticking for them. */
-START_TEST(unreported)
+TEST(unreported)
 {
         Machine m = history_start(CLIENT, "");
         Reason reasons[EXPLAIN_MAX];
@@ -205,21 +198,5 @@ START_TEST(unreported)
         ck_assert(!m.world->wish.settled);
         machine_stop(&m);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cstates-history");
-        TCase *tcase = tcase_create("cstates-history");
-
-        tcase_add_loop_test(tcase, converges, 0, G_N_ELEMENTS(converging));
-        tcase_add_test(tcase, alternates);
-        tcase_add_test(tcase, changes_regime);
-        tcase_add_test(tcase, reproducible);
-        tcase_add_test(tcase, nothing_new);
-        tcase_add_test(tcase, figures);
-        tcase_add_test(tcase, explained);
-        tcase_add_test(tcase, unreported);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cstates-history")

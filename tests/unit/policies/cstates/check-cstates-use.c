@@ -32,7 +32,7 @@ static const struct {
         { "one state", "C1:1:1", "", 0.5, 100, 10, "", true },
 };
 
-START_TEST(use)
+TEST_EACH(use, uses)
 {
         typeof(uses[0]) *c = &uses[_i];
         g_autofree char *options = g_strconcat("UtilizationAware=yes", *c->options ? " " : "",
@@ -48,10 +48,9 @@ START_TEST(use)
         ck_case(c->name, m.world->wish.period_usec == 1000000, "period");
         machine_stop(&m);
 }
-END_TEST
 
 /* A load that flickers about the threshold, and one that keeps about it, change nothing often. */
-START_TEST(use_is_steady)
+TEST_RANGE(use_is_steady, 0, 4)
 {
         Machine m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
         unsigned seed = (unsigned)_i + 1, changes = 0, n = 3600;
@@ -68,9 +67,8 @@ START_TEST(use_is_steady)
         ck_assert_msg(changes <= n / 12, "%u changes in %u s", changes, n);
         machine_stop(&m);
 }
-END_TEST
 
-START_TEST(use_ends)
+TEST(use_ends)
 {
         Machine m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
         Reason reasons[EXPLAIN_MAX];
@@ -97,11 +95,10 @@ START_TEST(use_ends)
         ck_assert_str_eq(reasons[0].option, "UtilizationThreshold");
         machine_stop(&m);
 }
-END_TEST
 
 /* Asked again about a reading, because a hold came or went, it acts no earlier and not otherwise.
  */
-START_TEST(same_reading)
+TEST_RANGE(same_reading, 0, 20)
 {
         Machine m = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
         Machine again = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
@@ -125,10 +122,9 @@ START_TEST(same_reading)
         machine_stop(&again);
         machine_stop(&m);
 }
-END_TEST
 
 /* What settled promises: the same load, and nothing changes however long it lasts. */
-START_TEST(settled_stays)
+TEST_RANGE(settled_stays, 0, 20)
 {
         Machine m = machine_start(CLIENT, SERVER, "UtilizationAware=yes DeepestState=150us");
         unsigned seed = (unsigned)_i, settled = 0;
@@ -155,18 +151,5 @@ START_TEST(settled_stays)
         ck_assert_uint_gt(settled, 0);
         machine_stop(&m);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cstates-use");
-        TCase *tcase = tcase_create("cstates-use");
-
-        tcase_add_loop_test(tcase, use, 0, G_N_ELEMENTS(uses));
-        tcase_add_loop_test(tcase, use_is_steady, 0, 4);
-        tcase_add_test(tcase, use_ends);
-        tcase_add_loop_test(tcase, same_reading, 0, 20);
-        tcase_add_loop_test(tcase, settled_stays, 0, 20);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cstates-use")

@@ -40,7 +40,7 @@ static const struct {
 };
 
 /* A latency is a time, and each CPU has the states that are as fast, whatever their numbers. */
-START_TEST(peer_defect_9_limit)
+TEST_EACH(peer_defect_9_limit, limits)
 {
         typeof(limits[0]) *c = &limits[_i];
         Machine m = machine_start(c->first, c->second, c->options);
@@ -59,10 +59,9 @@ START_TEST(peer_defect_9_limit)
                 ck_case(c->name, says(reasons[0].because, c->because), "%s", reasons[0].because);
         machine_stop(&m);
 }
-END_TEST
 
 /* With all defaults nothing is requested, read, or waited for. */
-START_TEST(nothing_by_default)
+TEST(nothing_by_default)
 {
         Machine m = machine_start(CLIENT, SERVER, "");
         Reason reasons[EXPLAIN_MAX];
@@ -86,9 +85,8 @@ START_TEST(nothing_by_default)
         }
         machine_stop(&m);
 }
-END_TEST
 
-START_TEST(reads_what_is_on)
+TEST_RANGE(reads_what_is_on, 0, 3)
 {
         static const struct {
                 const char *options;
@@ -106,10 +104,9 @@ START_TEST(reads_what_is_on)
         ck_assert_uint_eq(m.world->wish.period_usec, cases[_i].period_usec);
         machine_stop(&m);
 }
-END_TEST
 
 /* A hold makes no CPU sleep deeper than the limit allows, however long the latency held. */
-START_TEST(limit_on_held)
+TEST(limit_on_held)
 {
         Machine m = machine_start(CLIENT, SERVER, "DeepestState=2us");
         const Hold held[] = {
@@ -128,10 +125,9 @@ START_TEST(limit_on_held)
         }
         machine_stop(&m);
 }
-END_TEST
 
 /* What use and history would guess gives way to a hold; the limit does not. */
-START_TEST(holds)
+TEST(holds)
 {
         Machine m = machine_start(CLIENT, SERVER, "DeepestState=50us UtilizationAware=yes");
         const Hold held[] = { { .id = 1, .reason = "x", .cpus = set_of("1-2"), .latency_us = 500 },
@@ -158,10 +154,9 @@ START_TEST(holds)
         expect_off("let go", &m, 1, "C3,C6,C7s");
         machine_stop(&m);
 }
-END_TEST
 
 /* CPUs that go offline and come back with other states, and a machine that has none. */
-START_TEST(tables_change)
+TEST(tables_change)
 {
         Machine m = machine_start(CLIENT, CLIENT, "DeepestState=50us UtilizationAware=yes");
         g_autoptr(Topology) less = machine_make(4, 1, 4, "0,2-3", "");
@@ -188,9 +183,8 @@ START_TEST(tables_change)
         ck_assert_int_eq(explain(&m, 0, reasons), 0);
         machine_stop(&m);
 }
-END_TEST
 
-START_TEST(governor)
+TEST(governor)
 {
         Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=teo");
         Reason reasons[EXPLAIN_MAX];
@@ -204,10 +198,9 @@ START_TEST(governor)
         ck_assert(says(reasons[0].because, "idle governor|configured"));
         machine_stop(&m);
 }
-END_TEST
 
 /* It asks for nothing, and no tick, and says how to get advice. */
-START_TEST(governor_by_advice)
+TEST(governor_by_advice)
 {
         Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto");
         Reason reasons[EXPLAIN_MAX];
@@ -220,10 +213,9 @@ START_TEST(governor_by_advice)
         ck_assert(says(reasons[0].because, "idlelab advise|until"));
         machine_stop(&m);
 }
-END_TEST
 
 /* auto follows it and repeats its reason; without auto it has no effect. */
-START_TEST(governor_advised)
+TEST(governor_advised)
 {
         Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto IdleGovernorAdvised=teo:it");
         Reason reasons[EXPLAIN_MAX];
@@ -245,7 +237,6 @@ START_TEST(governor_advised)
         ck_assert_str_eq(m.world->wish.idle_governor, "menu");
         machine_stop(&m);
 }
-END_TEST
 
 static const struct {
         const char *options, *key; /* NULL: they fit */
@@ -277,7 +268,7 @@ static const struct {
         { "UtilizationThreshold=1% UtilizationRelease=1%", NULL },
 };
 
-START_TEST(contradictions)
+TEST_EACH(contradictions, checks)
 {
         Machine m = machine_start(CLIENT, SERVER, checks[_i].options);
         const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
@@ -288,7 +279,6 @@ START_TEST(contradictions)
                 ck_case(checks[_i].options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
         machine_stop(&m);
 }
-END_TEST
 
 static const struct {
         const char *name, *first, *second, *options;
@@ -306,7 +296,7 @@ static const struct {
 };
 
 /* What no CPU has is reported, and what one CPU has is not. */
-START_TEST(unmet)
+TEST_EACH(unmet, unmets)
 {
         typeof(unmets[0]) *c = &unmets[_i];
         Machine m = machine_start(c->first, c->second, c->options);
@@ -327,24 +317,5 @@ START_TEST(unmet)
         ck_case(c->name, (n > 0) == (*c->options != 0), "without idle states: %d", n);
         machine_stop(&m);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cstates");
-        TCase *tcase = tcase_create("cstates");
-
-        tcase_add_loop_test(tcase, peer_defect_9_limit, 0, G_N_ELEMENTS(limits));
-        tcase_add_test(tcase, nothing_by_default);
-        tcase_add_loop_test(tcase, reads_what_is_on, 0, 3);
-        tcase_add_test(tcase, limit_on_held);
-        tcase_add_test(tcase, holds);
-        tcase_add_test(tcase, tables_change);
-        tcase_add_test(tcase, governor);
-        tcase_add_test(tcase, governor_by_advice);
-        tcase_add_test(tcase, governor_advised);
-        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(checks));
-        tcase_add_loop_test(tcase, unmet, 0, G_N_ELEMENTS(unmets));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("cstates")

@@ -24,7 +24,7 @@ static bool is_sound(const Weights *w)
         return sound;
 }
 
-START_TEST(first)
+TEST_RANGE(first, 1, IDLE_STATES_MAX + 1)
 {
         Weights w;
 
@@ -40,7 +40,6 @@ START_TEST(first)
                                 ck_assert_uint_ge(w.of[row][column], WEIGHT_SELF);
                 }
 }
-END_TEST
 
 /* A share: often one of the ends, else anything. */
 static double random_share(uint64_t *random)
@@ -53,7 +52,7 @@ static double random_share(uint64_t *random)
 }
 
 /* 10,000 random sequences of everything that can be done to weights. */
-START_TEST(any_sequence)
+TEST_RANGE(any_sequence, 0, 10)
 {
         for (uint64_t seed = (uint64_t)_i * 1000; seed < ((uint64_t)_i + 1) * 1000; seed++) {
                 uint64_t random = seed;
@@ -84,11 +83,10 @@ START_TEST(any_sequence)
                 ck_assert_msg(is_sound(&w), "seed %d", (int)seed);
         }
 }
-END_TEST
 
 /* A right choice gains from all others, a wrong one gives to the one that fitted; no column gives
  * more than it has. */
-START_TEST(learns_from_one)
+TEST(learns_from_one)
 {
         Weights w;
 
@@ -105,10 +103,9 @@ START_TEST(learns_from_one)
         ck_assert_uint_eq(w.of[1][3], 160000);
         ck_assert_uint_eq(w.of[0][0], WEIGHT_SELF);
 }
-END_TEST
 
 /* The others lose in proportion to what they have. */
-START_TEST(learns_from_many)
+TEST(learns_from_many)
 {
         Weights w;
 
@@ -123,9 +120,8 @@ START_TEST(learns_from_many)
         ck_assert_uint_eq(w.of[1][0], 525000);
         ck_assert_uint_eq(w.of[0][0], WEIGHT_SELF);
 }
-END_TEST
 
-START_TEST(forgets)
+TEST(forgets)
 {
         Weights w, fresh;
 
@@ -143,7 +139,6 @@ START_TEST(forgets)
                         ck_assert_int_lt(
                                 llabs((long long)w.of[row][column] - fresh.of[row][column]), 20);
 }
-END_TEST
 
 static double drawn_by(WeightsDraw draw, uint32_t weight)
 {
@@ -153,7 +148,7 @@ static double drawn_by(WeightsDraw draw, uint32_t weight)
 }
 
 /* What is drawn is drawn in proportion to its weight, or the fourth power of it. */
-START_TEST(draws_by_weight)
+TEST_RANGE(draws_by_weight, 0, 2)
 {
         enum { N = 200000 };
         WeightsDraw draw = (WeightsDraw)_i;
@@ -175,10 +170,9 @@ START_TEST(draws_by_weight)
         ck_assert_int_eq(weights_draw(&w, 2, draw, 0), 0);
         ck_assert_int_eq(weights_draw(&w, 2, draw, UINT32_MAX), 3);
 }
-END_TEST
 
 /* The paper's example: a row of 12, 7, 45 and 36 %, of which 0.6 draws the third. */
-START_TEST(draws_as_the_paper)
+TEST(draws_as_the_paper)
 {
         Weights w = { .n = 4, .of = { { 120000, 70000, 450000, 360000 } } };
 
@@ -189,10 +183,9 @@ START_TEST(draws_as_the_paper)
         ck_assert_int_eq(weights_draw(&w, 0, WEIGHTS_DRAW_WEIGHT, (uint32_t)(0.65 * 4294967296.0)),
                          3);
 }
-END_TEST
 
 /* The first numbers of splitmix64 from 1234567, as its authors publish them. */
-START_TEST(random_numbers)
+TEST(random_numbers)
 {
         static const uint64_t expected[] = { UINT64_C(6457827717110365317),
                                              UINT64_C(3203168211198807973),
@@ -202,21 +195,5 @@ START_TEST(random_numbers)
         for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
                 ck_assert_uint_eq(random_next(&random), expected[i]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("weights");
-        TCase *tcase = tcase_create("weights");
-
-        tcase_add_loop_test(tcase, first, 1, IDLE_STATES_MAX + 1);
-        tcase_add_loop_test(tcase, any_sequence, 0, 10);
-        tcase_add_test(tcase, learns_from_one);
-        tcase_add_test(tcase, learns_from_many);
-        tcase_add_test(tcase, forgets);
-        tcase_add_loop_test(tcase, draws_by_weight, 0, 2);
-        tcase_add_test(tcase, draws_as_the_paper);
-        tcase_add_test(tcase, random_numbers);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("weights")

@@ -142,7 +142,7 @@ static void pass(World *world, const Interval *interval)
         world_decide(world, interval->usec);
 }
 
-START_TEST(reads_again)
+TEST_EACH(reads_again, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -165,11 +165,10 @@ START_TEST(reads_again)
                 c->allowed);
         ck_case(c->name, world->wish.period_usec > READING_USEC, "looks a third time");
 }
-END_TEST
 
 /* A light load that wakes in crowds: parked once and for all, and looked at twice, not again and
  * again. */
-START_TEST(crowds)
+TEST_RANGE(crowds, 0, 20)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -188,7 +187,6 @@ START_TEST(crowds)
         ck_assert_int_eq(world_cores(world), 1);
         ck_assert_uint_le(calls, 2 * 4 * 120);
 }
-END_TEST
 
 /* A period that is too short to distinguish 90 % from less: saturated twice in a row, on the same
  * CPU. */
@@ -209,7 +207,7 @@ static const struct {
         { "twice the same", &eight, 50000, { "0=1", "0=1", "0=1" }, true, { "0", "0", "0-1" } },
 };
 
-START_TEST(short_periods)
+TEST_EACH(short_periods, short_cases)
 {
         typeof(short_cases[0]) *c = &short_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -228,7 +226,6 @@ START_TEST(short_periods)
                         text, c->allowed[i]);
         }
 }
-END_TEST
 
 /* One thread that takes all it gets, from any moment of a period on: seen within a period and a
  * half, or three that are too short to distinguish 90 % from less. */
@@ -249,7 +246,7 @@ static const struct {
         { "shortest, one of four slow cores", &hybrid, "Period=50ms MinCores=4", 150 },
 };
 
-START_TEST(lone_thread)
+TEST_EACH(lone_thread, lone_cases)
 {
         typeof(lone_cases[0]) *c = &lone_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -276,7 +273,6 @@ START_TEST(lone_thread)
                         offset_ms, ms - offset_ms);
         }
 }
-END_TEST
 
 /* Light use, until cores are parked. */
 static void wait_parked(World *world, const char *busy)
@@ -304,7 +300,7 @@ static void call_again(World *world)
 }
 
 /* Waiting counts once, and what called for cores does not count for those that it got. */
-START_TEST(begins_again)
+TEST(begins_again)
 {
         const Interval waits = { 1000000, "0=0.85", 2, 0.9, false },
                        after = { 250000, "0=0.85,1=0.85", 3, 0.4, false };
@@ -321,11 +317,10 @@ START_TEST(begins_again)
         pass(world, &after);
         ck_assert_int_eq(world_cores(world), 2);
 }
-END_TEST
 
 /* The trigger fires for a load that then needs no more than it had: from then on the policy takes a
  * second reading, until the load has needed more. */
-START_TEST(learns_of_false_alarms)
+TEST(learns_of_false_alarms)
 {
         const Interval alarm = { 4000000, "0=0.3", 2, 0.09, true },
                        same = { 50000, "0=0.3", 0, 0.09, false };
@@ -354,11 +349,10 @@ START_TEST(learns_of_false_alarms)
         pass(world, &alarm);
         ck_assert_int_gt(world_cores(world), 1);
 }
-END_TEST
 
 /* Waiting that goes on though all cores are in use, and half idle, is not for cores: they are
  * parked, and the same waiting calls for none until the load has needed more. */
-START_TEST(learns_of_lasting_alarms)
+TEST(learns_of_lasting_alarms)
 {
         const Interval alarm = { 250000, "0=0.3,3=0.2", 3, 0.3, true },
                        parked = { 250000, "0=0.5", 2, 0.3, true },
@@ -382,10 +376,9 @@ START_TEST(learns_of_lasting_alarms)
         pass(world, &heavy);
         ck_assert_int_gt(world_cores(world), 1);
 }
-END_TEST
 
 /* With a Dwell that is shorter than the time between two calls of the trigger, too. */
-START_TEST(learns_with_a_short_dwell)
+TEST(learns_with_a_short_dwell)
 {
         const Interval alarm = { 500000, "0=0.3,3=0.2", 3, 0.3, true };
         g_autoptr(Topology) topology = grid_build(&eight);
@@ -396,7 +389,6 @@ START_TEST(learns_with_a_short_dwell)
                 pass(world, &alarm);
         ck_assert_uint_eq(world->n_changes, 1);
 }
-END_TEST
 
 /* With MaxWait= tasks wait for that time beyond a quarter of the time, and then no longer. */
 static const struct {
@@ -413,7 +405,7 @@ static const struct {
         { "a saturated CPU", "MaxWait=1s", { 250000, "0=1", 1, 0, false }, 1000 },
 };
 
-START_TEST(accepts_waiting)
+TEST_EACH(accepts_waiting, accepted)
 {
         typeof(accepted[0]) *c = &accepted[_i];
         g_autoptr(Topology) topology = grid_build(&eight);
@@ -427,10 +419,9 @@ START_TEST(accepts_waiting)
                 pass(world, &c->interval);
         ck_case(c->name, ms == (c->grows_ms ? c->grows_ms : 60000), "grew after %u ms", ms);
 }
-END_TEST
 
 /* Waiting that is over is forgotten. */
-START_TEST(forgets_waiting)
+TEST(forgets_waiting)
 {
         const Interval waits = { 250000, "0=0.8", 1, 1, false },
                        rests = { 1000000, "0=0.8", 1, 0, false };
@@ -447,23 +438,5 @@ START_TEST(forgets_waiting)
                 ck_assert_int_eq(world_cores(world), 1);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ondemand-waiting");
-        TCase *tcase = tcase_create("ondemand-waiting");
-
-        tcase_add_loop_test(tcase, reads_again, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, crowds, 0, 20);
-        tcase_add_loop_test(tcase, short_periods, 0, G_N_ELEMENTS(short_cases));
-        tcase_add_loop_test(tcase, lone_thread, 0, G_N_ELEMENTS(lone_cases));
-        tcase_add_test(tcase, begins_again);
-        tcase_add_test(tcase, learns_of_false_alarms);
-        tcase_add_test(tcase, learns_of_lasting_alarms);
-        tcase_add_test(tcase, learns_with_a_short_dwell);
-        tcase_add_loop_test(tcase, accepts_waiting, 0, G_N_ELEMENTS(accepted));
-        tcase_add_test(tcase, forgets_waiting);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("ondemand-waiting")

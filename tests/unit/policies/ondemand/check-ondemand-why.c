@@ -304,7 +304,7 @@ static void assert_input(const char *name, const Reason *reason, const char *inp
         ck_case(name, false, "no input \"%s\"", input);
 }
 
-START_TEST(says_why)
+TEST_EACH(says_why, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -332,7 +332,6 @@ START_TEST(says_why)
         if (c->input)
                 assert_input(c->name, reason, c->input, c->value);
 }
-END_TEST
 
 /* While cores are parked: why the others are not. */
 static const struct {
@@ -344,7 +343,7 @@ static const struct {
         { "a load", "Dwell=1s", "0=0.6,1=0.6", "needs these cores", NULL },
 };
 
-START_TEST(says_why_active)
+TEST_EACH(says_why_active, kept)
 {
         typeof(kept[0]) *c = &kept[_i];
         const Grid grid = { .packages = 1, .clusters = 1, .cores = 4, .threads = 1 };
@@ -364,7 +363,6 @@ START_TEST(says_why_active)
         ck_case(c->name, says(world->wish.allowed_reason.because, "fewer cores"), "\"%s\"",
                 world->wish.allowed_reason.because);
 }
-END_TEST
 
 /* A dwell time that reversals have made longer: the option is quoted as configured, followed by the
  * value in effect. */
@@ -393,7 +391,7 @@ static bool run_until(World *world, const char *busy, bool parked)
         return false;
 }
 
-START_TEST(quotes_dwell_as_configured)
+TEST_EACH(quotes_dwell_as_configured, dwells)
 {
         typeof(dwells[0]) *c = &dwells[_i];
         g_autoptr(Topology) topology = grid_build(&two);
@@ -416,10 +414,9 @@ START_TEST(quotes_dwell_as_configured)
         ck_case(c->name, !c->because || reason->effective == c->effective, "in effect: %g",
                 reason->effective);
 }
-END_TEST
 
 /* Whatever the load and the options: that the budget is used up is said only if it is. */
-START_TEST(says_no_lies)
+TEST_RANGE(says_no_lies, 0, 20)
 {
         static const char *const options[] = { "", "MaxCores=2", "MinCores=3 MaxTransitions=2",
                                                "Dwell=1s MaxTransitions=3" };
@@ -450,10 +447,9 @@ START_TEST(says_no_lies)
                         ck_assert_uint_gt(recent + 2, set->max_transitions);
         }
 }
-END_TEST
 
 /* Eight efficient cores next to four fast ones, and two on a die of their own. */
-START_TEST(island)
+TEST(island)
 {
         g_autofree CpuFacts *facts = g_new0(CpuFacts, 14);
         g_autoptr(Topology) topology = NULL;
@@ -494,18 +490,5 @@ START_TEST(island)
         ck_assert_str_eq(world->wish.active_reason.inputs[3].name, "speed there");
         ck_assert_double_eq_tol(world->wish.active_reason.inputs[3].value, 60.5, 0.1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ondemand-why");
-        TCase *tcase = tcase_create("ondemand-why");
-
-        tcase_add_loop_test(tcase, says_why, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, says_no_lies, 0, 20);
-        tcase_add_loop_test(tcase, says_why_active, 0, G_N_ELEMENTS(kept));
-        tcase_add_loop_test(tcase, quotes_dwell_as_configured, 0, G_N_ELEMENTS(dwells));
-        tcase_add_test(tcase, island);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("ondemand-why")

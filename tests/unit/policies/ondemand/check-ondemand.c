@@ -104,7 +104,7 @@ static void expect(const char *name, const World *world, const char *allowed)
         ck_case(name, strcmp(text, allowed) == 0, "allowed %s, expected %s", text, allowed);
 }
 
-START_TEST(decisions)
+TEST_EACH(decisions, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -127,7 +127,6 @@ START_TEST(decisions)
                 ck_case(c->name, g_strcmp0(reason->option ? reason->option : "", c->option) == 0,
                         "option %s, expected %s", reason->option, c->option);
 }
-END_TEST
 
 /* The same again and again from the start. */
 static const struct {
@@ -168,7 +167,7 @@ static const struct {
         { "throttled tasks wait in vain", &eight, "", "0=0.2,1=0.2", 1, 0.8, 100, "0", true },
 };
 
-START_TEST(lasting)
+TEST_EACH(lasting, lasting_cases)
 {
         typeof(lasting_cases[0]) *c = &lasting_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
@@ -186,10 +185,9 @@ START_TEST(lasting)
         expect(c->name, world, c->allowed);
         ck_case(c->name, world->wish.settled == c->settled, "settled %d", world->wish.settled);
 }
-END_TEST
 
 /* The load wants three cores, and fewer shortly before the dwell time ends. */
-START_TEST(parks_to_the_largest)
+TEST(parks_to_the_largest)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -201,10 +199,9 @@ START_TEST(parks_to_the_largest)
         }
         expect("the largest size wanted meanwhile", world, "0-2");
 }
-END_TEST
 
 /* What settled promises. */
-START_TEST(settled_stays)
+TEST_RANGE(settled_stays, 0, 50)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -231,9 +228,8 @@ START_TEST(settled_stays)
         }
         ck_assert_uint_gt(settled, 0);
 }
-END_TEST
 
-START_TEST(nothing_to_do)
+TEST(nothing_to_do)
 {
         g_autoptr(Topology) topology = grid_build(&one);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -243,9 +239,8 @@ START_TEST(nothing_to_do)
         ck_assert_uint_eq(world->wish.period_usec, 0);
         ck_assert(!world->wish.on_pressure);
 }
-END_TEST
 
-START_TEST(wants_calls)
+TEST(wants_calls)
 {
         g_autoptr(Topology) topology = grid_build(&two);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -255,10 +250,9 @@ START_TEST(wants_calls)
         ck_assert_uint_eq(world->wish.period_usec, 100000);
         ck_assert(world->wish.on_pressure);
 }
-END_TEST
 
 /* The policy is not called more often than there is something new to read. */
-START_TEST(shortest_period)
+TEST(shortest_period)
 {
         const Setting *row = setting_find(idled_policy.settings, "Policy", "Period");
         g_autofree char *error = NULL;
@@ -270,10 +264,9 @@ START_TEST(shortest_period)
         ck_assert_str_eq(error, "found \"49ms\", expected a duration from 50ms to 1min, such as "
                                 "250ms");
 }
-END_TEST
 
 /* What another policy took away is neither counted on nor chosen. */
-START_TEST(offered)
+TEST(offered)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -286,11 +279,10 @@ START_TEST(offered)
         ck_assert_int_eq(cpuset_next(&wish, -1), 2);
         ck_assert_int_eq(cpuset_count(&wish), 1);
 }
-END_TEST
 
 /* What a policy of higher rank keeps is not parked, and that is no work for this one; afterwards it
  * begins again. */
-START_TEST(decided)
+TEST(decided)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -314,10 +306,9 @@ START_TEST(decided)
         world_rest(world);
         expect("rested", world, "0");
 }
-END_TEST
 
 /* CPUs that come or go: everything is kept until the load is known again. */
-START_TEST(hotplug)
+TEST(hotplug)
 {
         g_autoptr(Topology) before = grid_build(&eight);
         g_autoptr(Topology) after = machine_make(8, 1, 8, "0-2,4-7", "");
@@ -331,10 +322,9 @@ START_TEST(hotplug)
         world_rest(world);
         expect("later", world, "0");
 }
-END_TEST
 
 /* Bursts that come back just after the cores were parked make parking slower. */
-START_TEST(patience)
+TEST(patience)
 {
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -368,7 +358,6 @@ START_TEST(patience)
                 world_decide(world, 250000);
         expect("parks after Dwell again", world, "0");
 }
-END_TEST
 
 static const struct {
         const char *options, *key; /* NULL: they fit */
@@ -382,7 +371,7 @@ static const struct {
         { "DownThreshold=20% TargetUtilization=50% UpThreshold=50%", NULL },
 };
 
-START_TEST(contradictions)
+TEST_EACH(contradictions, check_cases)
 {
         typeof(check_cases[0]) *c = &check_cases[_i];
         g_autoptr(Topology) topology = grid_build(&one);
@@ -394,25 +383,5 @@ START_TEST(contradictions)
         ck_case(c->options, (wrong != NULL) == (c->key != NULL), "%s", wrong ? wrong : "passes");
         ck_case(c->options, g_strcmp0(key, c->key) == 0, "key %s", key);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ondemand");
-        TCase *tcase = tcase_create("ondemand");
-
-        tcase_add_loop_test(tcase, decisions, 0, G_N_ELEMENTS(cases));
-        tcase_add_loop_test(tcase, lasting, 0, G_N_ELEMENTS(lasting_cases));
-        tcase_add_test(tcase, parks_to_the_largest);
-        tcase_add_loop_test(tcase, settled_stays, 0, 50);
-        tcase_add_test(tcase, nothing_to_do);
-        tcase_add_test(tcase, wants_calls);
-        tcase_add_test(tcase, shortest_period);
-        tcase_add_test(tcase, offered);
-        tcase_add_test(tcase, decided);
-        tcase_add_test(tcase, hotplug);
-        tcase_add_test(tcase, patience);
-        tcase_add_loop_test(tcase, contradictions, 0, G_N_ELEMENTS(check_cases));
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("ondemand")

@@ -240,7 +240,7 @@ static void replay_case(int i, bool stretch, bool print, Replay *replay)
         trace_done(&trace);
 }
 
-START_TEST(replay)
+TEST_RANGE(replay, 0, 2 * (int)G_N_ELEMENTS(cases))
 {
         int i = _i / 2;
         bool stretch = _i % 2;
@@ -250,15 +250,5 @@ START_TEST(replay)
         replay_case(i, stretch, false, second);
         assert_same(cases[i].trace, first, second);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("replay");
-        TCase *tcase = tcase_create("replay");
-
-        tcase_add_loop_test(tcase, replay, 0, 2 * G_N_ELEMENTS(cases));
-        tcase_set_timeout(tcase, 60);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("replay", .timeout = 60)
