@@ -38,7 +38,7 @@ static const struct {
         { "an end only", MESSAGE("") },
 };
 
-START_TEST(parsed)
+TEST_EACH(parsed, messages)
 {
         typeof(messages[0]) *c = &messages[_i];
         g_autofree char *copy = g_memdup2(c->message, c->size ? c->size : 1);
@@ -52,7 +52,6 @@ START_TEST(parsed)
                         g_strcmp0(event.name, c->device) == 0,
                 "%s %s %s", event.action, event.subsystem, event.name);
 }
-END_TEST
 
 /* Asks the kernel to report once more a device that all machines have. */
 static bool provoke(void)
@@ -83,7 +82,7 @@ static bool hears(int fd)
         return false;
 }
 
-START_TEST(of_the_kernel)
+TEST(of_the_kernel)
 {
         int fd = uevents_open();
 
@@ -94,7 +93,6 @@ START_TEST(of_the_kernel)
         ck_assert(hears(fd));
         uevents_close(fd);
 }
-END_TEST
 
 /* Whether the report is there already. */
 static bool has_waiting(int fd)
@@ -109,7 +107,7 @@ static bool has_waiting(int fd)
 }
 
 /* Sockets of another process: used one after the other, never closed, and without a user empty. */
-START_TEST(adopted)
+TEST(adopted)
 {
         int fds[NETLINK_SOCKETS], fd;
 
@@ -133,17 +131,5 @@ START_TEST(adopted)
         ck_assert_int_eq(netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC), fds[1]);
         ck_assert_int_eq(netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC), fds[2]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("uevents");
-        TCase *tcase = tcase_create("uevents");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_loop_test(tcase, parsed, 0, G_N_ELEMENTS(messages));
-        tcase_add_test(tcase, of_the_kernel);
-        tcase_add_test(tcase, adopted);
-        suite_add_tcase(suite, tcase);
-        return suite_run(suite);
-}
+UNIT("uevents", .timeout = 60)
