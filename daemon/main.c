@@ -399,13 +399,18 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         return arguments->mode == MODE_ONCE ? run_once(daemon) : run(daemon);
 }
 
-/* Gives the service manager, if there is one, sockets that the daemon may not open. Those of a
- * process that was killed are replaced. Without FDPOLL=0 systemd would drop one whose queue is
- * full. Waits until the manager has them. */
+/* Gives the service manager sockets that the daemon may not open. Those of a process that was
+ * killed are replaced. Without FDPOLL=0 systemd would drop one whose queue is full. Waits until the
+ * manager has them. */
 static int store_sockets(void)
 {
-        int fds[NETLINK_SOCKETS], n = netlink_open_all(fds), r;
+        int fds[NETLINK_SOCKETS], n, r = netlink_enter_first();
 
+        if (r < 0)
+                log_warning("Events of processes cannot reach the daemon: the first network "
+                            "namespace cannot be entered (%s)",
+                            g_strerror(-r));
+        n = netlink_open_all(fds);
         if (n < 0)
                 return n;
         r = sd_notify(false, "FDSTOREREMOVE=1\nFDNAME=netlink");
@@ -422,7 +427,7 @@ static int store_sockets(void)
 /* Before each start: what the rights that idled.service gives the daemon do not permit. */
 static int probe(const ManagerSetup *setup)
 {
-        int r = store_sockets();
+        int r = getenv("NOTIFY_SOCKET") ? store_sockets() : 0;
 
         if (r < 0)
                 log_warning("Sockets for the kernel's events cannot be passed to the daemon (%s)",

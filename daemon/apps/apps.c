@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "config/app.h"
+#include "sense/netlink.h"
 #include "sense/processes.h"
 
 #define REST_USEC    4000
@@ -400,7 +401,7 @@ static void listen_to_events(Apps *apps)
         apps->error = r;
         log_info("Process events are not available (%s): application rules apply only to processes "
                  "that run when the rules are read%s",
-                 g_strerror(-r),
+                 netlink_strerror(r),
                  r == -EPERM
                          ? "; before Linux 6.6, fork-events.conf permits them (idled(8), HARDENING)"
                          : "");

@@ -29,6 +29,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "sense/netlink.h"
 #include "sense/uevents.h"
 
 /* A module is reported before it is ready, and seldom comes alone. */
@@ -423,7 +424,7 @@ void seen_listen(Seen *seen)
         if (r < 0)
                 log_info("Failed to watch CPUs that come and go (%s): they are detected at the "
                          "next tick",
-                         g_strerror(-r));
+                         netlink_strerror(r));
 }
 
 void seen_unlisten(Seen *seen)

@@ -7,22 +7,29 @@
 #include "sense/netlink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What the daemon may need: uevents, and events of processes for application rules and for new
- * tasks, which have filters of their own. */
+#include "base/file.h"
+
+#define FIRST_NAMESPACE "/proc/1/ns/net"
+
+/* What the daemon may need: uevents, and events of processes for new tasks, for application rules,
+ * and for the rules that replace these at a reload. Each has a filter of its own. */
 static const struct {
         int protocol;
         unsigned groups;
 } wanted[NETLINK_SOCKETS] = {
         { NETLINK_KOBJECT_UEVENT, 1 },
+        { NETLINK_CONNECTOR, CN_IDX_PROC },
         { NETLINK_CONNECTOR, CN_IDX_PROC },
         { NETLINK_CONNECTOR, CN_IDX_PROC },
 };
@@ -110,6 +117,13 @@ int netlink_open(int protocol, unsigned groups)
         return open_new(protocol, groups);
 }
 
+const char *netlink_strerror(int error)
+{
+        return error == -EAFNOSUPPORT
+                       ? "the service manager did not pass the sockets of idled --probe"
+                       : g_strerror(-error);
+}
+
 void netlink_close(int fd)
 {
         for (size_t i = 0; i < n_passed; i++)
@@ -130,11 +144,20 @@ int netlink_receive(int fd, void *buffer, size_t buffer_size)
         /* A program with privileges in the network namespace can send, too. */
         do {
                 from_size = sizeof(from);
-                n = recvfrom(fd, buffer, buffer_size, 0, (struct sockaddr *)&from, &from_size);
+                n = recvfrom(fd, buffer, buffer_size, MSG_DONTWAIT, (struct sockaddr *)&from,
+                             &from_size);
         } while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
         if (n < 0)
                 return errno == EAGAIN ? 0 : -errno;
         return (int)n;
+}
+
+/* systemd gives all commands of a service the service's network namespace, also those with "+". */
+int netlink_enter_first(void)
+{
+        _fd_ int fd = open(FIRST_NAMESPACE, O_RDONLY | O_CLOEXEC);
+
+        return fd < 0 || setns(fd, CLONE_NEWNET) < 0 ? -errno : 0;
 }
 
 int netlink_open_all(int fds[NETLINK_SOCKETS])

@@ -2,9 +2,10 @@
 /*
  * Netlink sockets on which the kernel reports what happens on the machine.
  *
- * The kernel reports to the first network namespace only. idled.service has a namespace of its own,
- * in which it can neither open such a socket nor reach a network. So "idled --probe", which systemd
- * runs before with all privileges, opens them, and systemd stores them for the daemon.
+ * The kernel reports processes to the first network namespace only. idled.service has a namespace
+ * of its own, in which it can neither open such a socket nor reach a network. So "idled --probe",
+ * which systemd runs before with all privileges, opens them in the first one, and systemd stores
+ * them for the daemon.
  */
 #ifndef IDLED_NETLINK_H
 #define IDLED_NETLINK_H
@@ -12,7 +13,10 @@
 #include <stddef.h>
 
 /* The most sockets that the daemon uses at once. */
-#define NETLINK_SOCKETS 3
+#define NETLINK_SOCKETS 4
+
+/* Moves this process to the first network namespace. Negative errno. */
+int netlink_enter_first(void);
 
 /* Opens the sockets that the daemon may need. Returns how many; negative errno if none. */
 int netlink_open_all(int fds[NETLINK_SOCKETS]);
@@ -21,8 +25,12 @@ int netlink_open_all(int fds[NETLINK_SOCKETS]);
 void netlink_adopt(int fd);
 
 /* A non-blocking socket of `protocol` (NETLINK_...) that is bound to the multicast groups of this
- * mask: an adopted one without a user, else a new one. Negative errno. */
+ * mask: an adopted one without a user, else a new one. -EAFNOSUPPORT: idled.service does not permit
+ * new ones; else socket(2)'s or bind(2)'s errors. */
 int netlink_open(int protocol, unsigned groups);
+
+/* The error of netlink_open() for people. */
+const char *netlink_strerror(int error);
 
 /* Ends the use of the socket; nothing is queued on it after that. -1 is none. */
 void netlink_close(int fd);

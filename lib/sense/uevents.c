@@ -3,17 +3,61 @@
 #include "sense/uevents.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "sense/netlink.h"
 
 /* udev sends its events to group 2. */
 #define GROUP 1
 
+/* Four characters, as the filter's machine reads them. */
+#define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d))
+
+/* The text begins with ACTION@PATH. A classic BPF program cannot search for "@", so it tries the
+ * lengths of all actions. A power supply may be virtual. */
+int uevents_filter(int fd)
+{
+        struct sock_filter program[] = {
+                BPF_STMT(BPF_LDX | BPF_IMM, 4), /* add */
+                BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 3),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '@', 10, 0),
+                BPF_STMT(BPF_LDX | BPF_IMM, 5), /* bind, move */
+                BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 4),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '@', 7, 0),
+                BPF_STMT(BPF_LDX | BPF_IMM, 7), /* remove, change, online, unbind */
+                BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '@', 4, 0),
+                BPF_STMT(BPF_LDX | BPF_IMM, 8), /* offline */
+                BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 7),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '@', 1, 0),
+                BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), /* an action that is not known here */
+                BPF_STMT(BPF_LD | BPF_W | BPF_IND, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('/', 'm', 'o', 'd'), 5, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('/', 'd', 'e', 'v'), 0, 5),
+                BPF_STMT(BPF_LD | BPF_W | BPF_IND, strlen("/devices")),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('/', 'v', 'i', 'r'), 0, 2),
+                BPF_STMT(BPF_LD | BPF_W | BPF_IND, strlen("/devices/virtual")),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('/', 'p', 'o', 'w'), 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+                BPF_STMT(BPF_RET | BPF_K, 0),
+        };
+        struct sock_fprog whole = { sizeof(program) / sizeof(*program), program };
+
+        return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &whole, sizeof(whole)) < 0 ? -errno : 0;
+}
+
 int uevents_open(void)
 {
-        return netlink_open(NETLINK_KOBJECT_UEVENT, GROUP);
+        int fd = netlink_open(NETLINK_KOBJECT_UEVENT, GROUP);
+        int r = fd < 0 ? fd : uevents_filter(fd);
+
+        if (r < 0)
+                netlink_close(fd);
+        return r < 0 ? r : fd;
 }
 
 void uevents_close(int fd)

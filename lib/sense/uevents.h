@@ -21,6 +21,10 @@ typedef struct Uevent {
 int uevents_open(void);
 void uevents_close(int fd);
 
+/* Has the kernel drop events before they wake idled: all but those of devices and modules, and of
+ * virtual devices, which programs and even users make in numbers (mounts, containers, loops). */
+int uevents_filter(int fd);
+
 /* Reads one event into `buffer`: 1, or 0 if none waits. -ENOBUFS: events were lost; later calls
  * continue. Invalid messages are ignored. */
 int uevents_read(int fd, char buffer[UEVENT_SIZE], Uevent *ret_event);

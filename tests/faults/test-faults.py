@@ -41,7 +41,7 @@ import systemdtest  # noqa: E402
 
 CONTROL = struct.Struct('<4i16s2i216s')  # Control of shim.c
 OFF, COUNT, LIST = range(3)
-ERRORS = 'EIO', 'ENOSPC', 'EACCES', 'EMFILE', 'ENOMEM', 'EINTR', 'EIO+', 'ENOSPC+', 'EMFILE+'
+ERRORS = 'EIO', 'ENOSPC', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM', 'EINTR', 'EIO+', 'ENOSPC+', 'EMFILE+'
 KILLED = 'write', 'rename', 'unlink', 'open'
 PATIENCE = 15  # seconds for an end, an answer, a tick
 SANITIZER = 99  # the status of one that found something

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import unittest
 from unittest import mock
@@ -34,6 +35,38 @@ class Command(TestCase):
 
     def undo_path(self):
         return os.path.join(self.directory, 'run', 'undo')
+
+
+@needs_root
+class Probe(Command):
+    PROTOCOL = 38  # SO_PROTOCOL
+    UEVENTS, CONNECTOR = 15, 11
+
+    def stored(self):
+        """Messages to a service manager, and the protocols of the sockets that came with them."""
+        path = os.path.join(self.directory, 'manager')
+        messages, protocols = [], []
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(TIMEOUT)
+            with subprocess.Popen([os.environ['IDLED'], *self.arguments(), '--probe'], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, env={**os.environ, 'NOTIFY_SOCKET': path}) as probe:
+                while not messages or messages[-1] != b'BARRIER=1':
+                    message, descriptors, _, _ = socket.recv_fds(manager, 4096, 8)
+                    messages.append(message)
+                    for descriptor in descriptors:
+                        if message.startswith(b'FDSTORE=1'):
+                            with socket.socket(fileno=os.dup(descriptor)) as netlink:
+                                protocols.append(netlink.getsockopt(socket.SOL_SOCKET, self.PROTOCOL))
+                        os.close(descriptor)  # of the barrier, too, whose end the probe waits for
+                self.assertEqual(probe.wait(TIMEOUT), 0)
+        return messages, protocols
+
+    def test_gives_sockets_to_the_service_manager(self):
+        messages, protocols = self.stored()
+        self.assertEqual([message.split(b'\n')[0] for message in messages],
+                         [b'FDSTOREREMOVE=1', b'FDSTORE=1', b'BARRIER=1'])
+        self.assertEqual(protocols, [self.UEVENTS] + 3 * [self.CONNECTOR])
 
 
 class Agreement(Command):

@@ -150,16 +150,19 @@ class Turns(TestCase):
         self.assertLess(dropped - start, self.get('CpuUSec') - dropped)
 
     @contextlib.contextmanager
-    def counted(self, call):
-        """A list that has, afterwards, how often the daemon made this system call."""
+    def counted(self, prefix):
+        """A list that has, afterwards, how often the daemon made system calls that begin so."""
         counts = []
         command = ['strace', '-c', '-p', str(self.daemon.process.pid)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
-            self.assertIn('attached', strace.stderr.readline())
-            yield counts
-            strace.send_signal(signal.SIGINT)
+            if 'attached' not in strace.stderr.readline():
+                self.skipTest('strace may not attach')
+            try:
+                yield counts
+            finally:
+                strace.send_signal(signal.SIGINT)
             lines = [line.split() for line in strace.stderr]
-        counts += [int(words[3]) for words in lines if words[-1:] == [call]]
+        counts += [int(words[3]) for words in lines if words and words[-1].startswith(prefix)]
 
     @unittest.skipUnless(shutil.which('strace'), 'needs strace')
     def test_flood_of_effects_without_reply(self):
@@ -173,11 +176,12 @@ class Turns(TestCase):
         connection.get_name_owner(NAME)
         self.ask(self.connection, 'victim', 'Ping', PEER)
         self.connection.get_name_owner(NAME)
-        with self.counted('epoll_wait') as turns:
+        with self.counted('epoll_') as turns:
             self.daemon.send(signal.SIGCONT)
             wait_until(lambda: self.answers, 'the answer')
         self.assertEqual(self.answers, ['victim'])
-        self.assertLess(turns[0], 15000)
+        self.assertGreater(sum(turns), 0)
+        self.assertLess(sum(turns), 15000)
 
     def test_effect_without_reply(self):
         wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
