@@ -89,6 +89,7 @@ struct hrtimer_cpu_base {
 
 struct hrtimer_clock_base {
         struct hrtimer_cpu_base *cpu_base;
+        __s64 offset; /* of the clock to CLOCK_MONOTONIC */
 };
 
 struct hrtimer {

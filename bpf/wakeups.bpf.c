@@ -32,7 +32,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define WINDOW_NS    100000000ull
 #define STATE_NONE   WAKEUPS_OTHER
 #define SKIPPED_MOST 60000
-#define LATE_MOST_NS 1000000000ll /* of a timer: a clock that is set forward makes it later */
+#define LATE_MOST_NS 1000000000ull /* of a timer: a clock that is set forward makes it later */
 
 /* Chosen before loading. */
 const volatile __u32 by_process;
@@ -146,7 +146,7 @@ static int on_woken(const struct task_struct *task)
         if (now - cpu->since_ns > WINDOW_NS)
                 choose_sample(cpu, now);
         waiting->moved = 0;
-        waiting->woken_ns = cpu->due_ns ?: now;
+        waiting->woken_ns = now - cpu->due_ns <= LATE_MOST_NS ? cpu->due_ns : now;
         return 0;
 }
 
@@ -175,17 +175,14 @@ int BPF_PROG(on_sched_migrate_task, struct task_struct *task, int cpu)
         return 0;
 }
 
-/* `now`: the time of the timer's own clock. */
+/* The time that handlers get is older than the handling: the interrupt read it when it began. */
 SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(on_hrtimer_expire_entry, struct hrtimer *timer, __s64 *now)
+int BPF_PROG(on_hrtimer_expire_entry, const struct hrtimer *timer)
 {
         struct bill_cpu *cpu = cpu_here();
-        __s64 base_now = 0, late;
 
-        bpf_probe_read_kernel(&base_now, sizeof(base_now), now);
-        late = base_now - timer->node.expires;
         if (cpu)
-                cpu->due_ns = bpf_ktime_get_ns() - (late > 0 && late <= LATE_MOST_NS ? late : 0);
+                cpu->due_ns = timer->node.expires - timer->base->offset;
         return 0;
 }
 
@@ -227,6 +224,16 @@ static void note_cgroup(const struct bill_key *row, const struct kernfs_node *no
                 __sync_fetch_and_add(&unstored, 1);
 }
 
+/* NULL: a task of the kernel. */
+static const unsigned char *executable_of(const struct task_struct *task)
+{
+        const struct mm_struct *mm = task->mm;
+        const struct file *file = mm ? mm->exe_file : NULL;
+        const struct dentry *dentry = file ? file->f_path.dentry : NULL;
+
+        return dentry ? dentry->d_name.name : NULL;
+}
+
 static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
 {
         const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
@@ -234,8 +241,7 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
         WakeupDelays *row;
 
         if (by_process) {
-                const unsigned char *name = BPF_CORE_READ(task, mm, exe_file, f_path.dentry,
-                                                          d_name.name);
+                const unsigned char *name = executable_of(task);
 
                 if (!name || bpf_probe_read_kernel_str(key.process, BILL_PROCESS, name) <= 0)
                         bpf_probe_read_kernel_str(key.process, sizeof(task->comm), task->comm);
