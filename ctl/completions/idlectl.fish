@@ -104,4 +104,5 @@ complete -c idlectl -n 'contains -- (__idlectl_verb) set settings; and test -z "
 complete -c idlectl -n 'contains -- (__idlectl_verb) set; and test -n "$(__idlectl_section)"' -a '(__idlectl_assignments (__idlectl_section))'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test -z "$(__idlectl_section)"' -a 'list get set'
 complete -c idlectl -n 'contains -- (__idlectl_verb) profile; and test "$(__idlectl_section)" = set' -a 'auto (__idlectl_profiles)'
+complete -c idlectl -n 'contains -- (__idlectl_verb) hold run' -l kind -x -a 'efficient fast cache island'
 complete -c idlelab -n 'contains -- (__idlectl_verb) prove' -l policy -x -a '(__idlectl_policies)'

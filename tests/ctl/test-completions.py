@@ -110,6 +110,7 @@ class Completions(TestCase):
         self.assertEqual(self.complete("check", "co"), ["conf"])
         self.assertEqual(self.complete("check", "--config-dir", "co"), ["conf"])
         self.assertIn("1s", self.complete("cpus", "--interval", ""))
+        self.assertEqual(self.complete("run", "--kind", "e"), ["efficient"])
         self.assertIn("0", self.complete("why", ""))
         self.assertEqual(self.complete("status", ""), [])
 
@@ -161,6 +162,7 @@ class Completions(TestCase):
         places = " ".join(self.places())
         self.assertEqual(offers(f"idlectl {places} set Daemon LogDecisions="),
                          {"LogDecisions=yes", "LogDecisions=no"})
+        self.assertEqual(offers("idlectl run --kind "), {"efficient", "fast", "cache", "island"})
         if IDLELAB:
             self.assertIn("ondemand", offers(f"idlelab prove {places} --policy "))
 
