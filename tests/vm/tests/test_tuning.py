@@ -69,6 +69,25 @@ class Frequencies(Tuned):
         self.assertEqual(self.lines(GOVERNORS), ["ondemand"] * 2)
         self.assertEqual(self.guest.read(PLATFORM), "balanced")
 
+    def test_maxima_after_boost(self):
+        """Some kernels forget a maximum when boost is switched, others leave it where boost put it."""
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.addCleanup(self.guest.run, f"echo 1 >{CPU}/cpufreq/boost; "
+                        f"echo {HIGHEST} | tee {CPU}/cpufreq/policy*/scaling_max_freq")
+        for boost, maximum, kill in (0, 3300000, False), (1, 3000000, True):
+            with self.subTest(boost=boost, maximum=maximum, kill=kill):
+                self.guest.run(f"echo {boost} >{CPU}/cpufreq/boost; "
+                               f"echo {maximum} | tee {CPU}/cpufreq/policy*/scaling_max_freq")
+                self.before = self.dump()
+                self.start()
+                for name in "performance", "power-saver":
+                    self.guest.run(f"idlectl profile set {name}")
+                    self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/boost"), str(int(name == "performance")))
+                if kill:
+                    self.kill()
+                self.guest.run("systemctl stop idled; rm -rf /var/lib/idled/*")
+                self.assertEqual(self.dump(), self.before)
+
     def test_a_slower_profile_is_slower(self):
         """What a busy CPU gets from power-saver, and what from performance."""
         self.configure("[Daemon]\nPolicies=cpufreq\n")
