@@ -153,19 +153,11 @@ static int append_unit(sd_bus_message *reply, const UnitWakeups *unit)
 
 static int append_units(sd_bus_message *reply, const GPtrArray *units)
 {
-        int r = sd_bus_message_open_container(reply, 'e', "sv");
+        int r = bus_open_key(reply, "Units", "a(sssa(sutdda(td)))");
 
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "s", "Units");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'v', "a(sssa(sutdda(td)))");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sssa(sutdda(td)))");
         for (unsigned i = 0; r >= 0 && i < units->len; i++)
                 r = append_unit(reply, units->pdata[i]);
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(reply);
-        return r;
+        return bus_close_key(reply, r);
 }
 
 static int answer(const Call *call, const BillReading *reading)

@@ -11,25 +11,15 @@
 static int append_disabled(sd_bus_message *reply, Bus *bus, int cpu, uint16_t disabled)
 {
         const IdleStates *states = bus_idle_states(bus, cpu);
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
         int r;
 
-        for (int i = 0; i < states->n; i++)
-                if (disabled >> i & 1)
-                        g_ptr_array_add(names, (gpointer)states->info[i].name);
-        if (names->len == 0)
+        if (!(disabled & ((1u << states->n) - 1)))
                 return 0;
-        g_ptr_array_add(names, NULL);
-        r = sd_bus_message_open_container(reply, 'e', "sv");
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "s", "disabled_states");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'v', "as");
-        if (r >= 0)
-                r = sd_bus_message_append_strv(reply, (char **)names->pdata);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_message_close_container(reply);
+        r = bus_open_key(reply, "disabled_states", "as");
+        for (int i = 0; r >= 0 && i < states->n; i++)
+                if (disabled >> i & 1)
+                        r = sd_bus_message_append(reply, "s", states->info[i].name);
+        return bus_close_key(reply, r);
 }
 
 /* Appends one key, unless the value is what stands for none. */

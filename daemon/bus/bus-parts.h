@@ -139,6 +139,11 @@ int bus_append_shown_key(sd_bus_message *message, const Bus *bus, const char *ke
 /* Appends one key of a dictionary with a text; NULL is the empty text. */
 int bus_append_text(sd_bus_message *message, const char *key, const char *value);
 
+/* Begins one key of a dictionary, whose value is an array of this type, "a(ss)"; ends it unless `r`
+ * is an error, which is returned. */
+int bus_open_key(sd_bus_message *message, const char *key, const char *type);
+int bus_close_key(sd_bus_message *message, int r);
+
 /* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
 int bus_append_why(sd_bus_message *message, const Bus *bus, Cause cause, const char *policy,
                    const Reason *reason, const Source *source);

@@ -17,6 +17,24 @@ int bus_append_text(sd_bus_message *m, const char *key, const char *value)
         return sd_bus_message_append(m, "{sv}", key, "s", value ? value : "");
 }
 
+int bus_open_key(sd_bus_message *m, const char *key, const char *type)
+{
+        int r = sd_bus_message_open_container(m, 'e', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(m, "s", key);
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'v', type);
+        return r < 0 ? r : sd_bus_message_open_container(m, 'a', type + 1);
+}
+
+int bus_close_key(sd_bus_message *m, int r)
+{
+        for (int i = 0; r >= 0 && i < 3; i++)
+                r = sd_bus_message_close_container(m);
+        return r;
+}
+
 uid_t bus_reader(const Bus *bus, sd_bus_message *message)
 {
         Sender reader = { .uid = (uid_t)-1 };
@@ -43,22 +61,14 @@ int bus_append_shown_key(sd_bus_message *m, const Bus *bus, const char *key, con
 
 static int append_inputs(sd_bus_message *m, const Reason *reason)
 {
-        int r = sd_bus_message_open_container(m, 'e', "sv");
+        int r = bus_open_key(m, "inputs", "a(sds)");
 
-        if (r >= 0)
-                r = sd_bus_message_append(m, "s", "inputs");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'v', "a(sds)");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "(sds)");
         for (int i = 0; r >= 0 && i < REASON_INPUTS && reason->inputs[i].name; i++)
                 if (isfinite(reason->inputs[i].value))
                         r = sd_bus_message_append(
                                 m, "(sds)", reason->inputs[i].name, reason->inputs[i].value,
                                 reason->inputs[i].unit ? reason->inputs[i].unit : "");
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(m);
-        return r;
+        return bus_close_key(m, r);
 }
 
 /* What the inputs were compared with: the configured value where no other is in effect. */
@@ -126,19 +136,11 @@ static int append_policy_reasons(sd_bus_message *m, const Bus *bus, const Active
 int bus_append_reasons(sd_bus_message *m, const Bus *bus, int cpu)
 {
         const ActivePolicy *p;
-        int r = sd_bus_message_open_container(m, 'e', "sv");
+        int r = bus_open_key(m, "reasons", "aa{sv}");
 
-        if (r >= 0)
-                r = sd_bus_message_append(m, "s", "reasons");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'v', "aa{sv}");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', "a{sv}");
         for (unsigned i = 0; r >= 0 && (p = manager_policy(bus->manager, i)); i++)
                 r = append_policy_reasons(m, bus, p, cpu);
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(m);
-        return r;
+        return bus_close_key(m, r);
 }
 
 static int append_policy_figures(sd_bus_message *m, const ActivePolicy *active, int cpu)
@@ -155,28 +157,31 @@ static int append_policy_figures(sd_bus_message *m, const ActivePolicy *active, 
         return r;
 }
 
+static int append_figures(sd_bus_message *m, const Manager *manager, int cpu)
+{
+        const ActivePolicy *p;
+        int r = 0;
+
+        for (unsigned i = 0; r >= 0 && (p = manager_policy(manager, i)); i++)
+                r = append_policy_figures(m, p, cpu);
+        return r;
+}
+
 int bus_append_figures_key(sd_bus_message *m, const Manager *manager, int cpu)
 {
-        int r = sd_bus_message_open_container(m, 'e', "sv");
+        int r = bus_open_key(m, "figures", "a(sssd)");
 
         if (r >= 0)
-                r = sd_bus_message_append(m, "s", "figures");
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'v', "a(sssd)");
-        if (r >= 0)
-                r = bus_append_figures(m, manager, cpu);
-        for (int i = 0; r >= 0 && i < 2; i++)
-                r = sd_bus_message_close_container(m);
-        return r;
+                r = append_figures(m, manager, cpu);
+        return bus_close_key(m, r);
 }
 
 int bus_append_figures(sd_bus_message *m, const Manager *manager, int cpu)
 {
-        const ActivePolicy *p;
         int r = sd_bus_message_open_container(m, 'a', "(sssd)");
 
-        for (unsigned i = 0; r >= 0 && (p = manager_policy(manager, i)); i++)
-                r = append_policy_figures(m, p, cpu);
+        if (r >= 0)
+                r = append_figures(m, manager, cpu);
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

@@ -14,19 +14,11 @@
 static int append_key(sd_bus_message *m, const char *key, const char *type, Bus *bus,
                       int (*append)(sd_bus_message *m, Bus *bus))
 {
-        int r = sd_bus_message_open_container(m, 'e', "sv");
+        int r = bus_open_key(m, key, type);
 
         if (r >= 0)
-                r = sd_bus_message_append(m, "s", key);
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'v', type);
-        if (r >= 0)
-                r = sd_bus_message_open_container(m, 'a', type + 1);
-        if (r >= 0)
                 r = append(m, bus);
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(m);
-        return r;
+        return bus_close_key(m, r);
 }
 
 static int append_cpus(sd_bus_message *m, Bus *bus)

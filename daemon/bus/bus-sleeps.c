@@ -265,27 +265,9 @@ static int append_stats(sd_bus_message *reply, const struct sleep_stats *stats)
                                                    n * sizeof(stats->hist[0]));
 }
 
-static int open_key(sd_bus_message *reply, const char *key, const char *type)
-{
-        int r = sd_bus_message_open_container(reply, 'e', "sv");
-
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "s", key);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'v', type);
-        return r < 0 ? r : sd_bus_message_open_container(reply, 'a', type + 1);
-}
-
-static int close_key(sd_bus_message *reply, int r)
-{
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(reply);
-        return r;
-}
-
 static int append_sleeps(sd_bus_message *reply, const LedgerTotals *totals)
 {
-        int r = open_key(reply, "Sleeps", "a(uutddddau)");
+        int r = bus_open_key(reply, "Sleeps", "a(uutddddau)");
 
         for (int i = 0; r >= 0 && i < totals->n_cpus * SLEEPS_STATES; i++) {
                 if (!totals->sleeps[i].count)
@@ -299,12 +281,12 @@ static int append_sleeps(sd_bus_message *reply, const LedgerTotals *totals)
                 if (r >= 0)
                         r = sd_bus_message_close_container(reply);
         }
-        return close_key(reply, r);
+        return bus_close_key(reply, r);
 }
 
 static int append_latencies(sd_bus_message *reply, const LedgerTotals *totals)
 {
-        int r = open_key(reply, "Latencies", "a(utddddau)");
+        int r = bus_open_key(reply, "Latencies", "a(utddddau)");
 
         for (int cpu = 0; r >= 0 && cpu < totals->n_cpus; cpu++) {
                 if (!totals->latencies[cpu].count)
@@ -317,12 +299,12 @@ static int append_latencies(sd_bus_message *reply, const LedgerTotals *totals)
                 if (r >= 0)
                         r = sd_bus_message_close_container(reply);
         }
-        return close_key(reply, r);
+        return bus_close_key(reply, r);
 }
 
 static int append_causes(sd_bus_message *reply, const LedgerTotals *totals)
 {
-        int r = open_key(reply, "Causes", "a(uusisssttt)");
+        int r = bus_open_key(reply, "Causes", "a(uusisssttt)");
 
         for (size_t i = 0; r >= 0 && i < totals->n_causes; i++) {
                 const LedgerCause *cause = &totals->causes[i];
@@ -334,12 +316,12 @@ static int append_causes(sd_bus_message *reply, const LedgerTotals *totals)
                         ledger_kind_text(cause->kind), cause->irq, cause->function ?: "", name,
                         unit, cause->value.count, cause->value.slept_ns, cause->value.short_ns);
         }
-        return close_key(reply, r);
+        return bus_close_key(reply, r);
 }
 
 static int append_asleep(sd_bus_message *reply, const LedgerTotals *totals)
 {
-        int r = open_key(reply, "Asleep", "a(uut)");
+        int r = bus_open_key(reply, "Asleep", "a(uut)");
 
         for (int cpu = 0; r >= 0 && cpu < totals->n_cpus; cpu++) {
                 const struct sleeper *s = &totals->current[cpu];
@@ -348,7 +330,7 @@ static int append_asleep(sd_bus_message *reply, const LedgerTotals *totals)
                         r = sd_bus_message_append(reply, "(uut)", (unsigned)cpu, s->state,
                                                   totals->now_ns - s->entered_ns);
         }
-        return close_key(reply, r);
+        return bus_close_key(reply, r);
 }
 
 static int method_read(sd_bus_message *message, void *userdata, sd_bus_error *error)

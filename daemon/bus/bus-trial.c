@@ -132,38 +132,22 @@ int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error
 
 static int append_policies(sd_bus_message *reply, const TrialRequest *trial)
 {
-        int r = sd_bus_message_open_container(reply, 'e', "sv");
+        int r = bus_open_key(reply, "policies", "a{sb}");
 
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "s", "policies");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'v', "a{sb}");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "{sb}");
         for (size_t i = 0; r >= 0 && i < trial->n_policies; i++)
                 r = sd_bus_message_append(reply, "{sb}", trial->policies[i].name,
                                           trial->policies[i].honoured);
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(reply);
-        return r;
+        return bus_close_key(reply, r);
 }
 
 static int append_options(sd_bus_message *reply, const TrialRequest *trial)
 {
-        int r = sd_bus_message_open_container(reply, 'e', "sv");
+        int r = bus_open_key(reply, "options", "a(sss)");
 
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "s", "options");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'v', "a(sss)");
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(sss)");
         for (size_t i = 0; r >= 0 && i < trial->n_options; i++)
                 r = sd_bus_message_append(reply, "(sss)", trial->options[i].section,
                                           trial->options[i].key, trial->options[i].value);
-        for (int i = 0; r >= 0 && i < 3; i++)
-                r = sd_bus_message_close_container(reply);
-        return r;
+        return bus_close_key(reply, r);
 }
 
 int bus_append_trial(sd_bus_message *message, const Manager *manager)
