@@ -57,8 +57,8 @@ static void learn(Teo *teo, const StateTable *table)
         int8_t *recent = &teo->recent_bins[teo->next_recent];
         int timer, woken;
 
-        bins->total = TEO_PULSE +
-                      teo_find_bins(bins, table, teo_length_or_timer(bins, table), &timer, &woken);
+        bins->total = TEO_PULSE + teo_find_bins(bins, table, teo_length_or_timer(bins, table),
+                                                teo_decay, &timer, &woken);
         teo->next_recent = (uint8_t)((teo->next_recent + 1) % RECENT);
         if (*recent != NONE)
                 teo->recent[*recent]--;

@@ -57,7 +57,7 @@ static void learn(Teo *teo, const StateTable *table)
         uint64_t length = teo_length_or_timer(bins, table);
         int timer, woken;
 
-        bins->total = TEO_PULSE + teo_find_bins(bins, table, length, &timer, &woken);
+        bins->total = TEO_PULSE + teo_find_bins(bins, table, length, teo_decay, &timer, &woken);
         if (table->states[table->n - 1].residency_ns < TICK_NS &&
             learn_tick(teo, length, &timer, table->n))
                 return;

@@ -59,7 +59,7 @@ static void learn(Teo *teo, const StateTable *table)
         uint64_t length = length_of_last(teo, table);
         int timer, woken;
 
-        teo_find_bins(bins, table, length, &timer, &woken);
+        teo_find_bins(bins, table, length, teo_decay, &timer, &woken);
         teo_decay(&teo->tick_intercepts);
         if (timer == woken) {
                 bins->hits[timer] += TEO_PULSE;

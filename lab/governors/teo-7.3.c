@@ -35,12 +35,8 @@
 #define NONE         -1
 
 typedef struct Teo {
-        int64_t sleep_ns; /* to the timer, before the last period */
-        int64_t residency_ns;
-        uint32_t hits[IDLE_STATES_MAX], intercepts[IDLE_STATES_MAX];
-        uint32_t total, tick_intercepts, shorts, ticks;
-        int8_t last;  /* state */
-        bool by_tick; /* a tick ended the last period */
+        TeoBins bins; /* `by_tick`: a tick ended the last period, whatever the timer was */
+        uint32_t tick_intercepts, shorts, ticks;
 } Teo;
 
 static void decay(uint32_t *metric)
@@ -53,111 +49,59 @@ static void decay(uint32_t *metric)
 /* Step 2, with the count of short periods. */
 static int64_t length_of_last(Teo *teo, int64_t latency_ns)
 {
-        int64_t length = teo->residency_ns / 2;
+        int64_t length = teo->bins.residency_ns / 2;
 
         decay(&teo->shorts);
-        if (teo->residency_ns >= latency_ns)
-                length = teo->residency_ns - latency_ns / 2;
-        if (teo->residency_ns < latency_ns || length < SOON_NS)
+        if (teo->bins.residency_ns >= latency_ns)
+                length = teo->bins.residency_ns - latency_ns / 2;
+        if (teo->bins.residency_ns < latency_ns || length < SOON_NS)
                 teo->shorts += TEO_PULSE;
         return length;
-}
-
-/* Step 1 for the bins, and in which of them timer and length are. Returns what is left in all. */
-static uint32_t find_bins(Teo *teo, const StateTable *table, int64_t length, int *ret_timer,
-                          int *ret_woken)
-{
-        uint32_t left = 0;
-
-        for (int i = 0; i < table->n; i++) {
-                int64_t residency_ns = table->states[i].residency_ns;
-
-                decay(&teo->hits[i]);
-                decay(&teo->intercepts[i]);
-                left += teo->hits[i] + teo->intercepts[i];
-                if (residency_ns > teo->sleep_ns)
-                        continue;
-                *ret_timer = i;
-                if (residency_ns <= length)
-                        *ret_woken = i;
-        }
-        return left;
 }
 
 /* Step 3: the bin that gets a hit for a tick; NONE: step 4 decides. */
 static int bin_of_tick(Teo *teo, const StateTable *table, uint32_t left, int timer)
 {
         decay(&teo->ticks);
-        if (!teo->by_tick)
+        if (!teo->bins.by_tick)
                 return NONE;
         teo->ticks += TEO_PULSE;
-        if (3 * teo->ticks > 2 * teo->total)
+        if (3 * teo->ticks > 2 * teo->bins.total)
                 return table->n - 1;
         return 3 * teo->tick_intercepts < 2 * left ? timer : NONE;
 }
 
 static void learn(Teo *teo, const StateTable *table)
 {
-        int64_t latency_ns = table->states[teo->last].latency_ns;
+        int64_t latency_ns = table->states[teo->bins.last].latency_ns;
         int64_t length = length_of_last(teo, latency_ns);
-        int timer = 0, woken = 0, hit;
-        uint32_t left = find_bins(teo, table, length, &timer, &woken);
+        int timer, woken, hit;
+        uint32_t left = teo_find_bins(&teo->bins, table, (uint64_t)length, decay, &timer, &woken);
 
-        teo->total = left + TEO_PULSE;
+        teo->bins.total = left + TEO_PULSE;
         decay(&teo->tick_intercepts);
         hit = bin_of_tick(teo, table, left, timer);
-        if (hit == NONE && timer == woken && teo->sleep_ns - length < latency_ns / 2)
+        if (hit == NONE && timer == woken && teo->bins.sleep_ns - length < latency_ns / 2)
                 hit = timer;
         if (hit != NONE) {
-                teo->hits[hit] += TEO_PULSE;
+                teo->bins.hits[hit] += TEO_PULSE;
                 return;
         }
-        teo->intercepts[woken] += TEO_PULSE;
+        teo->bins.intercepts[woken] += TEO_PULSE;
         if (length <= TICK_NS)
                 teo->tick_intercepts += TEO_PULSE;
 }
 
-/* What step 5 finds. The sums are over all bins above the candidate's. */
-typedef struct Candidate {
-        int state, first, allowed, most; /* `most`: the bin with most intercepts */
-        uint32_t intercepts, hits;
-} Candidate;
-
-static Candidate find_candidate(const Teo *teo, const StateTable *table, int64_t limit_ns)
-{
-        Candidate found = { .state = table->states[0].off ? NONE : 0, .most = NONE };
-        uint32_t intercepts = 0, hits = 0, most = 0;
-
-        for (int i = 1; i < table->n; i++) {
-                intercepts += teo->intercepts[i - 1];
-                hits += teo->hits[i - 1];
-                if (teo->intercepts[i - 1] >= most) {
-                        most = teo->intercepts[i - 1];
-                        found.most = i - 1;
-                }
-                if (table->states[i].off)
-                        continue;
-                if (found.state == NONE)
-                        found.first = i;
-                found.state = i;
-                if (table->states[i].latency_ns <= limit_ns)
-                        found.allowed = i;
-                found.intercepts = intercepts;
-                found.hits = hits;
-        }
-        return found;
-}
-
 /* Step 6. */
-static int expect_early(const Teo *teo, const StateTable *table, const Candidate *from)
+static int expect_early(const Teo *teo, const StateTable *table, const TeoCandidate *from)
 {
         uint32_t intercepts = 0;
         int state = from->state;
 
-        if (2 * from->intercepts <= teo->total - from->hits)
+        if (2 * from->intercepts <= teo->bins.total - from->hits)
                 return state;
         for (int i = from->state - 1; i >= from->first; i--) {
-                intercepts += teo->intercepts[i];
+                intercepts += teo->bins.intercepts[i];
                 if (table->states[i].off)
                         continue;
                 state = i;
@@ -172,13 +116,13 @@ static int ask_timer(Teo *teo, const StateTable *table, int first, int state, co
 {
         int64_t length_ns = period->sleep_ns;
 
-        teo->sleep_ns = length_ns;
+        teo->bins.sleep_ns = length_ns;
         if (state == 0)
                 return 0;
         if (table->states[state].residency_ns > length_ns)
                 state = teo_shallower(table, state, length_ns, false);
         if (table->states[state].residency_ns < TICK_NS &&
-            3 * teo->tick_intercepts >= 2 * teo->total)
+            3 * teo->tick_intercepts >= 2 * teo->bins.total)
                 length_ns = TICK_NS / 2;
         return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
 }
@@ -186,12 +130,12 @@ static int ask_timer(Teo *teo, const StateTable *table, int first, int state, co
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
-        Candidate candidate;
+        TeoCandidate candidate;
         int state;
 
         learn(teo, table);
-        teo->sleep_ns = INT64_MAX;
-        candidate = find_candidate(teo, table, period->limit_ns);
+        teo->bins.sleep_ns = INT64_MAX;
+        candidate = teo_find_candidate(&teo->bins, table, period->limit_ns);
         if (candidate.state == NONE)
                 return 0;
         if (candidate.state == candidate.first)
@@ -200,7 +144,7 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (state > candidate.allowed)
                 state = candidate.allowed;
         if ((state == 0 || table->states[state].residency_ns < SOON_NS) &&
-            (2 * teo->shorts >= teo->total || period->limit_ns < LOW_LIMIT_NS))
+            (2 * teo->shorts >= teo->bins.total || period->limit_ns < LOW_LIMIT_NS))
                 return state;
         return ask_timer(teo, table, candidate.first, state, period);
 }
@@ -209,9 +153,9 @@ static void remember(void *state, const StateTable *table, const Outcome *outcom
 {
         Teo *teo = state;
 
-        teo->last = (int8_t)outcome->state;
-        teo->residency_ns = outcome->residency_ns;
-        teo->by_tick = outcome->got_tick;
+        teo->bins.last = (int8_t)outcome->state;
+        teo->bins.residency_ns = outcome->residency_ns;
+        teo->bins.by_tick = outcome->got_tick;
 }
 
 const Governor governor_teo_7_3 = {

@@ -18,8 +18,8 @@ uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table)
                                                                 : teo_length(bins, table);
 }
 
-uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, int *ret_timer,
-                       int *ret_woken)
+uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length,
+                       void (*decay)(uint32_t *metric), int *ret_timer, int *ret_woken)
 {
         int timer = 0, woken = 0;
         uint32_t sum = 0;
@@ -27,8 +27,8 @@ uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, 
         for (int i = 0; i < table->n; i++) {
                 int64_t residency_ns = table->states[i].residency_ns;
 
-                teo_decay(&bins->hits[i]);
-                teo_decay(&bins->intercepts[i]);
+                decay(&bins->hits[i]);
+                decay(&bins->intercepts[i]);
                 sum += bins->hits[i] + bins->intercepts[i];
                 if (residency_ns > bins->sleep_ns)
                         continue;
@@ -43,12 +43,16 @@ uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, 
 
 TeoCandidate teo_find_candidate(const TeoBins *bins, const StateTable *table, int64_t limit_ns)
 {
-        TeoCandidate found = { .state = table->states[0].off ? -1 : 0 };
-        uint32_t intercepts = 0, hits = 0;
+        TeoCandidate found = { .state = table->states[0].off ? -1 : 0, .most = -1 };
+        uint32_t intercepts = 0, hits = 0, most = 0;
 
         for (int i = 1; i < table->n; i++) {
                 intercepts += bins->intercepts[i - 1];
                 hits += bins->hits[i - 1];
+                if (bins->intercepts[i - 1] >= most) {
+                        most = bins->intercepts[i - 1];
+                        found.most = i - 1;
+                }
                 if (table->states[i].off)
                         continue;
                 if (found.state < 0)

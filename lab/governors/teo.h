@@ -32,15 +32,16 @@ uint64_t teo_length(const TeoBins *bins, const StateTable *table);
 /* The same, or UINT64_MAX if the CPU slept until the timer, or to a tick before a distant one. */
 uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table);
 
-/* Takes an eighth from all hits and intercepts, and finds the bins of the timer and of a period of
- * this length, at most that of the timer. Returns the sum of all hits and intercepts then. */
-uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length, int *ret_timer,
-                       int *ret_woken);
+/* Takes an eighth from all hits and intercepts by `decay`, and finds the bins of the timer and of a
+ * period of this length, at most that of the timer. Returns the sum of all hits and intercepts
+ * then. */
+uint32_t teo_find_bins(TeoBins *bins, const StateTable *table, uint64_t length,
+                       void (*decay)(uint32_t *metric), int *ret_timer, int *ret_woken);
 
 /* The deepest enabled state, and the deepest that is fast enough for a latency limit; -1: there is
  * none. The sums are over all bins above the candidate's. */
 typedef struct TeoCandidate {
-        int state, first, allowed;
+        int state, first, allowed, most; /* `most`: the last bin with the most intercepts */
         uint32_t intercepts, hits;
         uint32_t all_intercepts; /* over all bins */
 } TeoCandidate;
