@@ -13,13 +13,14 @@
 #define HISTOGRAM_BUCKETS     100000
 #define HISTOGRAM_COARSE_NSEC 100000
 #define HISTOGRAM_COARSE      10000
+#define HISTOGRAM_SLOTS       (HISTOGRAM_BUCKETS + HISTOGRAM_COARSE)
 
 typedef struct Histogram {
         uint64_t count, above; /* `above` of them are HISTOGRAM_BUCKETS or more */
         uint64_t min_nsec, max_nsec;
         double sum_nsec;
-        uint32_t *buckets; /* bucket i: from i to i + 1 times HISTOGRAM_BUCKET_NSEC */
-        uint32_t *coarse;  /* of those above, the same with HISTOGRAM_COARSE_NSEC */
+        uint32_t *buckets; /* bucket i: from i to i + 1 times HISTOGRAM_BUCKET_NSEC; behind
+                            * HISTOGRAM_BUCKETS the same with HISTOGRAM_COARSE_NSEC */
 } Histogram;
 
 Histogram *histogram_new(void);
