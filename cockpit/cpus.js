@@ -6,7 +6,7 @@
  * arrow keys move within it.
  */
 import {plain} from './daemon.js';
-import {card, element, set, set_children, set_terms, set_text} from './dom.js';
+import {card, element, set, set_children, set_rows, set_terms, set_text, table} from './dom.js';
 import {decimal, duration, frequency, percent} from './format.js';
 
 const _ = cockpit.gettext;
@@ -38,30 +38,21 @@ function state_text(cpu) {
 
 /* The limits that idled sets for the CPU, as rows [term, text]. */
 function limits(cpu) {
-        const rows = [], made = plain(cpu.Limits);
+        const made = plain(cpu.Limits);
+        const known = (value, text_of) => value >= 0 ? text_of(value) : '';
+        const latency = usec => usec === 0 ? _("0 µs (the CPU polls)") :
+                                             cockpit.format(_("at most $0"), duration(usec));
 
-        if (made.latency_us >= 0)
-                rows.push([
-                        _("Wake-up latency"),
-                        made.latency_us === 0 ?
-                                _("0 µs (the CPU polls)") :
-                                cockpit.format(_("at most $0"), duration(made.latency_us))
-                ]);
-        if (made.disabled_states)
-                rows.push([_("Disabled idle states"), made.disabled_states.join(', ')]);
-        if (made.governor)
-                rows.push([_("Governor"), made.governor]);
-        if (made.energy_preference)
-                rows.push([_("Energy preference"), made.energy_preference]);
-        if (made.energy_bias >= 0)
-                rows.push([_("Energy bias"), decimal(made.energy_bias)]);
-        if (made.min_khz > 0)
-                rows.push([_("Lowest frequency"), frequency(made.min_khz)]);
-        if (made.max_khz > 0)
-                rows.push([_("Highest frequency"), frequency(made.max_khz)]);
-        if (made.boost >= 0)
-                rows.push([_("Boost"), made.boost > 0 ? _("on") : _("off")]);
-        return rows;
+        return [
+                [_("Wake-up latency"), known(made.latency_us, latency)],
+                [_("Disabled idle states"), (made.disabled_states || []).join(', ')],
+                [_("Governor"), made.governor],
+                [_("Energy preference"), made.energy_preference],
+                [_("Energy bias"), known(made.energy_bias, decimal)],
+                [_("Lowest frequency"), known(made.min_khz, frequency)],
+                [_("Highest frequency"), known(made.max_khz, frequency)],
+                [_("Boost"), known(made.boost, on => on ? _("on") : _("off"))],
+        ].filter(([, text]) => text);
 }
 
 /* The idle state that the CPU spent most of its time in, as text; empty if it did not sleep. */
@@ -169,9 +160,7 @@ export class Cpus {
                 this.title = element('h3');
                 this.terms = element('dl', {class: 'terms'});
                 this.table = element('tbody');
-                const card_ = card('cpus', _("CPUs"));
-                card_.body.append(this.map, this.legend(), this.details());
-                this.node = card_.node;
+                this.node = card('cpus', _("CPUs"), null, this.map, this.legend(), this.details());
         }
 
         legend() {
@@ -189,15 +178,7 @@ export class Cpus {
                         _("Exit latency"), _("Target residency")
                 ];
 
-                this.states = element(
-                        'div', {class: 'scroll'},
-                        element('table', {class: 'table', 'aria-label': _("Idle states")},
-                                element('thead', {},
-                                        element('tr', {},
-                                                ...heads.map(
-                                                        text => element(
-                                                                'th', {scope: 'col'}, text)))),
-                                this.table));
+                this.states = table({'aria-label': _("Idle states")}, heads, this.table);
                 return element(
                         'div', {class: 'details', id: 'cpu-details'}, this.title, this.terms,
                         this.states);
@@ -299,12 +280,10 @@ export class Cpus {
         }
 
         update_states(cpu) {
-                const rows = cpu.Residency.map((row, n) => state_row(cpu, row, n));
-
-                set(this.states, 'hidden', rows.length === 0);
-                set_children(
-                        this.table, rows, row => row[0],
-                        row => element('tr', {}, ...row.map(() => element('td'))),
-                        (node, row) => row.forEach((text, n) => set_text(node.children[n], text)));
+                set(this.states, 'hidden', cpu.Residency.length === 0);
+                set_rows(
+                        this.table,
+                        cpu.Residency.map(
+                                (row, n) => ({key: row[0], cells: state_row(cpu, row, n)})));
         }
 }

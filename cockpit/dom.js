@@ -32,15 +32,24 @@ export function button(text, kind, onclick, attributes) {
                 'button', {type: 'button', class: 'button ' + kind, onclick, ...attributes}, text);
 }
 
-/* A card with a heading and buttons next to it. Returns the card and its body. */
-export function card(id, title, ...actions) {
-        const body = element('div', {class: 'card-body'});
+/* A card with a heading, a button next to it (or null), and contents. */
+export function card(id, title, action, ...children) {
         const heading = element('h2', {id: id + '-title'}, title);
-        const node =
-                element('section', {class: 'card', id, 'aria-labelledby': id + '-title'},
-                        element('div', {class: 'card-head'}, heading, ...actions), body);
 
-        return {node, body};
+        return element(
+                'section', {class: 'card', id, 'aria-labelledby': id + '-title'},
+                element('div', {class: 'card-head'}, heading, action),
+                element('div', {class: 'card-body'}, ...children));
+}
+
+/* A table that scrolls, with `body` (a <tbody>) below these heads. */
+export function table(attributes, heads, body) {
+        const head = heads.map(text => element('th', {scope: 'col'}, text));
+
+        return element(
+                'div', {class: 'scroll'},
+                element('table', {class: 'table', ...attributes},
+                        element('thead', {}, element('tr', {}, ...head)), body));
 }
 
 /* Sets an attribute. true sets an empty one; false and null remove it. */
@@ -85,6 +94,14 @@ export function set_children(parent, items, key_of, create, update) {
         }
         for (const node of known.values())
                 node.remove();
+}
+
+/* As set_children(), for items {key, cells} of a <tbody>, where cells are texts. */
+export function set_rows(body, items) {
+        set_children(
+                body, items, item => item.key,
+                item => element('tr', {}, ...item.cells.map(() => element('td'))),
+                (node, item) => item.cells.forEach((text, n) => set_text(node.children[n], text)));
 }
 
 /* As set_children(), for rows [term, text] of a <dl>. Rows without a text are skipped. */

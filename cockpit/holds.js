@@ -39,9 +39,7 @@ export class Holds {
                 this.page = page;
                 this.list = element('ul', {class: 'rows'});
                 this.none = element('p', {class: 'subtle'}, _("There are no holds."));
-                const card_ = card('holds', _("Holds"));
-                card_.body.append(this.none, this.list);
-                this.node = card_.node;
+                this.node = card('holds', _("Holds"), null, this.none, this.list);
         }
 
         release(path) {

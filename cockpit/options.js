@@ -24,16 +24,14 @@ export class Options {
                 this.daemon = daemon;
                 this.page = page;
                 this.sections = element('div');
-                const card_ =
+                this.node =
                         card('options', _("Options"),
                              button(_("Reload configuration files"), 'secondary',
-                                    () => this.reload(), {id: 'reload'}));
-                card_.body.append(
-                        element('p', {class: 'subtle'},
-                                _("A value that is set here lasts until idled ends.") + ' ' +
-                                        _("An empty value restores the configured one.")),
-                        this.sections);
-                this.node = card_.node;
+                                    () => this.reload(), {id: 'reload'}),
+                             element('p', {class: 'subtle'},
+                                     _("A value that is set here lasts until idled ends.") + ' ' +
+                                             _("An empty value restores the configured one.")),
+                             this.sections);
         }
 
         reload() {

@@ -106,10 +106,9 @@ export class Power {
                 this.daemon = daemon;
                 this.domains = element('dl', {class: 'terms short'});
                 this.own = element('dl', {class: 'terms'});
-                const card_ = card('power', _("Power"));
-                card_.body.append(
-                        this.domains, element('h3', {}, _("This machine and idled")), this.own);
-                this.node = card_.node;
+                this.node =
+                        card('power', _("Power"), null, this.domains,
+                             element('h3', {}, _("This machine and idled")), this.own);
         }
 
         update() {
@@ -135,9 +134,7 @@ export class Policies {
                 this.list = element('ul', {class: 'rows'});
                 this.none = element(
                         'p', {class: 'subtle', id: 'savings-none'}, _("Savings are not measured."));
-                const card_ = card('policies', _("Policies and savings"));
-                card_.body.append(this.list, this.none);
-                this.node = card_.node;
+                this.node = card('policies', _("Policies and savings"), null, this.list, this.none);
         }
 
         create(policy) {

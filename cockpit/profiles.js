@@ -15,9 +15,7 @@ export class Profiles {
                 this.automatic =
                         button(_("Choose automatically"), 'secondary', () => this.choose(''),
                                {id: 'profile-auto'});
-                const card_ = card('profiles', _("Profiles"), this.automatic);
-                card_.body.append(this.terms, this.list);
-                this.node = card_.node;
+                this.node = card('profiles', _("Profiles"), this.automatic, this.terms, this.list);
         }
 
         choose(name) {

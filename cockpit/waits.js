@@ -2,7 +2,7 @@
 /*
  * The card of units whose tasks wait: the bill of wake-ups, counted when the user asks for it.
  */
-import {button, card, element, set, set_children, set_text} from './dom.js';
+import {button, card, element, set, set_rows, set_text, table} from './dom.js';
 import {decimal, duration, percent} from './format.js';
 
 const _ = cockpit.gettext;
@@ -41,7 +41,7 @@ function summary([unit, cgroup, , kinds], seconds) {
         const share = (...of) => percent(sum(kind => kind[3], of) / waited);
 
         return {
-                cgroup,
+                key: cgroup,
                 waited,
                 cells: [
                         unit, decimal(sum(kind => kind[2]) / seconds, 1),
@@ -62,18 +62,9 @@ export class Waits {
                         'p', {class: 'subtle'},
                         _("How long woken tasks wait until they run, by unit, and for what."));
                 this.body = element('tbody');
-                this.table = element(
-                        'div', {class: 'scroll', hidden: true},
-                        element('table', {class: 'table', 'aria-labelledby': 'waits-title'},
-                                element('thead', {},
-                                        element('tr', {},
-                                                ...HEADS.map(
-                                                        text => element(
-                                                                'th', {scope: 'col'}, text)))),
-                                this.body));
-                const card_ = card('waits', _("Who waits"), this.button);
-                card_.body.append(this.hint, this.table);
-                this.node = card_.node;
+                this.table = table({'aria-labelledby': 'waits-title'}, HEADS, this.body);
+                set(this.table, 'hidden', true);
+                this.node = card('waits', _("Who waits"), this.button, this.hint, this.table);
         }
 
         count() {
@@ -103,11 +94,7 @@ export class Waits {
                 set(this.table, 'hidden', rows.length === 0);
                 set_text(this.hint, rows.length > 0 ? '' : _("There were no wake-ups."));
                 set(this.hint, 'hidden', rows.length > 0);
-                set_children(
-                        this.body, rows, row => row.cgroup,
-                        row => element('tr', {}, ...row.cells.map(() => element('td'))),
-                        (node, row) =>
-                                row.cells.forEach((text, n) => set_text(node.children[n], text)));
+                set_rows(this.body, rows);
         }
 
         update() {

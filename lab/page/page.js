@@ -140,25 +140,19 @@
                                                   element("i", { class : `${className}${i % 8}` }),
                                                   name)));
 
+        // A line of the grid with its value next to one end.
+        const drawTick = (d, place, value) => shape("g", {}, shape("path", { class : "grid", d }),
+                                                    shape("text", place, short(value)));
+
         const drawAxes = (axes, x, y, box) =>
-                [...x.at.map((value) => {
-                        const at = box.x(value);
-                        return shape(
-                                "g", {},
-                                shape("path",
-                                      { class : "grid", d : `M${at} ${box.top}V${box.bottom}` }),
-                                shape("text", { x : at, y : box.bottom + 17, class : "middle" },
-                                      short(value)));
-                }),
-                 ...y.at.map((value) => {
-                         const at = box.y(value);
-                         return shape(
-                                 "g", {},
-                                 shape("path",
-                                       { class : "grid", d : `M${box.left} ${at}H${box.right}` }),
-                                 shape("text", { x : box.left - 6, y : at + 4, class : "end" },
-                                       short(value)));
-                 }),
+                [...x.at.map((value) => drawTick(
+                                     `M${box.x(value)} ${box.top}V${box.bottom}`,
+                                     { x : box.x(value), y : box.bottom + 17, class : "middle" },
+                                     value)),
+                 ...y.at.map((value) => drawTick(
+                                     `M${box.left} ${box.y(value)}H${box.right}`,
+                                     { x : box.left - 6, y : box.y(value) + 4, class : "end" },
+                                     value)),
                  shape("path", {
                          class : "axis",
                          d : `M${box.left} ${box.top}V${box.bottom}H${box.right}`
