@@ -41,56 +41,28 @@
 
 static const struct {
         const char *name, *text;
-        guint samples, packages;
         const char *states;
+        guint samples, packages; /* 0: one */
         bool software;
+        double watts;     /* 0: unknown */
         double shares[5]; /* of the last package in the last sample */
-        double watts;
 } cases[] = {
-        { "tabs", TABS, 1, 1, "C0 C1 C6", false, { .10, .30, .60 }, 7.25 },
-        { "packages", PACKAGES, 1, 2, "C0 POLL C1 C1E C6", true, { 0, 0, 0, 0, 1 }, 20 },
-        { "summary", SUMMARY, 3, 1, "C0 C1 C6", false, { .03, .17, .80 }, NAN },
+        { "tabs", TABS, "C0 C1 C6", .watts = 7.25, .shares = { .10, .30, .60 } },
+        { "packages", PACKAGES, "C0 POLL C1 C1E C6", .packages = 2, .software = true, .watts = 20,
+          .shares = { 0, 0, 0, 0, 1 } },
+        { "summary", SUMMARY, "C0 C1 C6", .samples = 3, .shares = { .03, .17, .80 } },
         { "one thread a core",
           "CPU    %c0  GHz  TSC    %c1    %c3\n      50.00 2.0 2.0 25.00 25.00\n"
           "  0  100.00 2.0 2.0  0.00  0.00\n  1    0.00 2.0 2.0 50.00 50.00\n",
-          1,
-          1,
-          "C0 C1 C3",
-          false,
-          { .5, .25, .25 },
-          NAN },
-        { "missing columns",
-          "CPU\tBusy%\tCPU%c6\n-\t20.00\t76.00\n0\t20.00\t76.00\n",
-          1,
-          1,
-          "C0 C6",
-          false,
-          { .2, .76 },
-          NAN },
-        { "missing hardware",
-          "CPU\tBusy%\tC1%\tCPU%c6\n-\t20.00\t40.00\t30.00\n",
-          1,
-          1,
-          "C0 C1",
-          true,
-          { .2, .8 },
-          NAN },
-        { "carriage returns",
-          "CPU\tBusy%\tCPU%c1\r\n-\t20.00\t80.00\r\n",
-          1,
-          1,
-          "C0 C1",
-          false,
-          { .2, .8 },
-          NAN },
-        { "no row of all",
-          "CPU\tBusy%\tCPU%c1\n0\t20.00\t80.00\n1\t40.00\t60.00\n",
-          1,
-          1,
-          "C0 C1",
-          false,
-          { .3, .7 },
-          NAN },
+          "C0 C1 C3", .shares = { .5, .25, .25 } },
+        { "missing columns", "CPU\tBusy%\tCPU%c6\n-\t20.00\t76.00\n0\t20.00\t76.00\n", "C0 C6",
+          .shares = { .2, .76 } },
+        { "missing hardware", "CPU\tBusy%\tC1%\tCPU%c6\n-\t20.00\t40.00\t30.00\n", "C0 C1",
+          .software = true, .shares = { .2, .8 } },
+        { "carriage returns", "CPU\tBusy%\tCPU%c1\r\n-\t20.00\t80.00\r\n", "C0 C1",
+          .shares = { .2, .8 } },
+        { "no row of all", "CPU\tBusy%\tCPU%c1\n0\t20.00\t80.00\n1\t40.00\t60.00\n", "C0 C1",
+          .shares = { .3, .7 } },
 };
 
 TEST_EACH(parse, cases)
@@ -99,23 +71,24 @@ TEST_EACH(parse, cases)
         g_autoptr(Turbostat) found = NULL;
         g_autofree char *error = NULL, *states = NULL;
         const TurbostatSample *sample;
+        guint samples = c->samples ?: 1, packages = c->packages ?: 1;
         const double *shares;
 
         ck_case(c->name, turbostat_parse(c->text, &found, &error) == 0, "refused: %s", error);
         states = g_strjoinv(" ", found->states);
         ck_case(c->name, g_str_equal(states, c->states), "states %s", states);
         ck_case(c->name, found->software == c->software, "software %d", found->software);
-        ck_case(c->name, found->samples->len == c->samples, "%u samples", found->samples->len);
-        sample = g_ptr_array_index(found->samples, c->samples - 1);
-        ck_case(c->name, sample->n_packages == (int)c->packages, "%d packages", sample->n_packages);
-        shares = sample->shares + (c->packages - 1) * (guint)found->n_states;
+        ck_case(c->name, found->samples->len == samples, "%u samples", found->samples->len);
+        sample = g_ptr_array_index(found->samples, samples - 1);
+        ck_case(c->name, sample->n_packages == (int)packages, "%d packages", sample->n_packages);
+        shares = sample->shares + (packages - 1) * (guint)found->n_states;
         for (int s = 0; s < found->n_states; s++)
                 ck_case(c->name, near(shares[s], c->shares[s]), "%s: %f", found->states[s],
                         shares[s]);
         ck_case(c->name,
-                isnan(c->watts) ? isnan(sample->watts[c->packages - 1])
-                                : near(sample->watts[c->packages - 1], c->watts),
-                "%f W", sample->watts[c->packages - 1]);
+                c->watts == 0 ? isnan(sample->watts[packages - 1])
+                              : near(sample->watts[packages - 1], c->watts),
+                "%f W", sample->watts[packages - 1]);
 }
 
 static const struct {

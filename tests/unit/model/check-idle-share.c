@@ -22,52 +22,36 @@ static Counters *idle_reading(uint64_t time_usec, uint64_t busy_usec, uint64_t i
 static const struct {
         const char *name;
         uint64_t busy, idle; /* /proc/stat's, in ms of 100 */
-        uint64_t state[3];   /* cpuidle's, in ms */
-        uint64_t usage[3];
-        int before; /* state that was guessed in the interval before; -1 none */
-        double share[3];
+        int before;          /* state that was guessed in the interval before; -1 none */
         int estimated;
+        uint64_t state[3]; /* cpuidle's, in ms */
+        uint64_t usage[3];
+        double share[3];
 } residency_cases[] = {
-        { "all seen", 0, 100, { 0, 20, 80 }, { 0, 5, 5 }, -1, { 0, 0.2, 0.8 }, -1 },
-        { "busy", 100, 0, { 0, 0, 0 }, { 0, 0, 0 }, -1, { 0, 0, 0 }, -1 },
-        { "half busy", 50, 50, { 0, 50, 0 }, { 0, 1, 0 }, -1, { 0, 0.5, 0 }, -1 },
-        { "nothing seen, nothing known", 0, 100, { 0, 0, 0 }, { 0, 0, 0 }, -1, { 0, 0, 1 }, 2 },
-        { "nothing seen, guessed before", 0, 100, { 0, 0, 0 }, { 0, 0, 0 }, 1, { 0, 1, 0 }, 1 },
-        { "the deepest entered sleeps on", 0, 100, { 0, 30, 0 }, { 1, 1, 0 }, 2, { 0, 1, 0 }, 1 },
-        { "deepest entered though another longer",
-          0,
-          100,
-          { 0, 60, 10 },
-          { 0, 9, 1 },
-          1,
-          { 0, 0.6, 0.4 },
-          2 },
-        { "slept before, guessed right",
-          0,
-          100,
-          { 0, 10, 500 },
-          { 0, 1, 1 },
-          2,
-          { 0, 0.1, 0.9 },
-          -1 },
-        { "slept before, guessed wrong",
-          0,
-          100,
-          { 0, 10, 500 },
-          { 0, 1, 1 },
-          1,
-          { 0, 0.1, 0.9 },
-          -1 },
-        { "slept before, no guess", 0, 100, { 0, 500, 10 }, { 0, 1, 1 }, -1, { 0, 0.9, 0.1 }, -1 },
-        { "a little too much is scaled",
-          0,
-          100,
-          { 0, 54, 54 },
-          { 0, 9, 9 },
-          2,
-          { 0, 0.5, 0.5 },
-          -1 },
-        { "woke and stayed busy", 100, 0, { 0, 0, 700 }, { 0, 0, 1 }, 2, { 0, 0, 0 }, -1 },
+        { "all seen", 0, 100, -1, -1, .state = { 0, 20, 80 }, .usage = { 0, 5, 5 },
+          .share = { 0, 0.2, 0.8 } },
+        { "busy", 100, 0, -1, -1, .state = { 0, 0, 0 }, .usage = { 0, 0, 0 },
+          .share = { 0, 0, 0 } },
+        { "half busy", 50, 50, -1, -1, .state = { 0, 50, 0 }, .usage = { 0, 1, 0 },
+          .share = { 0, 0.5, 0 } },
+        { "nothing seen, nothing known", 0, 100, -1, 2, .state = { 0, 0, 0 }, .usage = { 0, 0, 0 },
+          .share = { 0, 0, 1 } },
+        { "nothing seen, guessed before", 0, 100, 1, 1, .state = { 0, 0, 0 }, .usage = { 0, 0, 0 },
+          .share = { 0, 1, 0 } },
+        { "the deepest entered sleeps on", 0, 100, 2, 1, .state = { 0, 30, 0 },
+          .usage = { 1, 1, 0 }, .share = { 0, 1, 0 } },
+        { "deepest entered though another longer", 0, 100, 1, 2, .state = { 0, 60, 10 },
+          .usage = { 0, 9, 1 }, .share = { 0, 0.6, 0.4 } },
+        { "slept before, guessed right", 0, 100, 2, -1, .state = { 0, 10, 500 },
+          .usage = { 0, 1, 1 }, .share = { 0, 0.1, 0.9 } },
+        { "slept before, guessed wrong", 0, 100, 1, -1, .state = { 0, 10, 500 },
+          .usage = { 0, 1, 1 }, .share = { 0, 0.1, 0.9 } },
+        { "slept before, no guess", 0, 100, -1, -1, .state = { 0, 500, 10 }, .usage = { 0, 1, 1 },
+          .share = { 0, 0.9, 0.1 } },
+        { "a little too much is scaled", 0, 100, 2, -1, .state = { 0, 54, 54 },
+          .usage = { 0, 9, 9 }, .share = { 0, 0.5, 0.5 } },
+        { "woke and stayed busy", 100, 0, 2, -1, .state = { 0, 0, 700 }, .usage = { 0, 0, 1 },
+          .share = { 0, 0, 0 } },
 };
 
 TEST_EACH(residency, residency_cases)

@@ -6,68 +6,32 @@
 
 static const struct {
         const char *name;
+        const char *allowed; /* of the first 8 CPUs */
+        uint64_t period_usec;
+        bool unsettled, on_pressure;
         struct {
                 const char *allowed; /* NULL: no request */
                 uint64_t period_usec;
-                bool settled, on_pressure;
+                bool unsettled, on_pressure;
         } wishes[3];
         int n;
-        const char *allowed; /* of the first 8 CPUs */
-        uint64_t period_usec;
-        bool settled, on_pressure;
 } merge_cases[] = {
-        { "none", { { 0 } }, 0, "0-7", 0, true, false },
-        { "nothing requested", { { NULL, 0, true, false } }, 1, "0-7", 0, true, false },
-        { "one", { { "0-3", 250000, true, true } }, 1, "0-3", 250000, true, true },
-        { "sets intersect",
-          { { "0-3", 0, true, false }, { "2-7", 0, true, false } },
-          2,
-          "2-3",
-          0,
-          true,
-          false },
-        { "sets apart",
-          { { "0", 0, true, false }, { "1", 0, true, false } },
-          2,
-          "",
-          0,
-          true,
-          false },
-        { "shortest period",
-          { { NULL, 9, true, false }, { NULL, 4, true, false } },
-          2,
-          "0-7",
-          4,
-          true,
-          false },
-        { "shortest period first",
-          { { NULL, 4, true, false }, { NULL, 9, true, false } },
-          2,
-          "0-7",
-          4,
-          true,
-          false },
-        { "never is no period",
-          { { NULL, 0, true, false }, { NULL, 4, true, false }, { NULL, 0, true, false } },
-          3,
-          "0-7",
-          4,
-          true,
-          false },
-        { "one unsettled",
-          { { NULL, 0, false, false }, { NULL, 0, true, false } },
-          2,
-          "0-7",
-          0,
-          false,
-          false },
-        { "one on pressure",
-          { { NULL, 0, true, true }, { NULL, 0, true, false } },
-          2,
-          "0-7",
-          0,
-          true,
-          true },
+        { "none", "0-7" },
+        { "nothing requested", "0-7", .n = 1, .wishes = { { NULL } } },
+        { "one", "0-3", .period_usec = 250000, .on_pressure = true, .n = 1,
+          .wishes = { { "0-3", 250000, false, true } } },
+        { "sets intersect", "2-3", .n = 2, .wishes = { { "0-3", 0 }, { "2-7", 0 } } },
+        { "sets apart", "", .n = 2, .wishes = { { "0", 0 }, { "1", 0 } } },
+        { "shortest period", "0-7", .period_usec = 4, .n = 2,
+          .wishes = { { NULL, 9 }, { NULL, 4 } } },
+        { "shortest period first", "0-7", .period_usec = 4, .n = 2,
+          .wishes = { { NULL, 4 }, { NULL, 9 } } },
+        { "never is no period", "0-7", .period_usec = 4, .n = 3,
+          .wishes = { { NULL }, { NULL, 4 }, { NULL } } },
+        { "one unsettled", "0-7", .unsettled = true, .n = 2,
+          .wishes = { { NULL, 0, true }, { NULL } } },
+        { "one on pressure", "0-7", .on_pressure = true, .n = 2,
+          .wishes = { { NULL, 0, false, true }, { NULL } } },
 };
 
 TEST_EACH(merge, merge_cases)
@@ -84,7 +48,7 @@ TEST_EACH(merge, merge_cases)
                 if (c->wishes[i].allowed)
                         wish.allowed = set_of(c->wishes[i].allowed);
                 wish.period_usec = c->wishes[i].period_usec;
-                wish.settled = c->wishes[i].settled;
+                wish.settled = !c->wishes[i].unsettled;
                 wish.on_pressure = c->wishes[i].on_pressure;
                 wish.reads = 1u << i;
                 plan_merge(&plan, &wish);
@@ -93,7 +57,7 @@ TEST_EACH(merge, merge_cases)
         ck_case(c->name, plan.reads == (1u << c->n) - 1, "reads %x", plan.reads);
         ck_case(c->name, cpuset_equal(&plan.allowed, &expected), "allowed");
         ck_case(c->name, plan.period_usec == c->period_usec, "period %" PRIu64, plan.period_usec);
-        ck_case(c->name, plan.settled == c->settled, "settled");
+        ck_case(c->name, plan.settled == !c->unsettled, "settled");
         ck_case(c->name, plan.on_pressure == c->on_pressure, "on_pressure");
 }
 
