@@ -40,12 +40,30 @@ static const struct {
         { "not measured", "", LATE_ALWAYS, .unmeasured = true, .allowed = "0-7", .limited = "" },
 };
 
-static Topology *machine_new(void)
-{
-        Topology *topology = grid_build(&(Grid){ 1, 1, 4, 2, 0, 0, NULL });
+static Topology *topology;
+static World *world;
+static IdleTable idle[8];
+static WakeupDelays all, left_idle; /* of the contract */
+static Contract contract;
+static ContractReport report;
 
+static void setup(void)
+{
+        topology = grid_build(&(Grid){ 1, 1, 4, 2, 0, 0, NULL });
         ck_assert_int_eq(topology->n_cpus, 8);
-        return topology;
+        world = world_new(&idled_policy, topology);
+        for (int cpu = 0; cpu < 8; cpu++)
+                idle[cpu] = (IdleTable){ 2, { { "C1", 2, 2 }, { "C6", 190, 600 } } };
+        world->idle = idle;
+        contract = (Contract){ 7, 5000, &all, &left_idle, topology->online };
+        world->contracts = &contract;
+        world->n_contracts = 1;
+}
+
+static void teardown(void)
+{
+        world_free(world);
+        topology_free(topology);
 }
 
 /* Core 0 has CPUs 0 and 1 there; the cases are written for 0 and 4. */
@@ -58,7 +76,7 @@ static CpuSet cpus_of(const char *text)
         return cpus;
 }
 
-static void wake(World *world, Late late, WakeupDelays *all, WakeupDelays *idle)
+static void wake(Late late)
 {
         bool parked = !cpuset_equal(&world->allowed, &world->topology->online);
         bool pinned = late == LATE_PINNED;
@@ -69,13 +87,13 @@ static void wake(World *world, Late late, WakeupDelays *all, WakeupDelays *idle)
         for (int i = 0; i < 50; i++) {
                 uint64_t ns = now && i % 10 == 0 ? 20000000 : 20000;
 
-                wakeups_add(all, ns);
+                wakeups_add(&all, ns);
                 if (late == LATE_IDLE || pinned)
-                        wakeups_add(idle, ns);
+                        wakeups_add(&left_idle, ns);
         }
 }
 
-static CpuSet limited(const World *world)
+static CpuSet limited(void)
 {
         CpuSet cpus = { 0 };
 
@@ -88,34 +106,25 @@ static CpuSet limited(const World *world)
 TEST_EACH(requests, cases)
 {
         typeof(cases[0]) *c = &cases[_i];
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        IdleTable idle[8];
-        WakeupDelays all = { 0 }, left_idle = { 0 };
-        Contract contract = { 7, 5000, c->unmeasured ? NULL : &all, &left_idle,
-                              cpus_of(c->cpus ?: "0-1,4-5") };
         CpuSet offered = cpus_of(c->offered ?: "0-7"), expected = cpus_of(c->allowed);
         CpuSet expected_limited = cpus_of(c->limited), found, active;
         unsigned as_expected = 0, limited_so = 0;
-        ContractReport report;
 
-        for (int cpu = 0; cpu < 8; cpu++)
-                idle[cpu] = (IdleTable){ 2, { { "C1", 2, 2 }, { "C6", 190, 600 } } };
-        world->idle = idle;
+        contract.cpus = cpus_of(c->cpus ?: "0-1,4-5");
+        if (c->unmeasured)
+                contract.wakeups = NULL;
         world->offered = &offered;
-        world->contracts = &contract;
-        world->n_contracts = 1;
         world_set_all(world, c->options);
         world_put(world, "0=0.2");
         for (int tick = 0; tick < 2 * SECONDS; tick++) {
-                wake(world, c->late, &all, &left_idle);
+                wake(c->late);
                 world_decide(world, 500000);
                 active = world->allowed;
                 cpuset_and(&active, &offered);
                 as_expected += cpuset_equal(&active, &expected);
                 ck_case(c->name, !c->infeasible || cpuset_equal(&active, &offered),
                         "parks in tick %d", tick);
-                found = limited(world);
+                found = limited();
                 limited_so += cpuset_equal(&found, &expected_limited);
                 ck_case(c->name, !world->wish.for_saving, "may be ignored");
                 ck_case(c->name,
@@ -140,14 +149,8 @@ TEST_EACH(requests, cases)
 /* CPUs go offline while a contract is active, those that it keeps among them, and come back. */
 TEST(offline)
 {
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        WakeupDelays all = { 0 }, left_idle = { 0 };
-        Contract contract = { 7, 5000, &all, &left_idle, topology->online };
         const CpuSet online = topology->online;
 
-        world->contracts = &contract;
-        world->n_contracts = 1;
         world_put(world, "0=0.2");
         for (int tick = 0; tick < 400; tick++) {
                 CpuSet usable;
@@ -159,7 +162,7 @@ TEST(offline)
                 if (tick == 300)
                         topology->online = online;
                 contract.cpus = topology->online;
-                wake(world, LATE_NEVER, &all, &left_idle);
+                wake(LATE_NEVER);
                 world_decide(world, 500000); /* fails without a usable CPU */
                 usable = world->wish.allowed;
                 cpuset_and(&usable, &topology->online);
@@ -170,8 +173,7 @@ TEST(offline)
 
 TEST(nothing)
 {
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        world->n_contracts = 0;
 
         world_set_all(world, "WakeupP99=5ms");
         world_put(world, "0=0.5");
@@ -185,17 +187,9 @@ TEST(nothing)
 /* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
 TEST(trial)
 {
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        WakeupDelays all = { 0 }, left_idle = { 0 };
-        Contract contract = { 7, 5000, &all, &left_idle, topology->online };
-        ContractReport report;
-
-        world->contracts = &contract;
-        world->n_contracts = 1;
         for (int tick = 0; tick < 200; tick++) {
                 world->ignored = tick % 50 >= 40;
-                wake(world, world->ignored ? LATE_ALWAYS : LATE_NEVER, &all, &left_idle);
+                wake(world->ignored ? LATE_ALWAYS : LATE_NEVER);
                 world_decide(world, 500000);
         }
         idled_policy.contracts(world->state, &report);
@@ -224,23 +218,15 @@ static const struct {
 TEST_EACH(explains, explained)
 {
         typeof(explained[0]) *c = &explained[_i];
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        WakeupDelays all = { 0 }, left_idle = { 0 };
-        Contract contract = { 7, 5000, c->unmeasured ? NULL : &all, &left_idle, topology->online };
         PolicyInput input = { .options = world->options, .contracts = &contract, .n_contracts = 1 };
         Reason reasons[EXPLAIN_MAX] = { 0 };
-        IdleTable idle[8];
         int n;
 
-        for (int cpu = 0; cpu < 8; cpu++)
-                idle[cpu] = (IdleTable){ 2, { { "C1", 2, 2 }, { "C6", 190, 600 } } };
-        world->idle = idle;
-        world->contracts = &contract;
-        world->n_contracts = 1;
+        if (c->unmeasured)
+                contract.wakeups = NULL;
         world_set_all(world, c->options);
         for (int tick = 0; tick < 200; tick++) {
-                wake(world, c->late, &all, &left_idle);
+                wake(c->late);
                 world_decide(world, 500000);
         }
         n = idled_policy.explain(world->state, &input, 0, reasons);
@@ -261,16 +247,9 @@ TEST_EACH(explains, explained)
  */
 TEST(ends)
 {
-        g_autoptr(Topology) topology = machine_new();
-        g_autoptr(World) world = world_new(&idled_policy, topology);
-        WakeupDelays all = { 0 }, left_idle = { 0 };
-        Contract contract = { 7, 5000, &all, &left_idle, topology->online };
-        ContractReport report;
-
-        world->contracts = &contract;
         for (int tick = 0; tick < 90; tick++) {
                 world->n_contracts = tick < 80 || tick > 85;
-                wake(world, LATE_NEVER, &all, &left_idle);
+                wake(LATE_NEVER);
                 world_decide(world, 500000);
                 ck_assert_int_eq(idled_policy.contracts(world->state, &report), world->n_contracts);
                 if (tick == 79)
@@ -280,4 +259,4 @@ TEST(ends)
         ck_assert(cpuset_equal(&world->allowed, &topology->online));
 }
 
-UNIT("contract-policy")
+UNIT("contract-policy", .setup = setup, .teardown = teardown)
