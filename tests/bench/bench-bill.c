@@ -9,65 +9,20 @@
  */
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <bpf/bpf.h>
-
 #include "bpf/bill.h"
 #include "bench.h"
+#include "wakers.h"
 
 #define SECONDS 3
 #define ROUNDS  5
 #define UNITS   1000
 #define SLEEP   700000 /* ns: no multiple of a tick */
-
-typedef struct Game {
-        int ping, pong;
-        atomic_bool over;
-        GArray *late_ns; /* of uint64_t */
-} Game;
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void pin(int cpu)
-{
-        cpu_set_t cpus;
-
-        CPU_ZERO(&cpus);
-        CPU_SET(cpu, &cpus);
-        sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
-/* Nanoseconds that all programs of this machine ran. */
-static double programs_ns(void)
-{
-        double sum = 0;
-        __u32 id = 0;
-
-        while (bpf_prog_get_next_id(id, &id) == 0) {
-                struct bpf_prog_info info = { 0 };
-                __u32 size = sizeof(info);
-                int fd = bpf_prog_get_fd_by_id(id);
-
-                if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
-                        sum += (double)info.run_time_ns;
-                fd_close(&fd);
-        }
-        return sum;
-}
 
 static void sleep_until(uint64_t due)
 {
@@ -76,8 +31,8 @@ static void sleep_until(uint64_t due)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-/* A wake-up each `period_ns`. */
-static void be_woken(Game *game, uint64_t period_ns)
+/* A wake-up each `period_ns`, and how late each was. */
+static void be_woken(GArray *late_ns, uint64_t period_ns)
 {
         uint64_t end = now_ns() + SECONDS * UINT64_C(1000000000), due = now_ns();
 
@@ -88,72 +43,44 @@ static void be_woken(Game *game, uint64_t period_ns)
                 due = MAX(due + period_ns, now_ns() + period_ns / 2);
                 sleep_until(due);
                 late = now_ns() - due;
-                g_array_append_val(game->late_ns, late);
+                g_array_append_val(late_ns, late);
         }
 }
 
-static void play_1000(Game *game)
+static void play_1000(GArray *late_ns)
 {
-        be_woken(game, 1000000);
+        be_woken(late_ns, 1000000);
 }
 
-static void play_sleeps(Game *game)
+static void play_sleeps(GArray *late_ns)
 {
-        be_woken(game, SLEEP);
+        be_woken(late_ns, SLEEP);
 }
 
-static void *answer(void *data)
+static void play_most(GArray *late_ns G_GNUC_UNUSED)
 {
-        Game *game = data;
-        uint64_t value;
-
-        pin(0);
-        while (!game->over)
-                if (read(game->ping, &value, sizeof(value)) != sizeof(value) ||
-                    write(game->pong, &(uint64_t){ 1 }, sizeof(value)) != sizeof(value))
-                        break;
-        return NULL;
-}
-
-static void play_most(Game *game)
-{
-        uint64_t end = now_ns() + SECONDS * UINT64_C(1000000000), value = 1;
-        pthread_t other;
-
-        game->ping = eventfd(0, EFD_CLOEXEC);
-        game->pong = eventfd(0, EFD_CLOEXEC);
-        pin(0);
-        pthread_create(&other, NULL, answer, game);
-        while (now_ns() < end)
-                if (write(game->ping, &value, sizeof(value)) != sizeof(value) ||
-                    read(game->pong, &value, sizeof(value)) != sizeof(value))
-                        abort();
-        game->over = true;
-        if (write(game->ping, &value, sizeof(value)) != sizeof(value))
-                abort();
-        pthread_join(other, NULL);
-        close(game->ping);
-        close(game->pong);
+        play(0, SECONDS);
 }
 
 static void *be_busy(void *data)
 {
-        Game *game = data;
+        atomic_bool *over = data;
 
         pin(0);
-        while (!game->over)
+        while (!*over)
                 ;
         return NULL;
 }
 
 /* A task of equal weight has the CPU whenever the timer expires. */
-static void play_waits(Game *game)
+static void play_waits(GArray *late_ns)
 {
+        atomic_bool over = false;
         pthread_t busy;
 
-        pthread_create(&busy, NULL, be_busy, game);
-        be_woken(game, SLEEP);
-        game->over = true;
+        pthread_create(&busy, NULL, be_busy, &over);
+        be_woken(late_ns, SLEEP);
+        over = true;
         pthread_join(busy, NULL);
 }
 
@@ -188,19 +115,19 @@ static Bill *open_bill(void)
         return bill;
 }
 
-static void measure_cost(const char *title, void (*play)(Game *game), double rate, double asked)
+static void measure_cost(const char *title, void (*load)(GArray *late_ns), double rate,
+                         double asked)
 {
         double rounds[ROUNDS], rates[ROUNDS], shares[ROUNDS];
         int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
         for (int i = 0; i < ROUNDS; i++) {
                 g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-                Game game = { .late_ns = late };
                 g_auto(BillReading) reading = { 0 };
                 Bill *bill = open_bill();
                 double ran = programs_ns(), n;
 
-                play(&game);
+                load(late);
                 ran = programs_ns() - ran;
                 bill_read(bill, NULL, NULL, &reading);
                 bill_close(bill);
@@ -234,17 +161,16 @@ static void print_quantile(const WakeupDelays *delays, const GArray *sorted, dou
                (us / truth - 1) * 100);
 }
 
-static void compare(const char *title, void (*play)(Game *game), int n_parked, unsigned first,
+static void compare(const char *title, void (*load)(GArray *late_ns), int n_parked, unsigned first,
                     unsigned last)
 {
         g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-        Game game = { .late_ns = late };
         g_auto(BillReading) reading = { 0 };
         Bill *bill = open_bill();
         WakeupDelays all, kinds;
 
         bill_set_parked(bill, n_parked, 1);
-        play(&game);
+        load(late);
         bill_read(bill, NULL, NULL, &reading);
         bill_close(bill);
         all = sum_units(&reading, g_get_prgname(), 0, WAKEUPS_KINDS - 1);

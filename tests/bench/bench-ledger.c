@@ -8,27 +8,18 @@
  * to it, by how much the ledger makes a round trip longer: there the kernel's way to the programs
  * is included, and the host's noise as well.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/eventfd.h>
-
-#include <bpf/bpf.h>
 
 #include "bpf/ledger.h"
 #include "bench.h"
+#include "wakers.h"
 
 #define ROUND_SECONDS 1.5
 #define ROUNDS        5
 #define SLEEPS        10000 /* a second: what costs are computed for */
 #define SLEEPS_LEAST  1000  /* a second: with fewer the machine is too busy to say anything */
-
-typedef struct Game {
-        int ping, pong;
-        atomic_bool over;
-        atomic_ulong trips;
-} Game;
 
 typedef struct Mode {
         const char *title;
@@ -41,64 +32,6 @@ typedef struct Result {
         double error_percent, unknown_percent, sleeps;
         uint64_t lost;
 } Result;
-
-static double seconds(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void pin(int cpu)
-{
-        cpu_set_t cpus;
-
-        CPU_ZERO(&cpus);
-        CPU_SET(cpu, &cpus);
-        sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
-static void *answer(void *data)
-{
-        Game *game = data;
-        uint64_t value;
-
-        pin(1);
-        while (!game->over)
-                if (read(game->ping, &value, sizeof(value)) != sizeof(value) ||
-                    write(game->pong, &(uint64_t){ 1 }, sizeof(value)) != sizeof(value))
-                        break;
-        return NULL;
-}
-
-/* Microseconds that a round trip takes. */
-static double play(double how_long)
-{
-        Game game = { .ping = eventfd(0, EFD_CLOEXEC), .pong = eventfd(0, EFD_CLOEXEC) };
-        double start, end;
-        pthread_t other;
-        uint64_t value = 1;
-
-        pin(0);
-        pthread_create(&other, NULL, answer, &game);
-        start = end = seconds();
-        while (end - start < how_long) {
-                for (int i = 0; i < 50; i++)
-                        if (write(game.ping, &(uint64_t){ 1 }, sizeof(value)) != sizeof(value) ||
-                            read(game.pong, &value, sizeof(value)) != sizeof(value))
-                                abort();
-                game.trips += 50;
-                end = seconds();
-        }
-        game.over = true;
-        if (write(game.ping, &value, sizeof(value)) != sizeof(value))
-                abort();
-        pthread_join(other, NULL);
-        close(game.ping);
-        close(game.pong);
-        return (end - start) * 1e6 / (double)game.trips;
-}
 
 /* How often the CPUs left an idle state; -1 without cpuidle. */
 static double count_usage(int n_cpus)
@@ -115,24 +48,6 @@ static double count_usage(int n_cpus)
                                 break;
                         sum = (sum < 0 ? 0 : sum) + strtod(text, NULL);
                 }
-        }
-        return sum;
-}
-
-/* Nanoseconds that all tracing programs of this machine ran. */
-static double programs_ns(void)
-{
-        double sum = 0;
-        __u32 id = 0;
-
-        while (bpf_prog_get_next_id(id, &id) == 0) {
-                struct bpf_prog_info info = { 0 };
-                __u32 size = sizeof(info);
-                int fd = bpf_prog_get_fd_by_id(id);
-
-                if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
-                        sum += (double)info.run_time_ns;
-                fd_close(&fd);
         }
         return sum;
 }
@@ -189,7 +104,7 @@ static Result measure(const LedgerBackend *backend, const Mode *mode)
         taker.ledger = ledger;
         if (mode->config.records)
                 pthread_create(&reader, NULL, take_records, &taker);
-        result.trip_usec = play(ROUND_SECONDS);
+        result.trip_usec = play(1, ROUND_SECONDS);
         taker.over = true;
         if (mode->config.records)
                 pthread_join(reader, NULL);
@@ -238,7 +153,7 @@ static void compare(const LedgerBackend *backend, const Mode *mode)
         Result result;
 
         for (int i = 0; i < ROUNDS; i++) {
-                without[i] = play(ROUND_SECONDS);
+                without[i] = play(1, ROUND_SECONDS);
                 with[i] = measure(backend, mode).trip_usec;
         }
         stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
