@@ -56,8 +56,8 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
                 bill->programs->maps.delays.max_entries = bill_rows;
                 r = wakeups_bpf__load(bill->programs);
         }
-        if (r >= 0)
-                r = wakeups_bpf__attach(bill->programs);
+        if (r >= 0 && wakeups_bpf__attach(bill->programs) < 0)
+                r = -errno; /* it returns -1, which is not -EPERM */
         if (r < 0) {
                 bill_close(bill);
                 return r;

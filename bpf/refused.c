@@ -57,7 +57,9 @@ static int load(RefusedWatch *watch)
                 return -ENOMEM;
         watch->program->rodata->mask_size = (__u32)watch->mask_size;
         r = refused_bpf__load(watch->program);
-        return r < 0 ? r : refused_bpf__attach(watch->program);
+        if (r >= 0 && refused_bpf__attach(watch->program) < 0)
+                r = -errno; /* it returns -1, which is not -EPERM */
+        return r;
 }
 
 int refused_watch_new(int n_cpus, RefusedWatch **ret_watch)

@@ -40,7 +40,7 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
 
 static int explain_failure(int r, sd_bus_error *error)
 {
-        if (r == -EMFILE)
+        if (r == -EDQUOT)
                 return sd_bus_error_setf(error, BUS_ERROR_TOO_MANY_HOLDS,
                                          "There are too many holds already");
         if (r == -EPERM)

@@ -123,7 +123,7 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
                 request.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)request.uid,
                                                         sd_bus_message_get_sender(message));
         r = add_hold(bus->power, message, &request, &cookie);
-        if (r == -EMFILE)
+        if (r == -EDQUOT)
                 return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                         "There are too many holds already");
         return r < 0 ? r : sd_bus_reply_method_return(message, "u", cookie);

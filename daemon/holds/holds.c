@@ -476,7 +476,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
         Held *held;
 
         if (holds->held->len >= HOLDS_MAX)
-                return -EMFILE;
+                return -EDQUOT;
         held = held_new(holds, request);
         if (request->pid > 0 || request->pidfd >= 0)
                 r = holder_get(holds->holders, request->pid, request->pidfd, request->uid,

@@ -100,7 +100,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
 void holds_free(Holds *holds);
 
 /* Begins a hold. `ret_fd`, if not NULL, is the descriptor whose closing ends it; NULL: it has none.
- * -EMFILE: HOLDS_MAX of them are there; -EPERM: the process is another user's; -ESRCH: there is no
+ * -EDQUOT: HOLDS_MAX of them are there; -EPERM: the process is another user's; -ESRCH: there is no
  * such process; -EBADF: not a pidfd; else the system's lack of descriptors. */
 int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *ret_id);
 

@@ -13,9 +13,9 @@ import unittest
 import dbus
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
-from holdstest import CPUS, FREE, Case  # noqa: E402
+from holdstest import CPUS, FREE, HOLD, Case  # noqa: E402
 from idledtest import main, needs_root, wait_until  # noqa: E402
-from systemdtest import WithLogind, WithSystemd  # noqa: E402
+from systemdtest import WithLogind, WithUnits  # noqa: E402
 
 ENDS = 0, 1, 127, -signal.SIGABRT, -signal.SIGTRAP  # 127: the loader; a signal: GLib without memory
 TIMES = 1000
@@ -25,8 +25,8 @@ def is_sanitized():
     return b'__asan_init' in subprocess.run(['nm', '-D', os.environ['IDLED']], stdout=subprocess.PIPE, check=True).stdout
 
 
-class Scarcity(WithLogind, WithSystemd, Case):
-    CONFIG = '[Daemon]\nPolicies=userspace ondemand cstates latency\n[Park]\nBackend=systemd\n'
+class Scarcity(WithLogind, WithUnits, Case):
+    CONFIG = '[Daemon]\nPolicies=userspace contract ondemand cstates latency\n[Park]\nBackend=systemd\n'
 
     def setUp(self):
         super().setUp()
@@ -36,6 +36,9 @@ class Scarcity(WithLogind, WithSystemd, Case):
         self.write_limits('0')
         self.start_logind()
         self.start_systemd()
+        self.put('sys/fs/cgroup/cgroup.controllers', 'cpuset\n')
+        self.mocked('AddUnit', 'game.scope', 'user.slice')
+        self.game = self.process('/user.slice/game.scope')
         self.found = self.cpu_values()
 
     def end(self):
@@ -54,6 +57,14 @@ class Scarcity(WithLogind, WithSystemd, Case):
     def assert_serves(self):
         wait_until(lambda: self.cpu_values() != self.found, 'idle states that are switched off')
         self.wait_parked('7')
+
+    def hold_game(self):
+        """A contract of a unit, which is also kept to a kind of cores: what obstructs it, and the descriptor."""
+        path, descriptor = self.hold(kind='efficient', wakeup_p99_us=5000, pid=self.game)
+        return str(self.get('Obstacle', path, HOLD)), descriptor
+
+    def game_cpus(self):
+        return (self.unit_limits('game.scope') or [[]])[-1]
 
     def try_limits(self, option, limits):
         """Each is a try; the least is too little, the most is enough."""
@@ -97,6 +108,34 @@ class Scarcity(WithLogind, WithSystemd, Case):
         self.assert_restored()
 
     @needs_root
+    def test_descriptors_for_a_contract(self):
+        """Wherever they run out, all that there is works again with the next hold."""
+        self.start()
+        self.assert_serves()
+        best, descriptor = self.hold_game()  # without BPF here that is the obstacle
+        self.close(descriptor)
+        process, n, refused = str(self.daemon.process.pid), self.state(), set()
+        for more in range(16):
+            subprocess.run(['prlimit', '--pid=' + process, '--nofile=%d:1024' % (n + more)], check=True)
+            try:
+                obstacle, descriptor = self.hold_game()
+                self.close(descriptor)
+            except dbus.DBusException as error:
+                obstacle = error.get_dbus_message()
+            refused.add(obstacle)
+            subprocess.run(['prlimit', '--pid=' + process, '--nofile=1024:1024'], check=True)
+            obstacle, descriptor = self.hold_game()
+            self.assertEqual((obstacle, self.game_cpus()), (best, [4, 5, 6]))
+            self.close(descriptor)
+            wait_until(lambda: self.game_cpus() == [], 'no limit')
+        for obstacle in refused - {best}:
+            self.assertIn('Too many open files', obstacle)
+        self.assertLessEqual(self.state(), n)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assert_restored()
+
+    @needs_root
     def test_full_directories(self):
         """Without room for the record nothing is written; with room again everything is."""
         run = os.path.join(self.directory, 'run')
@@ -109,9 +148,13 @@ class Scarcity(WithLogind, WithSystemd, Case):
         self.daemon.wait_ready()
         self.get('Version')
         self.assertEqual(self.cpu_values(), self.found)
+        obstacle, _ = self.hold_game()
+        self.assertIn('No space left', obstacle)
+        self.assertEqual(self.game_cpus(), [])
         os.unlink(run + '/ballast')
         self.call('Reload')
         self.assert_serves()
+        wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
         self.fill(run)
         self.hold(latency_us=50)
         self.daemon.send(signal.SIGTERM)
@@ -140,6 +183,7 @@ class Scarcity(WithLogind, WithSystemd, Case):
             lines = file.readlines()
         self.start()
         self.assert_serves()
+        self.hold_game()
         descriptors, masks = self.state(), itertools.cycle(['7', '5,7'])
         for number in range(TIMES):
             online = number % 2 == 1
@@ -154,8 +198,10 @@ class Scarcity(WithLogind, WithSystemd, Case):
         self.set_idle_mask('7')
         self.assert_serves()
         self.assertLessEqual(self.state(), descriptors)
+        wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.game_cpus(), [])
         self.assert_restored()
 
     def test_sleep(self):

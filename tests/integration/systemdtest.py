@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What tests of systemd's part share: a systemd and a logind with given answers."""
 import os
+import subprocess
 
 import dbus.lowlevel
 
@@ -9,6 +10,12 @@ from idledtest import MOCK, wait_until
 SYSTEMD = 'org.freedesktop.systemd1'
 TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'systemd_units.py')
 LOGIND = 'org.freedesktop.login1'
+
+
+def cpus(value):
+    """The CPUs in a row of the stand-in's history."""
+    return [8 * i + bit for i, byte in enumerate(bytes.fromhex(value)) for bit in range(8)
+            if byte >> bit & 1]
 
 
 class WithSystemd:
@@ -48,6 +55,33 @@ class WithSystemd:
 
     def wait_parked(self, cpus):
         wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
+
+
+class WithUnits(WithSystemd):
+    """For a TestCase with processes in units. They are real; their facts and cgroups are files of the machine."""
+
+    def put(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text)
+
+    def process(self, cgroup, *others):
+        """Its number; `others` are in the same unit."""
+        process = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.put('proc/%d/cgroup' % process.pid, '0::%s\n' % cgroup)
+        self.put('proc/%d/comm' % process.pid, 'sleep\n')
+        self.put('proc/%d/status' % process.pid, 'Name:\tsleep\nPPid:\t1\nUid:\t0\t0\t0\t0\n')
+        self.put('sys/fs/cgroup%s/cgroup.procs' % cgroup,
+                 ''.join('%d\n' % pid for pid in (process.pid, *others)))
+        return process.pid
+
+    def unit_limits(self, unit):
+        """The CPUs of each change of the unit."""
+        return [cpus(row.split(' ')[3]) for row in self.mocked('History')
+                if row.split(' ')[0] == unit]
 
 
 class WithLogind:

@@ -4,23 +4,16 @@
 given answers. Processes are real; their facts and cgroups are files of the machine."""
 import os
 import signal
-import subprocess
 
 import dbus
 from holdstest import HOLD, Case
 from idledtest import main, wait_until
-from systemdtest import WithSystemd
+from systemdtest import WithUnits
 
 MODE = 'sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode'
 
 
-def cpus(value):
-    """The CPUs in a row of the stand-in's history."""
-    return [8 * i + bit for i, byte in enumerate(bytes.fromhex(value)) for bit in range(8)
-            if byte >> bit & 1]
-
-
-class Kinds(WithSystemd, Case):
+class Kinds(WithUnits, Case):
     MACHINE = 'synthetic-x3d'
     CONFIG = '[Daemon]\nPolicies=userspace\n[Park]\nBackend=systemd\n'
     CACHE = [*range(8), *range(16, 24)]
@@ -31,32 +24,9 @@ class Kinds(WithSystemd, Case):
         self.start_systemd()
         self.put('sys/fs/cgroup/cgroup.controllers', 'cpuset\n')
 
-    def put(self, path, text):
-        path = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(text)
-
     def mode(self):
         with open(os.path.join(self.root, MODE), encoding='ascii') as file:
             return file.readline().strip()
-
-    def process(self, cgroup, *others):
-        """Its number; `others` are in the same unit."""
-        process = subprocess.Popen(['sleep', '1000'])
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.put('proc/%d/cgroup' % process.pid, '0::%s\n' % cgroup)
-        self.put('proc/%d/comm' % process.pid, 'sleep\n')
-        self.put('proc/%d/status' % process.pid, 'Name:\tsleep\nPPid:\t1\nUid:\t0\t0\t0\t0\n')
-        self.put('sys/fs/cgroup%s/cgroup.procs' % cgroup,
-                 ''.join('%d\n' % pid for pid in (process.pid, *others)))
-        return process.pid
-
-    def limits(self, unit):
-        """The CPUs of each change of the unit."""
-        return [cpus(row.split(' ')[3]) for row in self.mocked('History')
-                if row.split(' ')[0] == unit]
 
     def obstacle(self, path):
         return self.get('Obstacle', path, HOLD)
@@ -69,7 +39,7 @@ class Kinds(WithSystemd, Case):
     def test_hold(self):
         self.start()
         path, descriptor = self.begin()
-        self.assertEqual(self.limits('game.scope'), [self.CACHE])
+        self.assertEqual(self.unit_limits('game.scope'), [self.CACHE])
         self.assertEqual((self.obstacle(path), self.mode()), ('', 'cache'))
         self.assertEqual(self.get('Request', path, HOLD), {'kind': 'cache'})
         self.assertEqual(self.get('Degraded'), [])
@@ -79,7 +49,7 @@ class Kinds(WithSystemd, Case):
         self.assertRegex(self.idlectl('why').stdout, 'game.scope: AllowedCPUs=0-7,16-23, before: all, for cores of '
                          r'kind cache; requested\s+by user')
         self.close(descriptor)
-        wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == [], 'no limit')
         self.assertEqual(self.mode(), 'frequency')
 
     def test_file_of_the_limit(self):
@@ -93,30 +63,30 @@ class Kinds(WithSystemd, Case):
         self.assertEqual({str(knob[0]) for knob in self.get('Knobs')}, {'drop-in', 'kinds', 'x3d'})
         self.close(descriptor)
         wait_until(lambda: not os.listdir(control), 'no file')
-        self.assertEqual(self.limits('game.scope')[-1], [])
+        self.assertEqual(self.unit_limits('game.scope')[-1], [])
 
     def test_pause_ends_it(self):
         self.start()
         self.begin()
         pause = self.pause('a test')
-        wait_until(lambda: self.limits('game.scope')[-1] == [], 'no limit')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == [], 'no limit')
         self.assertEqual(self.mode(), 'frequency')
         os.close(pause)
-        wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'the limit again')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == self.CACHE, 'the limit again')
 
     def test_parked_kind(self):
         """The unit never has a CPU that is parked, and always one that is active."""
         self.start()
         path, _ = self.begin()
         self.set_idle_mask('4-7,20-23')
-        wait_until(lambda: self.limits('game.scope')[-1] == [0, 1, 2, 3, 16, 17, 18, 19], 'fewer')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == [0, 1, 2, 3, 16, 17, 18, 19], 'fewer')
         self.assertEqual(self.obstacle(path), '')
         self.set_idle_mask('0-7,16-23')
-        wait_until(lambda: self.limits('game.scope')[-1] == self.OTHERS, 'other CPUs')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == self.OTHERS, 'other CPUs')
         self.assertEqual(self.get('Parked'), '0-7,16-23')
         self.assertIn('parked', self.obstacle(path))
         self.set_idle_mask('')
-        wait_until(lambda: self.limits('game.scope')[-1] == self.CACHE, 'its kind')
+        wait_until(lambda: self.unit_limits('game.scope')[-1] == self.CACHE, 'its kind')
         self.assertEqual(self.obstacle(path), '')
 
     def test_no_parking(self):
@@ -126,7 +96,7 @@ class Kinds(WithSystemd, Case):
         path, _ = self.begin()
         self.set_idle_mask('0-7,16-23')
         self.set_idle_mask('0-3')
-        self.assertEqual((self.limits('game.scope'), self.obstacle(path)), ([self.CACHE], ''))
+        self.assertEqual((self.unit_limits('game.scope'), self.obstacle(path)), ([self.CACHE], ''))
 
     def test_offline_kind(self):
         """Some of the kind's CPUs go, then all: the limit goes with the last."""
@@ -140,7 +110,7 @@ class Kinds(WithSystemd, Case):
 
             def noticed():  # by a decision, if it is not made by a reading that is still fresh
                 self.set_option('userspace', 'IdleMask', '')
-                return self.limits('game.scope')[-1] == left  # pylint: disable=cell-var-from-loop
+                return self.unit_limits('game.scope')[-1] == left  # pylint: disable=cell-var-from-loop
             wait_until(noticed, 'CPUs %s' % left)
         self.assertIn('no cores of kind cache online', self.obstacle(path))
 
@@ -148,7 +118,7 @@ class Kinds(WithSystemd, Case):
         self.start()
         path, _ = self.hold(kind='cache', pid=self.process('/system.slice/ssh.service', os.getpid()))
         self.assertIn('no unit of its own', self.obstacle(path))
-        self.assertEqual(self.limits('ssh.service'), [])
+        self.assertEqual(self.unit_limits('ssh.service'), [])
         self.assertEqual(self.mode(), 'cache')
 
     def test_cpus_of_others(self):
@@ -161,7 +131,7 @@ class Kinds(WithSystemd, Case):
         for name, limits in (('a.service', [[0, 1]]), ('b.service', [])):
             path, _ = self.hold(kind='cache', pid=self.process('/system.slice/' + name))
             self.assertIn('of its own (AllowedCPUs', self.obstacle(path), name)
-            self.assertEqual(self.limits(name), limits)
+            self.assertEqual(self.unit_limits(name), limits)
 
     def test_taken_over(self):
         self.start()
@@ -172,7 +142,7 @@ class Kinds(WithSystemd, Case):
         wait_until(lambda: 'taken over' in self.obstacle(path), 'an obstacle')
         self.close(descriptor)
         wait_until(lambda: self.mode() == 'frequency', 'the end')
-        self.assertEqual(self.limits('game.scope'), [self.CACHE, [0, 1]])
+        self.assertEqual(self.unit_limits('game.scope'), [self.CACHE, [0, 1]])
 
     def test_taken_over_stays_active(self):
         """The list that the administrator chose is not idled's: none of its CPUs is parked."""
@@ -192,7 +162,7 @@ class Kinds(WithSystemd, Case):
         self.daemon.wait_exit()
         self.assertEqual(self.mode(), 'cache')
         self.assertEqual(self.spawn('--restore').wait_exit(), 0)
-        self.assertEqual((self.limits('game.scope')[-1], self.mode()), ([], 'frequency'))
+        self.assertEqual((self.unit_limits('game.scope')[-1], self.mode()), ([], 'frequency'))
 
     def test_run(self):
         """The command is in a scope of its own when idled reads its cgroup, which here it cannot."""
@@ -233,10 +203,10 @@ def on_machine(machine, expected):
                 self.mocked('AddUnit', name, 'user.slice')
                 path, _ = self.hold(kind=kind, pid=self.process('/user.slice/' + name))
                 if kind in expected:
-                    self.assertEqual((self.limits(name), self.obstacle(path)),
+                    self.assertEqual((self.unit_limits(name), self.obstacle(path)),
                                      ([[*expected[kind]]], ''), kind)
                 else:
-                    self.assertEqual(self.limits(name), [], kind)
+                    self.assertEqual(self.unit_limits(name), [], kind)
                     self.assertIn('no cores of kind ' + kind, self.obstacle(path))
 
     for name in [name for name in dir(Kinds) if name.startswith('test_')]:

@@ -183,7 +183,7 @@ TEST(limited)
                 add(&r, NULL);
         ck_assert_uint_eq(holds_count_of(holds, NOBODY), HOLDS_MAX);
         ck_assert_uint_eq(holds_count_of(holds, 0), 0);
-        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -EMFILE);
+        ck_assert_int_eq(holds_add(holds, &r, NULL, &id), -EDQUOT);
         ck_assert_int_eq(holds_remove(holds, HOLDS_MAX / 2), 0);
         ck_assert_int_eq(holds_add(holds, &r, NULL, &id), 0);
 }
