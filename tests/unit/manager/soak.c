@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Days in minutes: a whole manager with the shipped policies on a described machine ticks while the
- * load changes at random, CPUs come and go, holds and pauses begin and end, the configuration is
- * reloaded, the clock is set and the machine sleeps. Memory, descriptors, the record and the
- * directory of state stay as they are after the first tenth; in a pause, and in the end, every knob
- * is as it was found. $TICKS is how often it ticks, $SEED begins other chances.
+ * load changes at random, CPUs come and go, holds, contracts and pauses begin and end, units are
+ * kept to kinds of cores, processes change their unit, the configuration is reloaded, the clock is
+ * set and the machine sleeps. Memory, descriptors, the record and the directory of state stay as
+ * they are after the first tenth; in a pause, and in the end, every knob and unit is as it was
+ * found. $TICKS is how often it ticks, $SEED begins other chances.
  *
  * Time is virtual: clock_gettime() of this program is the real one and what has been skipped, which
  * the event loop sees, too.
  */
 #include <inttypes.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <syslog.h>
 
 #include "all-machines.h"
 #include "base/log.h"
+#include "bpf/bill.h"
 #include "manager/manager-parts.h"
 
 #define N_CPUS 8
 #define HOLDS  64
+#define UNITS  12 /* more than there may be contracts */
 
 /* What may come: megabytes while the rest is tried for the first time, and descriptors of idle
  * states, which stay open once they were written. */
@@ -29,6 +34,9 @@
 #define MEGABYTES 8
 #endif
 #define KEPT 32
+
+/* Files of state: .empty, the chosen profile, what parking saves, refused affinities. */
+#define FILES 4
 
 typedef struct Size {
         long kilobytes, descriptors, record, state;
@@ -43,7 +51,9 @@ static uint64_t skipped_usec, asleep_usec;
 static int64_t set_usec; /* by which CLOCK_REALTIME was set forward */
 static uint64_t busy[N_CPUS], idle[N_CPUS];
 static int fds[HOLDS], n_online = N_CPUS;
-static unsigned changes, n_holds, n_reloads, n_moves, n_sleeps;
+static unsigned changes, n_holds, n_contracts, n_kinds, n_limits, n_reloads, n_moves, n_sleeps;
+static CpuSet allowed[UNITS]; /* of game0.scope and so on; systemd's */
+static pid_t processes[UNITS];
 
 int clock_gettime(clockid_t id, struct timespec *now)
 {
@@ -70,6 +80,108 @@ static uint64_t slept(void)
 static bool one_in(int n)
 {
         return g_rand_int_range(chance, 0, n) == 0;
+}
+
+static int unit_of(const char *name)
+{
+        int i = -1;
+
+        ck_assert_int_eq(sscanf(name, "game%d.scope", &i), 1);
+        return i;
+}
+
+static int list_children(void *userdata, const char *slice, char ***ret_units)
+{
+        *ret_units = g_new0(char *, 1);
+        return 0;
+}
+
+static int get_allowed(void *userdata, const char *name, CpuSet *ret_cpus)
+{
+        *ret_cpus = allowed[unit_of(name)];
+        return 0;
+}
+
+static int set_allowed(void *userdata, const char *name, const CpuSet *cpus)
+{
+        allowed[unit_of(name)] = *cpus;
+        n_limits++;
+        return 0;
+}
+
+static int get_affinity(void *userdata, const char *name, CpuSet *ret_cpus)
+{
+        *ret_cpus = (CpuSet){ 0 };
+        return 0;
+}
+
+static const UnitControl units = {
+        .list_children = list_children,
+        .get_allowed = get_allowed,
+        .set_allowed = set_allowed,
+        .get_effective = get_allowed,
+        .get_affinity = get_affinity,
+};
+
+/* The kernel counts wake-ups of all units. */
+struct Bill {
+        int n_cpus;
+};
+
+int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+{
+        if (one_in(10))
+                return -EPERM;
+        *ret_bill = g_new0(Bill, 1);
+        return 0;
+}
+
+void bill_set_parked(Bill *bill, int n_parked, int n_active)
+{
+}
+
+int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+{
+        ret_reading->units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
+        for (int i = 0; i < UNITS; i++) {
+                UnitWakeups *row = g_new0(UnitWakeups, 1);
+                WakeupDelays delays = { 0 };
+
+                for (int j = g_rand_int_range(chance, 0, 100); j > 0; j--)
+                        wakeups_add(&delays, (uint64_t)g_rand_int_range(chance, 1, 5000000));
+                row->cgroup = g_strdup_printf("/system.slice/game%d.scope", i);
+                unit_wakeups_add(row, one_in(2) ? 2 : WAKEUPS_WAITING, &delays);
+                if (wants(row->cgroup, data))
+                        g_ptr_array_add(ret_reading->units, row);
+                else
+                        unit_wakeups_free(row);
+        }
+        return one_in(10000) ? -EPERM : 0;
+}
+
+void bill_reading_done(BillReading *reading)
+{
+        g_clear_pointer(&reading->units, g_ptr_array_unref);
+}
+
+void bill_close(Bill *bill)
+{
+        g_free(bill);
+}
+
+char *bill_error(int error)
+{
+        return g_strdup(g_strerror(-error));
+}
+
+/* The process is in one of the units from now on. */
+static void move_process(pid_t pid)
+{
+        g_autofree char *path = g_strdup_printf("proc/%d/cgroup", (int)pid);
+        g_autofree char *text = g_strdup_printf("0::/system.slice/game%d.scope\n",
+                                                g_rand_int_range(chance, 0, UNITS));
+
+        tree_put(&tree, path, text);
 }
 
 static void on_change(Manager *from, unsigned what, void *userdata)
@@ -110,6 +222,8 @@ static void pass_time(void)
 static void change_hold(void)
 {
         static const char *const profiles[] = { NULL, NULL, "performance", "power-saver" };
+        g_autofree char *unit = g_strdup_printf("/system.slice/game%d.scope",
+                                                g_rand_int_range(chance, 0, UNITS));
         HoldRequest request = HOLD_REQUEST_NONE;
         uint64_t id;
         int *fd = &fds[g_rand_int_range(chance, 0, HOLDS)];
@@ -125,6 +239,15 @@ static void change_hold(void)
         request.min_cores = (unsigned)g_rand_int_range(chance, 0, N_CPUS);
         request.min_khz = one_in(2) ? 0 : 1000000;
         request.profile = profiles[g_rand_int_range(chance, 0, G_N_ELEMENTS(profiles))];
+        request.pid = one_in(2) ? 0 : processes[g_rand_int_range(chance, 0, UNITS)];
+        if (request.pid && one_in(2))
+                request.p99_us = (uint32_t)g_rand_int_range(chance, 500, 10000);
+        if (one_in(4)) {
+                request.unit = unit;
+                request.kinds = one_in(2) ? KIND_EFFICIENT : KIND_FAST;
+        }
+        n_contracts += request.p99_us > 0;
+        n_kinds += request.kinds > 0;
         ck_assert_int_eq(holds_add(manager_holds(manager), &request, fd, &id), 0);
         n_holds++;
 }
@@ -193,6 +316,8 @@ static void live(void)
                 set_option();
         if (one_in(200))
                 move_cpus();
+        if (one_in(200))
+                move_process(processes[g_rand_int_range(chance, 0, UNITS)]);
         if (one_in(500))
                 pause_or_resume();
         if (one_in(1000))
@@ -244,17 +369,19 @@ static void check_restored(void)
         g_autofree char *sum = sum_of_tree();
 
         ck_assert_str_eq(sum, found);
+        for (int i = 0; i < UNITS; i++)
+                ck_assert(cpuset_is_empty(&allowed[i]));
 }
 
 static void start(void)
 {
         static char state[PATH_MAX];
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
-        ManagerSetup setup = { .keep_log_level = true, .slept = slept };
+        ManagerSetup setup = { .keep_log_level = true, .slept = slept, .units = &units };
 
         tree = machine_tree("synthetic-laptop.machine");
         tree_put(&tree, "etc/idled/idled.conf",
-                 "[Daemon]\nPolicies=userspace ondemand cpufreq cstates latency quiet\n"
+                 "[Daemon]\nPolicies=userspace contract ondemand cpufreq cstates latency quiet\n"
                  "[Park]\nBackend=none\n");
         tree_put(&tree, "etc/idled/profiles/performance.conf", "[cpufreq]\nMinFrequency=100%\n");
         tree_put(&tree, "etc/idled/profiles/power-saver.conf", "[cpufreq]\nMaxFrequency=50%\n");
@@ -269,6 +396,17 @@ static void start(void)
         setup.run = openat(tree.root, "run/idled", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         put_stat();
         tree_put(&tree, "sys/devices/system/cpu/online", "0-7\n");
+        tree_put(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+        for (int i = 0; i < UNITS; i++) {
+                processes[i] = fork();
+                if (processes[i] == 0) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        pause();
+                        _exit(0);
+                }
+                ck_assert_int_gt(processes[i], 0);
+                move_process(processes[i]);
+        }
         found = sum_of_tree();
         ck_assert_int_ge(sd_event_new(&event), 0);
         for (int i = 0; i < HOLDS; i++)
@@ -292,7 +430,7 @@ static void check_growth(Size before, Size after)
         ck_assert_int_le(after.kilobytes, before.kilobytes + MEGABYTES * 1024);
         ck_assert_int_le(after.descriptors, before.descriptors + KEPT);
         ck_assert_int_le(after.record, before.record);
-        ck_assert_int_le(after.state, before.state);
+        ck_assert_int_le(after.state, FILES);
 }
 
 /* A pause without a hold, and with all CPUs. */
@@ -338,8 +476,11 @@ TEST(ticks)
                         early = pause_and_measure();
         }
         late = pause_and_measure();
-        printf("%.0f days; %u holds, %u reloads, %u changes of CPUs, %u sleeps\n",
-               (double)(manager_now() - first) / 86400e6, n_holds, n_reloads, n_moves, n_sleeps);
+        printf("%.0f days; %u holds, %u of them contracts, %u for kinds, %u limits of units; "
+               "%u reloads, %u changes of CPUs, %u sleeps\n",
+               (double)(manager_now() - first) / 86400e6, n_holds, n_contracts, n_kinds, n_limits,
+               n_reloads, n_moves, n_sleeps);
+        ck_assert_uint_gt(n_limits, 0);
         check_growth(early, late);
         ck_assert_int_eq(manager_free(manager), 0);
         check_restored();
