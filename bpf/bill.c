@@ -14,6 +14,8 @@
 
 #include "model/cgroup-unit.h"
 
+#define ROWS_EACH 128 /* that one call reads */
+
 uint32_t bill_rows = BILL_DELAYS;
 
 #if HAVE_BPF
@@ -73,15 +75,6 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
         __atomic_store_n(&bill->programs->bss->n_parked, (__u32)n_parked, __ATOMIC_RELEASE);
 }
 
-static bool map_call(int command, int fd, const void *key, void *value)
-{
-        union bpf_attr attr = { .map_fd = (__u32)fd,
-                                .key = (uintptr_t)key,
-                                .value = (uintptr_t)value };
-
-        return syscall(SYS_bpf, command, &attr, sizeof(attr)) == 0;
-}
-
 /* Until no program that began before works any more. */
 static void wait_for_programs(void)
 {
@@ -91,48 +84,77 @@ static void wait_for_programs(void)
                 nanosleep(&long_enough, NULL);
 }
 
-/* Keys of the half that rests, collected before any is taken, because the kernel begins again
- * behind one that is gone. `*error` stays if the table can be read. */
-static GArray *read_keys(int fd, size_t size, size_t epoch_at, uint32_t epoch, int *error)
-{
-        GArray *keys = g_array_new(FALSE, FALSE, (guint)size);
-        g_autofree char *key = g_malloc0(size), *previous = NULL;
-        uint32_t its;
+typedef void (*RowFunc)(const void *key, const void *value, void *data);
 
-        while (map_call(BPF_MAP_GET_NEXT_KEY, fd, previous, key)) {
-                memcpy(&its, key + epoch_at, sizeof(its));
-                if (its == epoch)
-                        g_array_append_vals(keys, key, 1);
-                if (!previous)
-                        previous = g_malloc(size);
-                memcpy(previous, key, size);
+/* A table of the kernel whose keys, but for the one of CPUs, say in which half a row is. */
+typedef struct Table {
+        int fd;
+        size_t key_size, value_size, epoch_at; /* 0: no halves */
+} Table;
+
+/* Calls `use` for all rows of one half; their keys are in `keys` then. Negative errno: the kernel
+ * refuses to read it. */
+static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data, GByteArray *keys)
+{
+        g_autofree uint8_t *chunk_keys = g_malloc(table->key_size * ROWS_EACH);
+        g_autofree uint8_t *values = g_malloc(table->value_size * ROWS_EACH);
+        uint32_t at = 0, its = epoch;
+        bool first = true, more = true;
+
+        for (; more; first = false) {
+                union bpf_attr attr = { .batch = { .in_batch = first ? 0 : (uintptr_t)&at,
+                                                   .out_batch = (uintptr_t)&at,
+                                                   .keys = (uintptr_t)chunk_keys,
+                                                   .values = (uintptr_t)values,
+                                                   .count = ROWS_EACH,
+                                                   .map_fd = (uint32_t)table->fd } };
+
+                more = syscall(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &attr, sizeof(attr)) == 0;
+                if (!more && errno != ENOENT)
+                        return -errno;
+                for (uint32_t i = 0; i < attr.batch.count; i++) {
+                        const uint8_t *key = chunk_keys + i * table->key_size;
+
+                        if (table->epoch_at)
+                                memcpy(&its, key + table->epoch_at, sizeof(its));
+                        if (its != epoch)
+                                continue;
+                        use(key, values + i * table->value_size, data);
+                        g_byte_array_append(keys, key, (guint)table->key_size);
+                }
         }
-        if (errno != ENOENT)
-                *error = -errno;
-        return keys;
+        return 0;
 }
 
-/* Paths of units by the IDs of their cgroups. */
-static GHashTable *take_paths(const Bill *bill, uint32_t epoch, int *error)
+/* The same, and deletes the rows. */
+static int take_rows(const Table *table, uint32_t epoch, RowFunc use, void *data)
 {
-        GHashTable *paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-        int fd = bill->programs->maps.cgroups.map_fd;
-        g_autoptr(GArray) keys = read_keys(fd, sizeof(struct bill_cgroup_key),
-                                           offsetof(struct bill_cgroup_key, epoch), epoch, error);
-        struct bill_cgroup cgroup;
+        g_autoptr(GByteArray) keys = g_byte_array_new();
+        int r = read_rows(table, epoch, use, data, keys);
+        union bpf_attr attr = { .batch = { .keys = (uintptr_t)keys->data,
+                                           .count = (uint32_t)(keys->len / table->key_size),
+                                           .map_fd = (uint32_t)table->fd } };
 
-        for (unsigned i = 0; i < keys->len; i++) {
-                struct bill_cgroup_key *key = &g_array_index(keys, struct bill_cgroup_key, i);
-                g_autofree char *path = NULL;
+        if (r < 0 || keys->len == 0)
+                return r;
+        return syscall(SYS_bpf, BPF_MAP_DELETE_BATCH, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
 
-                if (!map_call(BPF_MAP_LOOKUP_AND_DELETE_ELEM, fd, key, &cgroup))
-                        continue;
-                path = cgroup_path_of_names(cgroup.names, MIN(cgroup.size, CGROUP_PATH_SIZE),
-                                            cgroup.whole);
-                g_hash_table_insert(paths, g_memdup2(&key->cgroup, sizeof(key->cgroup)),
-                                    cgroup_unit_path(path));
-        }
-        return paths;
+/* The path of a unit, by the ID of its cgroup. */
+static void add_path(const void *row, const void *value, void *paths)
+{
+        const struct bill_cgroup_key *key = row;
+        const struct bill_cgroup *cgroup = value;
+        g_autofree char *path = cgroup_path_of_names(
+                cgroup->names, MIN(cgroup->size, CGROUP_PATH_SIZE), cgroup->whole);
+
+        g_hash_table_insert(paths, g_memdup2(&key->cgroup, sizeof(key->cgroup)),
+                            cgroup_unit_path(path));
+}
+
+static void add_skipped(const void *key, const void *value, void *skipped)
+{
+        *(uint64_t *)skipped += ((const struct bill_cpu *)value)->skipped;
 }
 
 static UnitWakeups *row_of(GHashTable *rows, GPtrArray *units, const char *cgroup,
@@ -154,50 +176,62 @@ static UnitWakeups *row_of(GHashTable *rows, GPtrArray *units, const char *cgrou
 
 static void take_counters(Bill *bill, BillReading *reading)
 {
+        const Table cpus = { bill->programs->maps.cpus.map_fd, sizeof(uint32_t),
+                             sizeof(struct bill_cpu), 0 };
+        g_autoptr(GByteArray) keys = g_byte_array_new();
         BillReading counted = { 0 };
-        struct bill_cpu cpu;
 
         counted.lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
         counted.unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
-        for (uint32_t i = 0; i < (uint32_t)bill->n_cpus; i++)
-                if (map_call(BPF_MAP_LOOKUP_ELEM, bill->programs->maps.cpus.map_fd, &i, &cpu))
-                        counted.skipped += cpu.skipped;
+        read_rows(&cpus, 0, add_skipped, &counted.skipped, keys);
         reading->lost = counted.lost - bill->counted.lost;
         reading->unstored = counted.unstored - bill->counted.unstored;
         reading->skipped = counted.skipped - bill->counted.skipped;
         bill->counted = counted;
 }
 
+typedef struct Taking {
+        BillWants wants;
+        void *data;
+        GHashTable *paths, *rows;
+        GPtrArray *units;
+} Taking;
+
+static void add_delays(const void *row, const void *value, void *data)
+{
+        const struct bill_key *key = row;
+        const Taking *taking = data;
+        const char *cgroup = g_hash_table_lookup(taking->paths, &key->cgroup) ?: "?";
+
+        if (key->kind < WAKEUPS_KINDS && (!taking->wants || taking->wants(cgroup, taking->data)))
+                unit_wakeups_add(row_of(taking->rows, taking->units, cgroup, key->process),
+                                 key->kind, value);
+}
+
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
+        const Table cgroups = { bill->programs->maps.cgroups.map_fd, sizeof(struct bill_cgroup_key),
+                                sizeof(struct bill_cgroup),
+                                offsetof(struct bill_cgroup_key, epoch) };
+        const Table delays = { bill->programs->maps.delays.map_fd, sizeof(struct bill_key),
+                               sizeof(WakeupDelays), offsetof(struct bill_key, epoch) };
+        g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable)
+                paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        GPtrArray *units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
+        Taking taking = { wants, data, paths, rows, units };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = now_ns();
-        int fd = bill->programs->maps.delays.map_fd;
-        g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_autoptr(GHashTable) paths = NULL;
-        g_autoptr(GArray) keys = NULL;
-        BillReading reading = { .duration_ns = now - bill->read_ns };
-        WakeupDelays delays;
-        int r = 0;
+        int r, error;
 
+        *ret_reading = (BillReading){ .units = units, .duration_ns = now - bill->read_ns };
         bill->read_ns = now;
         __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
         wait_for_programs();
-        paths = take_paths(bill, epoch, &r);
-        keys = read_keys(fd, sizeof(struct bill_key), offsetof(struct bill_key, epoch), epoch, &r);
-        reading.units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
-        for (unsigned i = 0; i < keys->len; i++) {
-                const struct bill_key *key = &g_array_index(keys, struct bill_key, i);
-                const char *cgroup = g_hash_table_lookup(paths, &key->cgroup) ?: "?";
-
-                if (map_call(BPF_MAP_LOOKUP_AND_DELETE_ELEM, fd, key, &delays) &&
-                    key->kind < WAKEUPS_KINDS && (!wants || wants(cgroup, data)))
-                        unit_wakeups_add(row_of(rows, reading.units, cgroup, key->process),
-                                         key->kind, &delays);
-        }
-        take_counters(bill, &reading);
-        *ret_reading = reading;
-        return r;
+        error = take_rows(&cgroups, epoch, add_path, paths);
+        r = take_rows(&delays, epoch, add_delays, &taking);
+        take_counters(bill, ret_reading);
+        return r < 0 ? r : error;
 }
 
 #else

@@ -23,6 +23,7 @@
 
 #define WAKEUPS 2000
 #define FORKS   2000
+#define NAMES   300
 #define PERIOD  700000 /* ns: no multiple of a tick */
 #define WITHIN  0.05
 #define OWN_NS  30000 /* the calls around waking and running */
@@ -326,6 +327,40 @@ TEST(forks)
         ck_assert_uint_ge(all.count, FORKS);
         ck_assert_uint_le(all.count, 3 * FORKS);
         ck_assert_uint_eq(reading.unstored, 0);
+}
+
+/* More rows than one call of the kernel reads, each once: executables of NAMES names. */
+TEST(many_rows)
+{
+        g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
+        g_autofree char *program = g_build_filename(top, "program", NULL), *bytes = NULL;
+        g_auto(BillReading) reading = { 0 };
+        Bill *bill = open_bill();
+        unsigned found = 0;
+        size_t size;
+
+        if (!bill)
+                return;
+        ck_assert(g_file_get_contents("/bin/sleep", &bytes, &size, NULL));
+        ck_assert(g_file_set_contents_full(program, bytes, (gssize)size, 0, 0755, NULL));
+        for (int i = 0; i < NAMES; i++) {
+                g_autofree char *name = g_strdup_printf("%s-%d", program, i);
+
+                ck_assert_int_eq(link(program, name), 0);
+                ck_assert(g_spawn_async(NULL, (char *[]){ name, (char[]){ "0.3" }, NULL }, NULL,
+                                        G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, NULL, NULL));
+                unlink(name);
+        }
+        while (wait(NULL) > 0)
+                ;
+        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        bill_close(bill);
+        for (unsigned i = 0; i < reading.units->len; i++)
+                found += g_str_has_prefix(((UnitWakeups *)reading.units->pdata[i])->process,
+                                          "program-");
+        ck_assert_uint_eq(found, NAMES);
+        unlink(program);
+        rmdir(top);
 }
 
 /* What the table has no room for is counted. */
