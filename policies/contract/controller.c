@@ -21,7 +21,8 @@
  *  8. Trying. The queue is only a model: where few are late for longer, one step is tried, a
  *     deeper idle state first.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
- *     requests nothing, until a window keeps it or the load decreases.
+ *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so
+ *     many left the shallowest idle state, because then nothing helps, and polling costs most.
  * 10. Several contracts. Any of them raises the one setting, all must agree to lower it.
  */
 #include "contract/controller.h"
@@ -314,12 +315,26 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         return true;
 }
 
+/* More than the contract permits left the shallowest state: each CPU may once leave another one,
+ * which it had entered before. */
+static bool is_hopeless(const Controller *self, const ContractState *c, const ControlInput *input)
+{
+        Tally shallow = c->here;
+
+        shallow.late = c->here.late_idle - cpus_of(input, input->n_cores);
+        return self->state <= 0 && shallow.late > 0 &&
+               1 - tally_odds(&shallow, CONTRACT_SHARE) >= FAILS;
+}
+
 /* Step 9. */
 static void give_up(Controller *self, ContractState *c, const ControlInput *input,
                     const WakeupDelays *wakeups)
 {
-        if (input->now_usec - self->changed_usec < LIMIT_USEC || self->cores < input->n_cores ||
-            1 - tally_odds(&c->here, CONTRACT_SHARE) < FAILS)
+        uint64_t here = input->now_usec - self->changed_usec;
+        bool late = 1 - tally_odds(&c->here, CONTRACT_SHARE) >= FAILS;
+
+        if (self->cores < input->n_cores ||
+            !((here >= LIMIT_USEC && late) || (here >= FIRST_USEC && is_hopeless(self, c, input))))
                 return;
         c->infeasible = true;
         c->best_us = p99_since(wakeups, &c->arrived);

@@ -573,6 +573,33 @@ TEST(stays_infeasible)
         }
 }
 
+/* Wake-ups that leave the shallowest state too late: nothing helps, and CPUs that poll meanwhile
+ * cost most. */
+TEST(gives_up_soon)
+{
+        g_autofree Feed *f = feed_new(4);
+
+        f->contracts[0].limit_us = 1;
+        for (int tick = 0; tick < 10; tick++)
+                feed(f, 0, true);
+        ck_assert(f->controller.contracts[0].infeasible);
+        ck_assert_int_eq(f->controller.cores, 0);
+}
+
+/* The same where they wait for a CPU is given more time. A CPU leaves the state that it had entered
+ * before the limit once. */
+TEST(does_not_give_up_soon)
+{
+        const IdleTable shallow = { .n_states = 1 };
+        g_autofree Feed *f = feed_new(4);
+
+        f->input.idle = &shallow;
+        for (int tick = 0; tick < 60; tick++) {
+                feed(f, tick < 2 ? 2 : tick > 30 ? 10 : 0, tick < 2);
+                ck_assert(!f->controller.contracts[0].infeasible);
+        }
+}
+
 /* One more contract erases no failure of the first; one that ends decides nothing. */
 TEST(remembers_failures)
 {
