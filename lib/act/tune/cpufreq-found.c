@@ -5,6 +5,10 @@
  * The kernel moves a policy's maximum with boost, and it shows no minimum above the maximum, so
  * that a boost or a maximum of ours can lower the one that is shown. A limit that is requested only
  * then would be recorded as it is shown and not as it was set.
+ *
+ * The kernel may not move the maximum back: Linux 7.3 leaves it where boost put it. So it is on
+ * record, as a knob of a kind of its own, while a boost is ours. A maximum of ours has its own
+ * record, and needs that one only once it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,41 +53,92 @@ int cpufreq_open_dir(const ActContext *context)
         return fd < 0 ? -errno : fd;
 }
 
-/* What is on record of the limit, else what is there; left alone if that is `moved`. */
-static void remember(const Knobs *knobs, int dir, const char *name, bool moved, uint32_t *khz)
+/* The maximum from before boost moved it, if that is on record. */
+static const char *moved_from(const Knobs *knobs, int policy)
 {
-        const Knob *knob = knob_find(knobs, &cpufreq_limit_kind, name);
-        uint64_t found;
-        int r;
-
-        if (knob && knob->original && knob->state != KNOB_FOREIGN)
-                r = u64_parse(knob->original, &found);
-        else if (moved)
-                return;
-        else
-                r = file_read_u64(dir, name, &found);
-        *khz = r < 0 || found > UINT32_MAX ? 0 : (uint32_t)found;
-}
-
-void cpufreq_remember_maximum(CpufreqState *state, const Knobs *knobs, int dir, int policy)
-{
-        CpufreqFound *found = &state->found[policy];
-        bool moved = is_boosted(knobs, policy);
         char name[TUNE_NAME];
+        const Knob *knob;
 
         cpufreq_name(name, policy, CPUFREQ_MAX);
-        remember(knobs, dir, name, moved, &found->max_khz);
-        if (!moved)
-                found->moved_khz = 0;
+        knob = knob_find(knobs, &cpufreq_moved_kind, name);
+        return knob && knob_is_on_record(knob) ? knob->original : NULL;
+}
+
+static void keep_done(void *data, int i, bool effective, int r)
+{
+        /* A maximum that cannot be put on record is not restored. Boost is switched all the same.
+         */
+}
+
+void cpufreq_keep_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts)
+{
+        TuneBatch batch;
+
+        tune_batch_init(&batch, knobs, keep_done, NULL);
+        for (int i = 0; i < facts->n_frequency; i++) {
+                int policy = facts->frequency[i].number;
+
+                if (is_boosted(knobs, policy))
+                        continue;
+                state->found[policy].moved_khz = 0;
+                if (is_limited(knobs, policy) || moved_from(knobs, policy))
+                        continue;
+                cpufreq_name(tune_batch_name(&batch), policy, CPUFREQ_MAX);
+                tune_batch_add(&batch, &cpufreq_moved_kind, CPUFREQ_MOVED, i);
+        }
+        tune_batch_end(&batch);
+}
+
+void cpufreq_keep_maximum(Knobs *knobs, int policy)
+{
+        char name[TUNE_NAME];
+        KnobChange change = { &cpufreq_moved_kind, name, CPUFREQ_MOVED, 0, NULL };
+
+        if (!is_boosted(knobs, policy) || !is_limited(knobs, policy) || moved_from(knobs, policy))
+                return;
+        cpufreq_name(name, policy, CPUFREQ_MAX);
+        change.found = knob_find(knobs, &cpufreq_limit_kind, name)->original;
+        knobs_set(knobs, &change, 1);
+}
+
+void cpufreq_restore_maxima(Knobs *knobs, const ActFacts *facts)
+{
+        TuneBatch batch;
+
+        tune_batch_init(&batch, knobs, keep_done, NULL);
+        for (int i = 0; i < facts->n_frequency; i++) {
+                int policy = facts->frequency[i].number;
+                char name[TUNE_NAME];
+
+                if (is_boosted(knobs, policy) || !moved_from(knobs, policy))
+                        continue;
+                cpufreq_name(name, policy, CPUFREQ_MAX);
+                if (is_limited(knobs, policy)) {
+                        knobs_drop(knobs, &cpufreq_moved_kind, name);
+                        continue;
+                }
+                tune_put(tune_batch_name(&batch), batch.names[batch.n] + TUNE_NAME, name);
+                tune_batch_add(&batch, &cpufreq_moved_kind, NULL, i);
+        }
+        tune_batch_end(&batch);
 }
 
 void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, int policy)
 {
         char name[TUNE_NAME];
+        const Knob *knob;
+        uint64_t found;
+        int r;
 
         cpufreq_name(name, policy, CPUFREQ_MIN);
-        remember(knobs, dir, name, is_boosted(knobs, policy) || is_limited(knobs, policy),
-                 &state->found[policy].min_khz);
+        knob = knob_find(knobs, &cpufreq_limit_kind, name);
+        if (knob && knob->original && knob->state != KNOB_FOREIGN)
+                r = u64_parse(knob->original, &found);
+        else if (is_boosted(knobs, policy) || is_limited(knobs, policy))
+                return;
+        else
+                r = file_read_u64(dir, name, &found);
+        state->found[policy].min_khz = r < 0 || found > UINT32_MAX ? 0 : (uint32_t)found;
 }
 
 void cpufreq_note_maximum(CpufreqState *state, int policy)
@@ -94,28 +149,23 @@ void cpufreq_note_maximum(CpufreqState *state, int policy)
                 found->moved_khz = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
 }
 
-/* True if the maximum is what the kernel makes of the one that was found, and no program has set
- * another. With boost cpuinfo_max_freq moves as well, but not with intel_pstate of older kernels,
- * which lowers the maximum while no_turbo is being written. */
-static bool is_kernels(const CpufreqState *state, int policy)
+/* With boost cpuinfo_max_freq moves as well, but not with intel_pstate of older kernels, which
+ * lowers the maximum while no_turbo is being written. */
+const char *cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy)
 {
-        const CpufreqFound *found = &state->found[policy];
         uint32_t now = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
-        char name[TUNE_NAME], before[16], after[16];
+        const char *found = moved_from(knobs, policy);
+        char name[TUNE_NAME], text[16];
 
-        if (now == cpufreq_read_limit(&state->context, policy, "cpuinfo_max_freq") ||
-            now == found->moved_khz)
-                return true;
+        if (!found || !is_boosted(knobs, policy))
+                return NULL;
         cpufreq_name(name, policy, CPUFREQ_MAX);
-        snprintf(before, sizeof(before), "%u", found->max_khz);
-        snprintf(after, sizeof(after), "%u", now);
-        return cpufreq_limit_kind.held(&state->context, name, before, after);
-}
-
-uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy)
-{
-        return is_boosted(knobs, policy) && is_kernels(state, policy) ? state->found[policy].max_khz
-                                                                      : 0;
+        snprintf(text, sizeof(text), "%u", now);
+        return now == cpufreq_read_limit(&state->context, policy, "cpuinfo_max_freq") ||
+                               now == state->found[policy].moved_khz ||
+                               cpufreq_limit_kind.held(&state->context, name, found, text)
+                       ? found
+                       : NULL;
 }
 
 uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy)

@@ -213,3 +213,67 @@ const KnobKind cpufreq_boost_kind = {
         .disturbs = &cpufreq_limit_kind,
         .reaches = boost_reaches,
 };
+
+/* True if boost, on or off, puts the maximum there. */
+static bool is_top(int root, int policy, uint64_t khz)
+{
+        static const char *const tables[] = { "scaling_available_frequencies",
+                                              "scaling_boost_frequencies" };
+        uint64_t top, listed;
+
+        if (khz == read_khz(root, policy, "cpuinfo_max_freq"))
+                return true;
+        for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
+                char path[sizeof(TUNE_DIR) + TUNE_NAME];
+                g_autofree char *text = NULL;
+                g_auto(GStrv) words = NULL;
+
+                snprintf(path, sizeof(path), TUNE_DIR "cpufreq/policy%d/%s", policy, tables[i]);
+                if (file_read(root, path, &text) < 0)
+                        continue;
+                words = g_strsplit(g_strchomp(text), " ", -1);
+                top = 0;
+                for (char **word = words; *word; word++)
+                        if (u64_parse(*word, &listed) == 0)
+                                top = MAX(top, listed);
+                if (khz == top)
+                        return true;
+        }
+        return false;
+}
+
+/* Restores a maximum that the kernel moved. One that stands elsewhere is another program's. */
+static int moved_write(const ActContext *context, const char *name, const char *value)
+{
+        g_autofree char *now = NULL;
+        const char *file;
+        uint64_t khz;
+        int policy, r;
+
+        if (g_str_equal(value, CPUFREQ_MOVED))
+                return 0;
+        if (!parse_name(name, &policy, &file))
+                return -ENOENT;
+        r = tune_read(context, name, &now);
+        if (r < 0 || g_str_equal(now, value))
+                return r;
+        if (u64_parse(now, &khz) == 0 &&
+            (is_top(context->root, policy, khz) || limit_held(context, name, value, now)))
+                return policy_write(context, name, value);
+        return 0;
+}
+
+/* What the file shows later on is not ours, and so nothing that could be wrong. */
+static bool moved_held(const ActContext *context, const char *name, const char *wanted,
+                       const char *now)
+{
+        return true;
+}
+
+const KnobKind cpufreq_moved_kind = {
+        .name = "maximum",
+        .read = tune_read,
+        .write = moved_write,
+        .held = moved_held,
+        .blind = true,
+};

@@ -9,9 +9,13 @@
 
 #include "act/tune/tuning.h"
 
-/* EPP and EPB; the governor; scaling_min_freq and scaling_max_freq; what boosts. */
+/* EPP and EPB; the governor; scaling_min_freq and scaling_max_freq; what boosts; a maximum that a
+ * boost of ours moves, on record as it was before. */
 extern const KnobKind cpufreq_choice_kind, cpufreq_governor_kind, cpufreq_limit_kind,
-        cpufreq_boost_kind;
+        cpufreq_boost_kind, cpufreq_moved_kind;
+
+/* What a knob of the last kind counts as having. */
+#define CPUFREQ_MOVED "moved"
 
 /* Names of knobs of policy or CPU `number`. */
 void cpufreq_name(char name[TUNE_NAME], int number, const char *file);
@@ -26,9 +30,9 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 #define CPUFREQ_BOOST    "cpufreq/boost"
 #define CPUFREQ_NO_TURBO "intel_pstate/no_turbo" /* the other way round */
 
-/* The limits of a policy before a boost or a maximum of ours moved them, in kHz; 0: not known. */
+/* Limits of a policy that a boost or a maximum of ours moved, in kHz; 0: not known. */
 typedef struct CpufreqFound {
-        uint32_t min_khz, max_khz;
+        uint32_t min_khz;   /* before that */
         uint32_t moved_khz; /* the maximum once boost was switched */
 } CpufreqFound;
 
@@ -54,18 +58,26 @@ int cpufreq_apply_policies(CpufreqState *state, Knobs *knobs, const FreqPolicy *
 /* The directory of all CPUs, for the caller to close; negative errno. */
 int cpufreq_open_dir(const ActContext *context);
 
-/* To be called before what moves the limit is written, the maximum by boost, the minimum by either:
- * remembers it, unless something of ours does so already. `dir` is that directory. */
-void cpufreq_remember_maximum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
+/* To be called before what moves the minimum is written, boost or a maximum: remembers it, unless
+ * something of ours does so already. `dir` is that directory. */
 void cpufreq_remember_minimum(CpufreqState *state, const Knobs *knobs, int dir, int policy);
+
+/* The same for the maximum of each policy, which boost moves: puts it on record. */
+void cpufreq_keep_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts);
+
+/* To be called before a maximum of ours is restored while boost is ours. */
+void cpufreq_keep_maximum(Knobs *knobs, int policy);
+
+/* To be called after boost was written: restores the maxima where no boost is ours any more. */
+void cpufreq_restore_maxima(Knobs *knobs, const ActFacts *facts);
 
 /* To be called after boost was written: notes where the maximum is now, for the first time only. */
 void cpufreq_note_maximum(CpufreqState *state, int policy);
 
-/* The limit's original in kHz if it has been moved from there; 0: the present value. A maximum was
- * moved only if it stands where the kernel puts it, a minimum only if it stands at the maximum:
- * otherwise a program set it. */
-uint32_t cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy);
+/* The limit's original, in kHz, if it has been moved from there; NULL or 0: the present value. A
+ * maximum was moved only if it stands where the kernel puts it, a minimum only if it stands at the
+ * maximum: otherwise a program set it. */
+const char *cpufreq_found_maximum(const CpufreqState *state, const Knobs *knobs, int policy);
 uint32_t cpufreq_found_minimum(const CpufreqState *state, const Knobs *knobs, int policy);
 
 /* The policy's limit in that file, in kHz; 0 if it cannot be read. */

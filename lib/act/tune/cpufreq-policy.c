@@ -46,9 +46,10 @@ typedef struct Work {
         const FreqPolicy *policy;
         const CpuWish *wish;
         Tuned *tuned;
-        bool choices, bias, limits;        /* what may need a change */
-        bool raised;                       /* the maximum rises */
-        char found_min[16], found_max[16]; /* before we moved them; "": those which it has */
+        bool choices, bias, limits; /* what may need a change */
+        bool raised;                /* the maximum rises */
+        const char *found_max;      /* before we moved it; NULL: that which it has */
+        char found_min[16];         /* the same; "" */
 } Work;
 
 /* What is being done for many policies at once: one step for all of them, then the next. */
@@ -213,14 +214,13 @@ static void maximum_done(void *data, int i, bool effective, int r)
 static void add_limit(TuneBatch *batch, const Work *work, bool minimum, int i)
 {
         uint32_t khz = minimum ? work->wish->min_khz : work->wish->max_khz;
-        const char *found = minimum ? work->found_min : work->found_max;
+        const char *found = !minimum ? work->found_max : *work->found_min ? work->found_min : NULL;
         char text[16];
 
         cpufreq_name(tune_batch_name(batch), work->policy->number,
                      minimum ? CPUFREQ_MIN : CPUFREQ_MAX);
         snprintf(text, sizeof(text), "%u", possible(work->policy, khz, minimum));
-        tune_batch_add_found(batch, &cpufreq_limit_kind, khz ? text : NULL, *found ? found : NULL,
-                             i);
+        tune_batch_add_found(batch, &cpufreq_limit_kind, khz ? text : NULL, found, i);
 }
 
 /* The next maximum, and the present one, in kHz; 0 if not known. */
@@ -279,25 +279,23 @@ static void apply_minima(Round *round)
         tune_batch_end(&batch);
 }
 
-static void format_found(uint32_t khz, char text[16])
-{
-        text[0] = '\0';
-        if (khz)
-                snprintf(text, 16, "%u", khz);
-}
-
 /* Limits that a boost or a maximum of ours has moved are not those that were found; what a maximum
  * is about to move is remembered. */
 static void find_limits(const Round *round, int dir, Work *work)
 {
         CpufreqState *state = round->state;
         int number = work->policy->number;
+        uint32_t min = 0;
 
         if (work->wish->max_khz)
                 cpufreq_remember_minimum(state, round->knobs, dir, number);
-        format_found(cpufreq_found_maximum(state, round->knobs, number), work->found_max);
-        format_found(work->wish->min_khz ? cpufreq_found_minimum(state, round->knobs, number) : 0,
-                     work->found_min);
+        else
+                cpufreq_keep_maximum(round->knobs, number);
+        if (work->wish->min_khz)
+                min = cpufreq_found_minimum(state, round->knobs, number);
+        if (min)
+                snprintf(work->found_min, sizeof(work->found_min), "%u", min);
+        work->found_max = cpufreq_found_maximum(state, round->knobs, number);
 }
 
 static void apply_limits(Round *round)

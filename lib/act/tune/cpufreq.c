@@ -212,15 +212,39 @@ static int apply_boosts(CpufreqState *state, Knobs *knobs, const ActFacts *facts
         return first;
 }
 
-/* For limits that are requested later, while a boost of ours moves them. */
-static void remember_limits(CpufreqState *state, const Knobs *knobs, const ActFacts *facts)
+static bool is_switched(const CpufreqState *state, const char *name, int boost, bool inverted)
+{
+        g_autofree char *now = NULL;
+
+        return boost >= 0 && tune_read(&state->context, name, &now) == 0 &&
+               g_str_equal(now, "1") != ((boost > 0) != inverted);
+}
+
+/* True if what is requested is not what boosts have. */
+static bool any_is_switched(const CpufreqState *state, const ActFacts *facts, const CpuWish *wishes)
+{
+        int boost = wished_boost(state, facts, wishes);
+        char name[TUNE_NAME];
+
+        if (is_switched(state, CPUFREQ_BOOST, boost, false) ||
+            is_switched(state, CPUFREQ_NO_TURBO, boost, true))
+                return true;
+        for (int i = 0; i < facts->n_frequency; i++) {
+                cpufreq_name(name, facts->frequency[i].number, "boost");
+                if (is_switched(state, name, wishes[i].boost, false))
+                        return true;
+        }
+        return false;
+}
+
+/* For limits that a boost of ours moves. */
+static void keep_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts)
 {
         _fd_ int dir = cpufreq_open_dir(&state->context);
 
-        for (int i = 0; dir >= 0 && i < facts->n_frequency; i++) {
-                cpufreq_remember_maximum(state, knobs, dir, facts->frequency[i].number);
+        for (int i = 0; dir >= 0 && i < facts->n_frequency; i++)
                 cpufreq_remember_minimum(state, knobs, dir, facts->frequency[i].number);
-        }
+        cpufreq_keep_maxima(state, knobs, facts);
 }
 
 /* While the kernel still works on a switch of boost it shows a minimum that no program set, often
@@ -242,19 +266,17 @@ static void release_minima(Knobs *knobs, const ActFacts *facts)
 static void prepare_limits(CpufreqState *state, Knobs *knobs, const ActFacts *facts,
                            const CpuWish *wishes)
 {
-        bool wished = false, boost = false;
+        bool wished = false;
 
-        for (int i = 0; i < facts->n_frequency; i++) {
+        for (int i = 0; i < facts->n_frequency; i++)
                 wished = wished || wishes[i].min_khz || wishes[i].max_khz;
-                boost = boost || wishes[i].boost >= 0;
-        }
         if (wished)
                 cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
                                        false);
         else
                 release_minima(knobs, facts);
-        if (boost)
-                remember_limits(state, knobs, facts);
+        if (any_is_switched(state, facts, wishes))
+                keep_limits(state, knobs, facts);
 }
 
 /* Carries out requests for all policies: boost if it may change, then all else. */
@@ -273,6 +295,7 @@ static int apply_wishes(CpufreqState *state, Knobs *knobs, const ActFacts *facts
                 moved = knobs_writes(knobs) != writes;
                 for (int i = 0; moved && i < facts->n_frequency; i++)
                         cpufreq_note_maximum(state, facts->frequency[i].number);
+                cpufreq_restore_maxima(knobs, facts);
         }
         r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
                                    moved);
@@ -301,7 +324,8 @@ static int apply_cpufreq(void *data, Knobs *knobs, const Plan *plan, const ActFa
 }
 
 static const KnobKind *const kinds[] = { &cpufreq_governor_kind, &cpufreq_choice_kind,
-                                         &cpufreq_limit_kind, &cpufreq_boost_kind, NULL };
+                                         &cpufreq_limit_kind,    &cpufreq_boost_kind,
+                                         &cpufreq_moved_kind,    NULL };
 
 static void forget_cpufreq(void *data, Knobs *knobs, const CpuSet *returned)
 {

@@ -212,4 +212,65 @@ TEST(minimum_after_late_maximum)
         expect("as found", 0, MAX_FREQ, "4000000");
 }
 
+/* idled switches boost and nothing else. The kernel moves the maximum with it, and Linux 7.3 leaves
+ * it there when boost is restored: idled restores the maximum, unless another program set one. That
+ * holds when the request ends, when idled ends, and after a kill. */
+static const struct {
+        const char *name, *boost, *before, *with, *restored;
+        const char *after; /* the maximum; `with`: that which the kernel makes of it */
+} switched[] = {
+        { "on, stays", "0", "2500000", "4000000", "4000000", "2500000" },
+        { "on, follows", "0", "2500000", "4000000", "2500000", "2500000" },
+        { "on, below both", "0", "2000000", "2000000", "2000000", "2000000" },
+        { "on, forgotten", "0", "2000000", "4000000", "2500000", "2000000" },
+        { "off, forgotten", "1", "3000000", "2500000", "4000000", "3000000" },
+        { "another since", "0", "2500000", "1500000", "1500000", "1500000" },
+};
+static typeof(switched[0]) *switching;
+
+static void move_maximum(void)
+{
+        found(0, MAX_FREQ, switching->with);
+}
+
+static void move_maximum_back(void)
+{
+        found(0, MAX_FREQ, switching->restored);
+}
+
+TEST_RANGE(boost_alone, 0, 3 * G_N_ELEMENTS(switched))
+{
+        int end = _i / (int)G_N_ELEMENTS(switched);
+
+        switching = &switched[_i % (int)G_N_ELEMENTS(switched)];
+        put(switching->boost, "cpufreq/boost");
+        found(0, "scaling_available_frequencies", "2500000 2000000 1500000 800000");
+        found(0, MAX_FREQ, switching->before);
+        wishes[0].boost = wishes[2].boost = *switching->boost == '0';
+        tuning_moves = move_maximum;
+        ck_assert_int_eq(apply(), 0);
+        expect(switching->name, 0, MAX_FREQ, switching->with);
+        tuning_moves = move_maximum_back;
+        if (end == 0) {
+                no_wishes();
+                ck_assert_int_eq(apply(), 0);
+        } else if (end == 1) {
+                restore(knobs);
+        } else {
+                recover(&actuator_cpufreq);
+        }
+        expect_value(switching->name, "cpufreq/boost", switching->boost);
+        expect(switching->name, 0, MAX_FREQ, switching->after);
+        ck_assert(!record_exists());
+}
+
+/* Boost is as requested: nothing is written, and nothing stays on record. */
+TEST(boost_as_requested)
+{
+        wishes[0].boost = wishes[2].boost = 1;
+        ck_assert_int_eq(apply(), 0);
+        ck_assert_uint_eq(knobs_writes(knobs), 0);
+        ck_assert(!record_exists());
+}
+
 UNIT("cpufreq-found", .setup = acpi_setup, .teardown = teardown)
