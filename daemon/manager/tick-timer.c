@@ -41,10 +41,18 @@ uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t no
 
 bool quiet_note(Quiet *quiet, uint64_t end_usec, uint64_t interval_usec, double busy)
 {
-        if (busy >= QUIET_CPUS)
+        bool again = end_usec == quiet->end_usec, over;
+
+        quiet->end_usec = end_usec;
+        quiet->span_usec += again ? 0 : interval_usec;
+        quiet->busy_usec += again ? 0 : busy * (double)interval_usec;
+        over = quiet->busy_usec >= QUIET_CPUS * (double)MAX(quiet->span_usec, QUIET_SPAN_USEC);
+        if (over)
                 quiet->since_usec = 0;
-        else if (quiet->since_usec == 0 && interval_usec > 0)
+        else if (quiet->since_usec == 0 && interval_usec > 0 && !again)
                 quiet->since_usec = end_usec - interval_usec;
+        if (over || quiet->span_usec >= QUIET_SPAN_USEC)
+                quiet->span_usec = 0, quiet->busy_usec = 0;
         return quiet->since_usec > 0 && end_usec - quiet->since_usec >= QUIET_AFTER_USEC;
 }
 

@@ -32,11 +32,16 @@ uint64_t cadence_wake(uint64_t interval_usec, uint64_t wake_at_usec, uint64_t no
 
 /* Since when the machine has had next to nothing to do. Starts from zeroes. */
 typedef struct Quiet {
-        uint64_t since_usec; /* 0: it had something to do in the last interval */
+        uint64_t since_usec; /* 0: it had something to do lately */
+        uint64_t end_usec;   /* of the last interval */
+        uint64_t span_usec;  /* what was added up, and for how long CPUs were busy in it */
+        double busy_usec;
 } Quiet;
 
-/* How much may be busy, in CPUs, and for how long, until the machine is called quiet. */
+/* How much may be busy, in CPUs, on average of a span, and for how long, until the machine is
+ * called quiet. A single interval may be so short that one small process fills it. */
 #define QUIET_CPUS       0.05
+#define QUIET_SPAN_USEC  UINT64_C(2000000)
 #define QUIET_AFTER_USEC UINT64_C(30000000)
 
 /* Notes the interval of `interval_usec` that ended at `end_usec`, in which `busy` CPUs were busy on

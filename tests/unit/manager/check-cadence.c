@@ -94,6 +94,36 @@ TEST_EACH(quiet, quiets)
         ck_assert_msg(is_quiet == c->quiet, "%s", c->name);
 }
 
+/* A quarter of a second says little: what counts is the share of two seconds. */
+static const struct {
+        const char *name;
+        double first, then; /* busy in the first of every eight intervals, and in the others */
+        bool quiet;
+} shorts[] = {
+        { "a process of 50 ms", 0.2, 0, true },
+        { "one of 100 ms", 0.4, 0, false },
+        { "a little all the time", 0.04, 0.04, true },
+        { "more all the time", 0.06, 0.06, false },
+        { "a core", 1, 1, false },
+};
+
+TEST_EACH(quiet_in_short_intervals, shorts)
+{
+        typeof(shorts[0]) *c = &shorts[_i];
+        uint64_t now = 5000000;
+        bool is_quiet = false;
+        Quiet state = { 0 };
+
+        for (int i = 0; i < 160; i++) {
+                double busy = i % 8 == 0 ? c->first : c->then;
+
+                now += 250000;
+                quiet_note(&state, now, 250000, busy);
+                is_quiet = quiet_note(&state, now, 250000, busy);
+        }
+        ck_assert_msg(is_quiet == c->quiet, "%s", c->name);
+}
+
 TEST(quiet_without_an_interval)
 {
         Quiet state = { 0 };
