@@ -56,6 +56,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
                 bill->programs->rodata->by_process = by_process;
                 bill->programs->maps.cpus.max_entries = (__u32)bill->n_cpus;
                 bill->programs->maps.delays.max_entries = bill_rows;
+                bill->programs->rodata->share = MAX(bill_rows / BILL_SHARES, 1);
                 r = wakeups_bpf__load(bill->programs);
         }
         if (r >= 0 && wakeups_bpf__attach(bill->programs) < 0)
@@ -152,6 +153,10 @@ static void add_path(const void *row, const void *value, void *paths)
                             cgroup_unit_path(path));
 }
 
+static void forget_share(const void *key, const void *value, void *data)
+{
+}
+
 static void add_skipped(const void *key, const void *value, void *skipped)
 {
         *(uint64_t *)skipped += ((const struct bill_cpu *)value)->skipped;
@@ -215,6 +220,8 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                                 offsetof(struct bill_cgroup_key, epoch) };
         const Table delays = { bill->programs->maps.delays.map_fd, sizeof(struct bill_key),
                                sizeof(WakeupDelays), offsetof(struct bill_key, epoch) };
+        const Table shares = { bill->programs->maps.shares.map_fd, sizeof(struct bill_share_key),
+                               sizeof(uint32_t), offsetof(struct bill_share_key, epoch) };
         g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_autoptr(GHashTable)
                 paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
@@ -230,6 +237,8 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
         wait_for_programs();
         error = take_rows(&cgroups, epoch, add_path, paths);
         r = take_rows(&delays, epoch, add_delays, &taking);
+        if (r >= 0)
+                r = take_rows(&shares, epoch, forget_share, NULL);
         take_counters(bill, ret_reading);
         return r < 0 ? r : error;
 }

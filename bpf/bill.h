@@ -26,6 +26,9 @@
 #define BILL_DELAYS  8192
 #define BILL_CGROUPS 4096
 
+/* One service or user has at most one of so many parts of the rows, so that others keep theirs. */
+#define BILL_SHARES 8
+
 /* Tasks that wait, by the last bits of their PIDs: 1 MB. */
 #define BILL_TASKS 65536
 
@@ -41,6 +44,11 @@ struct bill_key {
 
 struct bill_cgroup_key {
         uint64_t cgroup, epoch;
+};
+
+/* In each half of the tables. */
+struct bill_share_key {
+        uint64_t owner, epoch; /* the ID of cgroup_owner() */
 };
 
 struct bill_cgroup {
@@ -69,7 +77,7 @@ typedef struct BillReading {
         uint64_t duration_ns;
         uint64_t skipped;  /* wake-ups that are counted, but whose delays are those of a sample */
         uint64_t lost;     /* of tasks that another one with the same bits of its PID displaced */
-        uint64_t unstored; /* for which the tables have no room */
+        uint64_t unstored; /* for which the tables, or the share of their user, have no room */
 } BillReading;
 
 /* True for the cgroups whose rows are wanted, by their unit's path. */

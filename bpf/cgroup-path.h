@@ -16,6 +16,7 @@
 #include "kernel.h"
 
 #define CGROUP_LEVELS 16
+#define CGROUP_DEPTH  24
 
 static __always_inline const struct kernfs_node *cgroup_parent(const struct kernfs_node *node)
 {
@@ -24,6 +25,20 @@ static __always_inline const struct kernfs_node *cgroup_parent(const struct kern
         if (bpf_core_field_exists(newer->__parent))
                 return BPF_CORE_READ(newer, __parent);
         return BPF_CORE_READ(node, parent);
+}
+
+/* The cgroup of the service or user that has this one: the second below the root. The service or
+ * user can make any number of cgroups in it, and none elsewhere. NULL: too deep to see whose. */
+static __always_inline const struct kernfs_node *cgroup_owner(const struct kernfs_node *node)
+{
+        const struct kernfs_node *top = node, *first = node, *second = node, *parent = node;
+
+        for (int i = 0; i < CGROUP_DEPTH && (parent = cgroup_parent(top)); i++) {
+                second = first;
+                first = top;
+                top = parent;
+        }
+        return parent ? NULL : second;
 }
 
 /* Writes the names from the innermost on, each ended by a NUL, into `path` of CGROUP_PATH_SIZE, and

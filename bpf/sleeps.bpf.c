@@ -20,6 +20,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "cgroup-path.h"
 #include "kernel.h"
 #include "sleeps.h"
 
@@ -314,30 +315,16 @@ static bool set_kind(struct sleeper *s, __u32 kind)
         return true;
 }
 
-static const struct kernfs_node *parent_of(const struct kernfs_node *node)
-{
-        const struct kernfs_node___rcu *newer = (const void *)node;
-
-        return bpf_core_field_exists(newer->__parent) ? BPF_CORE_READ(newer, __parent)
-                                                      : BPF_CORE_READ(node, parent);
-}
-
-/* Whether there is room for one more unit of this service or user. Its cgroup is the second below
- * the root; it can make any number of cgroups in it, and none elsewhere. */
+/* Whether there is room for one more unit of this service or user. */
 static bool take_share(const struct kernfs_node *node)
 {
-        const struct kernfs_node *top = node, *first = node, *second = node, *parent = node;
+        const struct kernfs_node *owner = cgroup_owner(node);
         __u32 *count, one = 1;
         __u64 id;
 
-        for (int i = 0; i < CGROUP_DEPTH && (parent = parent_of(top)); i++) {
-                second = first;
-                first = top;
-                top = parent;
-        }
-        if (parent) /* too deep to see whose it is */
+        if (!owner)
                 return false;
-        id = BPF_CORE_READ(second, id);
+        id = BPF_CORE_READ(owner, id);
         count = bpf_map_lookup_elem(&shares, &id);
         if (!count)
                 return bpf_map_update_elem(&shares, &id, &one, BPF_ANY) == 0;
@@ -358,7 +345,7 @@ static void learn_unit(__u64 id, const struct kernfs_node *node)
                 if (!name)
                         continue;
                 bpf_probe_read_kernel_str(unit->names[i], UNIT_NAME, name);
-                node = parent_of(node);
+                node = cgroup_parent(node);
         }
         bpf_map_update_elem(&units, &id, unit, BPF_ANY);
 }

@@ -115,9 +115,8 @@ struct function {
         char name[FUNCTION_NAME];
 };
 
-/* One service or user has at most this many names of units; cgroups deeper than this have none. */
-#define UNITS_SHARE  512
-#define CGROUP_DEPTH 24
+/* One service or user has at most this many names of units. */
+#define UNITS_SHARE 512
 
 #define UNIT_LEVELS 4
 #define UNIT_NAME   64

@@ -36,6 +36,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Chosen before loading. */
 const volatile __u32 by_process;
+const volatile __u32 share;          /* rows of one service or user in a half */
 const volatile WakeupDelays nothing; /* zeroes */
 
 /* Written by the loader. */
@@ -82,6 +83,14 @@ struct {
         __type(key, struct bill_cgroup_key);
         __type(value, struct bill_cgroup);
 } cgroups SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(map_flags, BPF_F_NO_PREALLOC);
+        __uint(max_entries, BILL_CGROUPS);
+        __type(key, struct bill_share_key);
+        __type(value, __u32);
+} shares SEC(".maps");
 
 /* Too large for a stack; only used with interrupts off. */
 struct {
@@ -234,6 +243,22 @@ static const unsigned char *executable_of(const struct task_struct *task)
         return dentry ? dentry->d_name.name : NULL;
 }
 
+/* Whether there is room for one more row of this cgroup's service or user. */
+static bool take_share(const struct bill_key *row, const struct kernfs_node *node)
+{
+        const struct kernfs_node *owner = cgroup_owner(node);
+        struct bill_share_key key = { .epoch = row->epoch };
+        __u32 *count, one = 1;
+
+        if (!owner)
+                return false;
+        key.owner = BPF_CORE_READ(owner, id);
+        count = bpf_map_lookup_elem(&shares, &key);
+        if (!count)
+                return bpf_map_update_elem(&shares, &key, &one, BPF_ANY) == 0;
+        return *count < share && __sync_fetch_and_add(count, 1) < share;
+}
+
 static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
 {
         const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
@@ -247,7 +272,7 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
                         bpf_probe_read_kernel_str(key.process, sizeof(task->comm), task->comm);
         }
         row = bpf_map_lookup_elem(&delays, &key);
-        if (row)
+        if (row || !take_share(&key, node))
                 return row;
         note_cgroup(&key, node);
         bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST);

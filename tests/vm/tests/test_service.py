@@ -198,7 +198,7 @@ class Service(lab.IdledTest):
     def test_no_network(self):
         """idled has a network namespace of its own, and still the kernel's events: of CPUs that come and go, and of
         processes for application rules; also after a reload, and after it was killed."""
-        self.configure(ONLY_USERSPACE.replace("userspace", "userspace,latency"))
+        self.configure(ONLY_USERSPACE.replace("userspace", "userspace latency"))
         self.addCleanup(self.guest.run, "rm -f /etc/idled/apps/sleep.conf; echo 1 >/sys/devices/system/cpu/cpu3/online")
         self.write("/etc/idled/apps/sleep.conf", "[Match]\nExecutable=/usr/bin/sleep\n[Ask]\nLatency=20us\n")
         self.start()
