@@ -43,20 +43,23 @@ static int compare(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* `p50_target` and `p99_target` in us; 0: none. */
-static void print_times(const char *what, double *times, int n, double p50_target,
+/* `p50_target` and `p99_target` in us; 0: none. False: one is exceeded. */
+static bool print_times(const char *what, double *times, int n, double p50_target,
                         double p99_target)
 {
         double p50, p99;
+        bool met = true;
 
         qsort(times, (size_t)n, sizeof(times[0]), compare);
         p50 = times[n / 2];
         p99 = times[n * 99 / 100];
         printf("%-46s %8.0f %8.0f %8.0f", what, p50, p99, times[n - 1]);
-        if (p50_target > 0)
-                printf("   at most %.0f, %.0f: %s", p50_target, p99_target,
-                       p50 <= p50_target && p99 <= p99_target ? "met" : "MISSED");
+        if (p50_target > 0) {
+                met = p50 <= p50_target && p99 <= p99_target;
+                printf("   at most %.0f, %.0f: %s", p50_target, p99_target, met ? "met" : "MISSED");
+        }
         putchar('\n');
+        return met;
 }
 
 /* Returns the descriptor; `ret_path`, if not NULL, is a new string. */
