@@ -165,50 +165,41 @@ static double column_mean(const RecordedColumn *column, size_t first, size_t end
         return n == 0 ? NAN : sum / (double)(share ? end - first : n);
 }
 
-/* The length of the sample at this time, in seconds. */
-static double interval_of(const RecordedTable *machine, double time)
+/* The rows of a sample. Wake-ups are those of all CPUs, whatever states each has; polling is no
+ * sleep. */
+static void add_rows(Comparison *comparison, int which, const RecordedTable *cpu, size_t first,
+                     size_t end, double seconds)
 {
-        const double *times = recorded_numbers(machine, "time_usec", NULL);
-        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
+        double wakeups = NAN;
 
-        for (size_t row = 0; times && intervals && row < machine->n_rows; row++)
-                if (times[row] == time)
-                        return intervals[row] / 1e6;
-        return NAN;
+        for (int c = 0; c < cpu->n_columns; c++) {
+                const RecordedColumn *column = &cpu->columns[c];
+
+                if (column->numbers && g_strv_contains(by_cpu, column->name))
+                        add_value(comparison, which, column->name, column->of, column->unit,
+                                  column_mean(column, first, end), seconds);
+                if (!g_str_equal(column->name, "entered") || !column->numbers ||
+                    g_str_equal(column->of, "POLL"))
+                        continue;
+                for (size_t row = first; row < end; row++)
+                        if (isfinite(column->numbers[row]))
+                                wakeups = (isnan(wakeups) ? 0 : wakeups) + column->numbers[row];
+        }
+        add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds, seconds);
 }
 
 static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu,
                      const RecordedTable *machine)
 {
-        const double *times = recorded_numbers(cpu, "time_usec", NULL);
-        size_t end;
+        const double *times = recorded_numbers(machine, "time_usec", NULL);
+        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
+        size_t next = 0;
 
-        /* Wake-ups are those of all CPUs, whatever states each has; polling is no sleep. */
-        for (size_t first = 0; times && first < cpu->n_rows; first = end) {
-                double wakeups = 0, seconds = interval_of(machine, times[first]);
-                bool counted = false;
+        for (size_t row = 0; times && intervals && row < machine->n_rows; row++) {
+                size_t first = recorded_rows_at(cpu, times[row], &next);
 
-                for (end = first + 1; end < cpu->n_rows && times[end] == times[first];)
-                        end++;
-                for (int c = 0; c < cpu->n_columns; c++) {
-                        const RecordedColumn *column = &cpu->columns[c];
-                        double mean = column->numbers ? column_mean(column, first, end) : NAN;
-
-                        if (column->numbers && g_strv_contains(by_cpu, column->name))
-                                add_value(comparison, which, column->name, column->of, column->unit,
-                                          mean, seconds);
-                        if (!g_str_equal(column->name, "entered") || !column->numbers ||
-                            g_str_equal(column->of, "POLL"))
-                                continue;
-                        for (size_t row = first; row < end; row++)
-                                if (isfinite(column->numbers[row])) {
-                                        wakeups += column->numbers[row];
-                                        counted = true;
-                                }
-                }
-                if (counted && seconds > 0)
-                        add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds,
-                                  seconds);
+                if (first < next)
+                        add_rows(comparison, which, cpu, first, next, intervals[row] / 1e6);
         }
 }
 

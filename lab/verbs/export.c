@@ -100,19 +100,11 @@ static void csv_end(void)
 {
 }
 
-/* A string of JSON. */
 static void print_string(const char *text)
 {
-        putchar('"');
-        for (; *text; text++) {
-                if (*text == '"' || *text == '\\')
-                        putchar('\\');
-                if ((unsigned char)*text < 0x20 || *text == 0x7f)
-                        printf("\\u%04x", (unsigned char)*text);
-                else
-                        putchar(*text);
-        }
-        putchar('"');
+        g_autoptr(json_object) string = json_object_new_string(text);
+
+        fputs(json_object_to_json_string_ext(string, JSON_C_TO_STRING_NOSLASHESCAPE), stdout);
 }
 
 /* What every event begins with; the first of all has no comma before it. */

@@ -223,18 +223,18 @@ static void read_topology(Reading *reading, const RecordedFrame *frame)
 
 /* The columns of table cpu in a frame. */
 typedef struct CpuColumns {
-        size_t n_rows, next; /* next: the first row that was not used */
-        const double *cpu, *time, *busy, *khz, *parked, *estimated;
+        const RecordedTable *table; /* NULL: there is nothing of use in it */
+        size_t next;                /* the first row that was not used */
+        const double *cpu, *busy, *khz, *parked, *estimated;
         const double *share[STATES_MAX], *entered[STATES_MAX];
 } CpuColumns;
 
 static CpuColumns find_columns(const Reading *reading, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "cpu");
-        CpuColumns columns = { .n_rows = table ? table->n_rows : 0 };
+        CpuColumns columns = { .table = table };
 
         columns.cpu = recorded_numbers(table, "cpu", NULL);
-        columns.time = recorded_numbers(table, "time_usec", NULL);
         columns.busy = recorded_numbers(table, "busy_share", NULL);
         columns.khz = recorded_numbers(table, "frequency_khz", NULL);
         columns.parked = recorded_numbers(table, "parked", NULL);
@@ -245,8 +245,8 @@ static CpuColumns find_columns(const Reading *reading, const RecordedFrame *fram
                 columns.share[i] = recorded_numbers(table, "residency_share", name);
                 columns.entered[i] = recorded_numbers(table, "entered", name);
         }
-        if (!columns.cpu || !columns.time || !columns.busy)
-                columns.n_rows = 0;
+        if (!columns.cpu || !columns.busy)
+                columns.table = NULL;
         return columns;
 }
 
@@ -297,18 +297,16 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
         tally_states(reading, tally, columns, row, parked > 0);
 }
 
-/* Takes the rows of table cpu that are of this time; those before it belong to no sample. */
+/* Takes the rows of table cpu that are of this time. */
 static Tally tally_rows(Reading *reading, CpuColumns *columns, double time_usec)
 {
         Tally tally = { .sleeps = NAN, .parked_cores = NAN };
 
         for (int i = 0; i < reading->cores.n; i++)
                 reading->cores.cpus[i] = reading->cores.parked[i] = 0;
-        while (columns->next < columns->n_rows && columns->time[columns->next] != time_usec)
-                columns->next++;
-        for (; columns->next < columns->n_rows && columns->time[columns->next] == time_usec;
-             columns->next++)
-                tally_cpu(reading, &tally, columns, columns->next);
+        for (size_t row = recorded_rows_at(columns->table, time_usec, &columns->next);
+             row < columns->next; row++)
+                tally_cpu(reading, &tally, columns, row);
         if (tally.known > 0 && reading->cores.n > 0) {
                 tally.parked_cores = 0;
                 for (int i = 0; i < reading->cores.n; i++)

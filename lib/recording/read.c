@@ -5,6 +5,7 @@
 #include "recording/read.h"
 
 #include <errno.h>
+#include <math.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -243,4 +244,19 @@ const char *const *recorded_texts(const RecordedTable *table, const char *name, 
         const RecordedColumn *column = recorded_column(table, name, of);
 
         return column ? column->texts : NULL;
+}
+
+size_t recorded_rows_at(const RecordedTable *table, double time_usec, size_t *next)
+{
+        const double *times = recorded_numbers(table, "time_usec", NULL);
+        size_t first;
+
+        if (!isfinite(time_usec))
+                return *next;
+        while (times && *next < table->n_rows && !(times[*next] >= time_usec))
+                ++*next;
+        first = *next;
+        while (times && *next < table->n_rows && times[*next] == time_usec)
+                ++*next;
+        return first;
 }

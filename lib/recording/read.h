@@ -102,6 +102,10 @@ const RecordedTable *recorded_table(const RecordedFrame *frame, const char *name
 /* The column; `of` NULL: of nothing. NULL if there is none, or no table. */
 const RecordedColumn *recorded_column(const RecordedTable *table, const char *name, const char *of);
 
+/* The first of the table's rows from `*next` on that are of this time, as the rows of table cpu of
+ * a sample; `*next` is then behind the last of them. Rows of earlier times are left out. */
+size_t recorded_rows_at(const RecordedTable *table, double time_usec, size_t *next);
+
 /* Its values by row; NULL if there is no such column of numbers, of text. */
 const double *recorded_numbers(const RecordedTable *table, const char *name, const char *of);
 const char *const *recorded_texts(const RecordedTable *table, const char *name, const char *of);
