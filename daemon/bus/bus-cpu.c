@@ -40,10 +40,7 @@ static int cpu_enumerate(sd_bus *connection, const char *prefix, void *userdata,
         return bus_list_nodes(userdata, cpu_paths, ret_nodes);
 }
 
-BUS_GETTER(get_number)
-{
-        return sd_bus_message_append(reply, "u", bus_path_cpu(userdata, path));
-}
+BUS_VALUE(get_number, "u", bus_path_cpu(bus, path));
 
 /* Online, Parked, Isolated. */
 BUS_GETTER(get_membership)
@@ -123,14 +120,9 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu)
         return states;
 }
 
-BUS_GETTER(get_parked_usec)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "t",
-                                     history_parked_usec(manager_history(bus->manager),
-                                                         bus_path_cpu(bus, path), manager_now()));
-}
+BUS_VALUE(get_parked_usec, "t",
+          history_parked_usec(manager_history(bus->manager), bus_path_cpu(bus, path),
+                              manager_now()));
 
 BUS_GETTER(get_idle_states)
 {

@@ -61,10 +61,7 @@ static int energy_enumerate(sd_bus *connection, const char *prefix, void *userda
         return bus_list_nodes(userdata, bus_energy_paths, ret_nodes);
 }
 
-BUS_GETTER(get_name)
-{
-        return sd_bus_message_append(reply, "s", path_info(userdata, path)->name);
-}
+BUS_VALUE(get_name, "s", path_info(bus, path)->name);
 
 BUS_GETTER(get_parent)
 {
@@ -83,16 +80,9 @@ BUS_GETTER(get_range)
         return sd_bus_message_append(reply, "t", range == ENERGY_RANGE_NONE ? 0 : range);
 }
 
-BUS_GETTER(get_source)
-{
-        return sd_bus_message_append(reply, "s",
-                                     energy_source_text(path_info(userdata, path)->source));
-}
+BUS_VALUE(get_source, "s", energy_source_text(path_info(bus, path)->source));
 
-BUS_GETTER(get_sampled)
-{
-        return sd_bus_message_append(reply, "b", path_info(userdata, path)->sampled);
-}
+BUS_VALUE(get_sampled, "b", path_info(bus, path)->sampled);
 
 /* Watts as any user may know them; -1: not known. */
 static double rounded_watts(const Bus *bus, int domain)
@@ -105,11 +95,7 @@ static double rounded_watts(const Bus *bus, int domain)
         return round(seen->energy[domain].watts * 10) / 10;
 }
 
-BUS_GETTER(get_power)
-{
-        return sd_bus_message_append(reply, "d",
-                                     rounded_watts(userdata, path_domain(userdata, path)));
-}
+BUS_VALUE(get_power, "d", rounded_watts(bus, path_domain(bus, path)));
 
 BUS_GETTER(get_dropped)
 {

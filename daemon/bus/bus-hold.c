@@ -73,32 +73,15 @@ static uint32_t shown_pid(const Bus *bus, const Held *held, sd_bus_message *repl
         return reader == 0 || reader == held->shown_uid ? (uint32_t)held_pid(held) : 0;
 }
 
-BUS_GETTER(get_user)
-{
-        return sd_bus_message_append(reply, "u", bus_path_hold(userdata, path)->shown_uid);
-}
+BUS_VALUE(get_user, "u", bus_path_hold(bus, path)->shown_uid);
 
-BUS_GETTER(get_pid)
-{
-        const Bus *bus = userdata;
+BUS_VALUE(get_pid, "u", shown_pid(bus, bus_path_hold(bus, path), reply));
 
-        return sd_bus_message_append(reply, "u", shown_pid(bus, bus_path_hold(bus, path), reply));
-}
+BUS_VALUE(get_id, "t", bus_path_hold(bus, path)->id);
 
-BUS_GETTER(get_id)
-{
-        return sd_bus_message_append(reply, "t", bus_path_hold(userdata, path)->id);
-}
+BUS_VALUE(get_since, "t", bus_path_hold(bus, path)->since_usec);
 
-BUS_GETTER(get_since)
-{
-        return sd_bus_message_append(reply, "t", bus_path_hold(userdata, path)->since_usec);
-}
-
-BUS_GETTER(get_bound)
-{
-        return sd_bus_message_append(reply, "b", bus_path_hold(userdata, path)->bound);
-}
+BUS_VALUE(get_bound, "b", bus_path_hold(bus, path)->bound);
 
 /* Appends a key whose value is a number, if it is requested. */
 static int append_number(sd_bus_message *reply, const char *key, uint32_t number, bool requested)

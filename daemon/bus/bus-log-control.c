@@ -8,10 +8,7 @@
 #include "base/log.h"
 #include "bus/bus-parts.h"
 
-BUS_GETTER(get_level)
-{
-        return sd_bus_message_append(reply, "s", log_level_name(log_get_level()));
-}
+BUS_VALUE(get_level, "s", log_level_name(log_get_level()));
 
 static int set_level(sd_bus *connection, const char *path, const char *interface,
                      const char *property, sd_bus_message *value, void *userdata,
@@ -29,10 +26,7 @@ static int set_level(sd_bus *connection, const char *path, const char *interface
         return 0;
 }
 
-BUS_GETTER(get_target)
-{
-        return sd_bus_message_append(reply, "s", log_get_target());
-}
+BUS_VALUE(get_target, "s", log_get_target());
 
 static int set_target(sd_bus *connection, const char *path, const char *interface,
                       const char *property, sd_bus_message *value, void *userdata,
@@ -49,10 +43,7 @@ static int set_target(sd_bus *connection, const char *path, const char *interfac
         return 0;
 }
 
-BUS_GETTER(get_identifier)
-{
-        return sd_bus_message_append(reply, "s", "idled");
-}
+BUS_VALUE(get_identifier, "s", "idled");
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),

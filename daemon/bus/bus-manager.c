@@ -9,17 +9,9 @@
 #include "model/measured.h"
 #include "model/topology-build.h"
 
-BUS_GETTER(get_version)
-{
-        return sd_bus_message_append(reply, "s", IDLED_VERSION);
-}
+BUS_VALUE(get_version, "s", IDLED_VERSION);
 
-BUS_GETTER(get_dry_run)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "b", manager_setup(bus->manager)->dry_run);
-}
+BUS_VALUE(get_dry_run, "b", manager_setup(bus->manager)->dry_run);
 
 static int append_pause(sd_bus_message *reply, const Pause *pause)
 {
@@ -108,12 +100,7 @@ static int append_cores(sd_bus_message *reply, const Topology *topology, const C
         return sd_bus_message_append(reply, "u", topology_count_cores(topology, cpus));
 }
 
-BUS_GETTER(get_cores)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "u", manager_topology(bus->manager)->n_cores);
-}
+BUS_VALUE(get_cores, "u", manager_topology(bus->manager)->n_cores);
 
 BUS_GETTER(get_wanted_cores)
 {
@@ -257,12 +244,7 @@ BUS_GETTER(get_knobs)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-BUS_GETTER(get_transitions)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "t", history_count(manager_history(bus->manager)));
-}
+BUS_VALUE(get_transitions, "t", history_count(manager_history(bus->manager)));
 
 static void collect_files(gpointer key, gpointer value, gpointer userdata)
 {

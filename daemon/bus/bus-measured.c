@@ -46,31 +46,13 @@ BUS_GETTER(get_measured)
         return append_numbers(reply, row->signature, numbers);
 }
 
-BUS_GETTER(get_observed)
-{
-        return sd_bus_message_append(reply, "t", observe(userdata)->interval_usec);
-}
+BUS_VALUE(get_observed, "t", observe(bus)->interval_usec);
 
-BUS_GETTER(get_ticks)
-{
-        const Bus *bus = userdata;
+BUS_VALUE(get_ticks, "t", tick_timer_count(manager_timer(bus->manager)));
 
-        return sd_bus_message_append(reply, "t", tick_timer_count(manager_timer(bus->manager)));
-}
+BUS_VALUE(get_period, "t", tick_timer_interval(manager_timer(bus->manager)));
 
-BUS_GETTER(get_period)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "t", tick_timer_interval(manager_timer(bus->manager)));
-}
-
-BUS_GETTER(get_late)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "t", tick_timer_late(manager_timer(bus->manager)));
-}
+BUS_VALUE(get_late, "t", tick_timer_late(manager_timer(bus->manager)));
 
 BUS_GETTER(get_cpu_usec)
 {

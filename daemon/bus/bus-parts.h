@@ -121,6 +121,16 @@ struct Bus {
                             const char *property, sd_bus_message *reply, void *userdata,           \
                             sd_bus_error *error)
 
+/* The getter of a property whose value sd_bus_message_append() takes: `bus` and `path` are there.
+ */
+#define BUS_VALUE(function, type, ...)                                                             \
+        BUS_GETTER(function)                                                                       \
+        {                                                                                          \
+                Bus *bus __attribute__((unused)) = userdata;                                       \
+                                                                                                   \
+                return sd_bus_message_append(reply, type, __VA_ARGS__);                            \
+        }
+
 /* Calls `append` with what, where and why of everything that failed and that no knob reports, as
  * long as it returns no error; returns the last. */
 typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,

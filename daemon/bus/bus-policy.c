@@ -65,20 +65,11 @@ static int policy_enumerate(sd_bus *connection, const char *prefix, void *userda
         return bus_list_nodes(userdata, bus_policy_paths, ret_nodes);
 }
 
-BUS_GETTER(get_name)
-{
-        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->name);
-}
+BUS_VALUE(get_name, "s", path_policy(bus, path)->policy->name);
 
-BUS_GETTER(get_summary)
-{
-        return sd_bus_message_append(reply, "s", path_policy(userdata, path)->policy->summary);
-}
+BUS_VALUE(get_summary, "s", path_policy(bus, path)->policy->summary);
 
-BUS_GETTER(get_rank)
-{
-        return sd_bus_message_append(reply, "u", path_rank(userdata, path));
-}
+BUS_VALUE(get_rank, "u", path_rank(bus, path));
 
 BUS_GETTER(get_allowed)
 {
@@ -102,15 +93,9 @@ BUS_GETTER(get_reason)
         return sd_bus_message_append(reply, "s", text);
 }
 
-BUS_GETTER(get_settled)
-{
-        return sd_bus_message_append(reply, "b", path_policy(userdata, path)->wish.settled);
-}
+BUS_VALUE(get_settled, "b", path_policy(bus, path)->wish.settled);
 
-BUS_GETTER(get_period)
-{
-        return sd_bus_message_append(reply, "t", path_policy(userdata, path)->wish.period_usec);
-}
+BUS_VALUE(get_period, "t", path_policy(bus, path)->wish.period_usec);
 
 BUS_GETTER(get_options)
 {
@@ -125,108 +110,99 @@ BUS_GETTER(get_options)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* Appends an estimate, and the ends of its interval, in so many steps to one: NaN if there is none.
- * What is published is an average over several blocks of a second at least, rounded: energy that
- * is finer than that is a side channel. 0.1 has no exact double, 10 has. */
+/* NULL: what the policy saves is not measured. */
+static const Evaluator *path_evaluator(const Bus *bus, const char *path)
+{
+        return path_policy(bus, path)->evaluator;
+}
+
+/* What its evaluator found, NaN if there is none. */
+static const Estimate *path_found(const Bus *bus, const char *path)
+{
+        static const Estimate none = { .watts = { NAN, NAN, NAN },
+                                       .per_work = { NAN, NAN, NAN },
+                                       .delay = { NAN, NAN, NAN },
+                                       .off_watts = NAN,
+                                       .on_watts = NAN };
+        const Evaluator *evaluator = path_evaluator(bus, path);
+
+        return evaluator ? &evaluator->found : &none;
+}
+
+/* What is published is an average over several blocks of a second at least, rounded to so many
+ * steps to one: energy that is finer than that is a side channel. 0.1 has no exact double, 10 has.
+ */
+static double rounded(double value, double steps)
+{
+        return rint(value * steps) / steps;
+}
+
+/* Appends an estimate, and the ends of its interval. */
 static int append_interval(sd_bus_message *reply, const Interval *found, double steps)
 {
-        const Interval none = { .value = NAN, .low = NAN, .high = NAN };
-
-        if (!found)
-                found = &none;
-        return sd_bus_message_append(reply, "(ddd)", rint(found->value * steps) / steps,
-                                     rint(found->low * steps) / steps,
-                                     rint(found->high * steps) / steps);
+        return sd_bus_message_append(reply, "(ddd)", rounded(found->value, steps),
+                                     rounded(found->low, steps), rounded(found->high, steps));
 }
 
 BUS_GETTER(get_saved_joules)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        Interval found = evaluator ? evaluator_saved_joules(evaluator) : (Interval){ 0 };
+        const Evaluator *evaluator = path_evaluator(userdata, path);
+        Interval found = evaluator ? evaluator_saved_joules(evaluator)
+                                   : (Interval){ NAN, NAN, NAN };
 
-        return append_interval(reply, evaluator ? &found : NULL, 1);
+        return append_interval(reply, &found, 1);
 }
 
 BUS_GETTER(get_saved_watts)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-
-        return append_interval(reply, evaluator ? &evaluator->found.watts : NULL, 10);
+        return append_interval(reply, &path_found(userdata, path)->watts, 10);
 }
 
 BUS_GETTER(get_saved_share)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-
-        return append_interval(reply, evaluator ? &evaluator->found.per_work : NULL, 1000);
+        return append_interval(reply, &path_found(userdata, path)->per_work, 1000);
 }
 
 BUS_GETTER(get_waiting_change)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-
-        return append_interval(reply, evaluator ? &evaluator->found.delay : NULL, 1000);
+        return append_interval(reply, &path_found(userdata, path)->delay, 1000);
 }
 
-BUS_GETTER(get_mean_watts)
-{
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        double on = evaluator ? evaluator->found.on_watts : NAN;
-        double off = evaluator ? evaluator->found.off_watts : NAN;
-
-        return sd_bus_message_append(reply, "(dd)", rint(on * 10) / 10, rint(off * 10) / 10);
-}
+BUS_VALUE(get_mean_watts, "(dd)", rounded(path_found(bus, path)->on_watts, 10),
+          rounded(path_found(bus, path)->off_watts, 10));
 
 BUS_GETTER(get_effective_share)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        const Evaluator *evaluator = path_evaluator(userdata, path);
         double share = evaluator ? evaluator_effective_share(evaluator) : NAN;
 
-        return sd_bus_message_append(reply, "d", rint(share * 1000) / 1000);
+        return sd_bus_message_append(reply, "d", rounded(share, 1000));
 }
 
 BUS_GETTER(get_blocks)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        uint64_t n = evaluator ? evaluator->estimator.n_blocks : 0;
+        const Evaluator *evaluator = path_evaluator(userdata, path);
 
-        return sd_bus_message_append(reply, "t", n);
+        return sd_bus_message_append(reply, "t",
+                                     evaluator ? evaluator->estimator.n_blocks : UINT64_C(0));
 }
 
 BUS_GETTER(get_blocks_dropped)
 {
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
+        const Evaluator *evaluator = path_evaluator(userdata, path);
         uint64_t n = evaluator ? estimator_dropped(&evaluator->estimator) : 0;
 
         return sd_bus_message_append(reply, "t", n);
 }
 
-BUS_GETTER(get_verdict)
-{
-        const Evaluator *evaluator = path_policy(userdata, path)->evaluator;
-        const char *verdict = evaluator ? verdict_text(evaluator->found.verdict) : "";
+BUS_VALUE(get_verdict, "s",
+          path_evaluator(bus, path) ? verdict_text(path_found(bus, path)->verdict) : "");
 
-        return sd_bus_message_append(reply, "s", verdict);
-}
+BUS_VALUE(get_energy_source, "s",
+          path_evaluator(bus, path) ? energy_source_text(manager_energy_source(bus->manager)) : "");
 
-BUS_GETTER(get_energy_source)
-{
-        const Bus *bus = userdata;
-        const ActivePolicy *p = path_policy(bus, path);
-        const char *source = p->evaluator ? energy_source_text(manager_energy_source(bus->manager))
-                                          : "";
-
-        return sd_bus_message_append(reply, "s", source);
-}
-
-BUS_GETTER(get_work_unit)
-{
-        const Bus *bus = userdata;
-        const ActivePolicy *p = path_policy(bus, path);
-        const char *unit = p->evaluator ? work_unit_text(p->evaluator->unit) : "";
-
-        return sd_bus_message_append(reply, "s", unit);
-}
+BUS_VALUE(get_work_unit, "s",
+          path_evaluator(bus, path) ? work_unit_text(path_evaluator(bus, path)->unit) : "");
 
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),

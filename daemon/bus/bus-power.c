@@ -40,10 +40,7 @@ BUS_GETTER(get_active)
         return sd_bus_message_append(reply, "s", active_profile(userdata));
 }
 
-BUS_GETTER(get_inhibited)
-{
-        return sd_bus_message_append(reply, "s", "");
-}
+BUS_VALUE(get_inhibited, "s", "");
 
 BUS_GETTER(get_degraded)
 {
@@ -65,15 +62,9 @@ BUS_GETTER(get_profiles)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-BUS_GETTER(get_actions)
-{
-        return sd_bus_message_append(reply, "as", 0);
-}
+BUS_VALUE(get_actions, "as", 0);
 
-BUS_GETTER(get_actions_info)
-{
-        return sd_bus_message_append(reply, "aa{sv}", 0);
-}
+BUS_VALUE(get_actions_info, "aa{sv}", 0);
 
 BUS_GETTER(get_holds)
 {
@@ -82,10 +73,7 @@ BUS_GETTER(get_holds)
         return power_append_holds(reply, power->bus);
 }
 
-BUS_GETTER(get_version)
-{
-        return sd_bus_message_append(reply, "s", IDLED_VERSION);
-}
+BUS_VALUE(get_version, "s", IDLED_VERSION);
 
 static bool is_battery_aware(const Manager *manager)
 {

@@ -35,12 +35,7 @@ BUS_GETTER(get_inhibited)
         return sd_bus_message_append(reply, "s", inhibited ? inhibited : "");
 }
 
-BUS_GETTER(get_chosen)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(reply, "s", manager_profile(bus->manager)->chosen ?: "");
-}
+BUS_VALUE(get_chosen, "s", manager_profile(bus->manager)->chosen ?: "");
 
 BUS_GETTER(get_profiles)
 {
