@@ -78,13 +78,8 @@ BUS_GETTER(get_place)
         return sd_bus_message_append(reply, "i", number);
 }
 
-BUS_GETTER(get_capacity)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(
-                reply, "u", manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
-}
+BUS_VALUE(get_capacity, "u",
+          manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
 
 BUS_GETTER(get_kinds)
 {
@@ -196,12 +191,7 @@ BUS_GETTER(get_reason)
         return bus_append_shown(reply, bus, text);
 }
 
-BUS_GETTER(get_figures)
-{
-        const Bus *bus = userdata;
-
-        return bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path));
-}
+BUS_APPENDED(get_figures, bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path)));
 
 #define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define EXPLICIT SD_BUS_VTABLE_PROPERTY_EXPLICIT

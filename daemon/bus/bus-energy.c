@@ -97,14 +97,8 @@ static double rounded_watts(const Bus *bus, int domain)
 
 BUS_VALUE(get_power, "d", rounded_watts(bus, path_domain(bus, path)));
 
-BUS_GETTER(get_dropped)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(
-                reply, "t",
-                observers_energy(manager_observers(bus->manager), path_domain(bus, path)).dropped);
-}
+BUS_VALUE(get_dropped, "t",
+          observers_energy(manager_observers(bus->manager), path_domain(bus, path)).dropped);
 
 int bus_append_energy(sd_bus_message *message, Bus *bus)
 {

@@ -47,15 +47,9 @@ static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata
         return bus_list_nodes(userdata, hold_paths, ret_nodes);
 }
 
-BUS_GETTER(get_owner)
-{
-        return bus_append_shown(reply, userdata, bus_path_hold(userdata, path)->owner);
-}
+BUS_APPENDED(get_owner, bus_append_shown(reply, bus, bus_path_hold(bus, path)->owner));
 
-BUS_GETTER(get_reason)
-{
-        return bus_append_shown(reply, userdata, bus_path_hold(userdata, path)->reason);
-}
+BUS_APPENDED(get_reason, bus_append_shown(reply, bus, bus_path_hold(bus, path)->reason));
 
 BUS_GETTER(get_obstacle)
 {
@@ -125,10 +119,7 @@ BUS_GETTER(get_unit)
         return sd_bus_message_append(reply, "s", held->kinds && held->unit ? held->unit : "");
 }
 
-BUS_GETTER(get_cpus)
-{
-        return bus_append_cpus(reply, &holds_hold(bus_path_hold(userdata, path))->cpus);
-}
+BUS_APPENDED(get_cpus, bus_append_cpus(reply, &holds_hold(bus_path_hold(bus, path))->cpus));
 
 #define CONST   SD_BUS_VTABLE_PROPERTY_CONST
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE

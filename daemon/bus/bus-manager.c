@@ -39,36 +39,15 @@ BUS_GETTER(get_pauses)
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-BUS_GETTER(get_trial)
-{
-        return bus_append_trial(reply, ((const Bus *)userdata)->manager);
-}
+BUS_APPENDED(get_trial, bus_append_trial(reply, bus->manager));
 
-BUS_GETTER(get_holds)
-{
-        return bus_append_holds(reply, manager_holds(((const Bus *)userdata)->manager));
-}
+BUS_APPENDED(get_holds, bus_append_holds(reply, manager_holds(bus->manager)));
 
-BUS_GETTER(get_online)
-{
-        const Bus *bus = userdata;
+BUS_APPENDED(get_online, bus_append_cpus(reply, &manager_topology(bus->manager)->online));
 
-        return bus_append_cpus(reply, &manager_topology(bus->manager)->online);
-}
+BUS_APPENDED(get_isolated, bus_append_cpus(reply, &manager_topology(bus->manager)->isolated));
 
-BUS_GETTER(get_isolated)
-{
-        const Bus *bus = userdata;
-
-        return bus_append_cpus(reply, &manager_topology(bus->manager)->isolated);
-}
-
-BUS_GETTER(get_parked)
-{
-        const Bus *bus = userdata;
-
-        return bus_append_cpus(reply, manager_parked(bus->manager));
-}
+BUS_APPENDED(get_parked, bus_append_cpus(reply, manager_parked(bus->manager)));
 
 static CpuSet active_cpus(const Manager *manager)
 {
@@ -102,13 +81,8 @@ static int append_cores(sd_bus_message *reply, const Topology *topology, const C
 
 BUS_VALUE(get_cores, "u", manager_topology(bus->manager)->n_cores);
 
-BUS_GETTER(get_wanted_cores)
-{
-        const Bus *bus = userdata;
-
-        return append_cores(reply, manager_topology(bus->manager),
-                            &manager_plan(bus->manager)->allowed);
-}
+BUS_APPENDED(get_wanted_cores, append_cores(reply, manager_topology(bus->manager),
+                                            &manager_plan(bus->manager)->allowed));
 
 BUS_GETTER(get_active_cores)
 {

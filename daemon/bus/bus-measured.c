@@ -75,13 +75,7 @@ BUS_GETTER(get_wakeups)
         return sd_bus_message_append(reply, "t", (uint64_t)usage.ru_nvcsw);
 }
 
-BUS_GETTER(get_uptime)
-{
-        const Bus *bus = userdata;
-
-        return sd_bus_message_append(
-                reply, "t", history_age_usec(manager_history(bus->manager), manager_now()));
-}
+BUS_VALUE(get_uptime, "t", history_age_usec(manager_history(bus->manager), manager_now()));
 
 BUS_GETTER(get_transitions_last_minute)
 {

@@ -121,15 +121,16 @@ struct Bus {
                             const char *property, sd_bus_message *reply, void *userdata,           \
                             sd_bus_error *error)
 
-/* The getter of a property whose value sd_bus_message_append() takes: `bus` and `path` are there.
- */
-#define BUS_VALUE(function, type, ...)                                                             \
+/* The getter of a property that one call appends, and of one whose value sd_bus_message_append()
+ * takes: `bus`, `path` and `reply` are there. */
+#define BUS_APPENDED(function, ...)                                                                \
         BUS_GETTER(function)                                                                       \
         {                                                                                          \
                 Bus *bus __attribute__((unused)) = userdata;                                       \
-                                                                                                   \
-                return sd_bus_message_append(reply, type, __VA_ARGS__);                            \
+                return __VA_ARGS__;                                                                \
         }
+#define BUS_VALUE(function, type, ...)                                                             \
+        BUS_APPENDED(function, sd_bus_message_append(reply, type, __VA_ARGS__))
 
 /* Calls `append` with what, where and why of everything that failed and that no knob reports, as
  * long as it returns no error; returns the last. */

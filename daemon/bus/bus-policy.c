@@ -153,20 +153,11 @@ BUS_GETTER(get_saved_joules)
         return append_interval(reply, &found, 1);
 }
 
-BUS_GETTER(get_saved_watts)
-{
-        return append_interval(reply, &path_found(userdata, path)->watts, 10);
-}
+BUS_APPENDED(get_saved_watts, append_interval(reply, &path_found(bus, path)->watts, 10));
 
-BUS_GETTER(get_saved_share)
-{
-        return append_interval(reply, &path_found(userdata, path)->per_work, 1000);
-}
+BUS_APPENDED(get_saved_share, append_interval(reply, &path_found(bus, path)->per_work, 1000));
 
-BUS_GETTER(get_waiting_change)
-{
-        return append_interval(reply, &path_found(userdata, path)->delay, 1000);
-}
+BUS_APPENDED(get_waiting_change, append_interval(reply, &path_found(bus, path)->delay, 1000));
 
 BUS_VALUE(get_mean_watts, "(dd)", rounded(path_found(bus, path)->on_watts, 10),
           rounded(path_found(bus, path)->off_watts, 10));

@@ -20,12 +20,7 @@ BUS_GETTER(get_profile)
         return sd_bus_message_append(reply, "s", profile ? profile->name : "");
 }
 
-BUS_GETTER(get_reason)
-{
-        const Bus *bus = userdata;
-
-        return bus_append_shown(reply, bus, manager_profile(bus->manager)->reason);
-}
+BUS_APPENDED(get_reason, bus_append_shown(reply, bus, manager_profile(bus->manager)->reason));
 
 BUS_GETTER(get_inhibited)
 {
