@@ -151,6 +151,24 @@ static void put_verdict(const Prove *prove, json_object *answer, const Estimate 
         json_put_real(answer, "verdict_after_seconds", seconds < 0 ? NAN : seconds, 0);
 }
 
+/* Whether the p99 of wake-ups is another one, and whose they are. */
+static void put_delays(const Prove *prove, json_object *answer)
+{
+        Estimate found = estimate(prove->quantities[QUANTITY_DELAY_P99],
+                                  &(EstimateQuery){ .work_error = INFINITY });
+        const char *verdict = found.n_pairs == 0     ? NULL
+                              : found.watts.low > 0  ? "shorter"
+                              : found.watts.high < 0 ? "longer"
+                                                     : "unknown";
+
+        json_put_text(answer, "delay_verdict", verdict);
+        json_put_text(answer, "delay_source",
+                      prove->bill                ? "wakeups"
+                      : prove->asked->probe_usec ? "probe"
+                                                 : NULL);
+        json_put_text(answer, "delay_problem", prove->bill_error);
+}
+
 json_object *prove_answer(const Prove *prove)
 {
         json_object *answer = json_object_new_object();
@@ -163,6 +181,7 @@ json_object *prove_answer(const Prove *prove)
         put_verdict(prove, answer, &found);
         put_saved(prove, answer, &found);
         put_time(prove, answer, &found);
+        put_delays(prove, answer);
         json_put_bool(answer, "equal_work", found.equal_work);
         json_put_real(answer, "work_change_percent",
                       found.work_change == 0 ? NAN : found.work_change * 100, 2);
@@ -306,20 +325,40 @@ static double change(json_object *answer, const char *end)
         return json_rounded(value, decimals_of(value));
 }
 
+/* "; the p99 of wake-ups is 120 us longer, 95 % interval 80 to 160", or nothing. */
+static char *delay_text(json_object *answer)
+{
+        json_object *row = json_get(answer, "delay_p99");
+        const char *verdict = json_text(answer, "delay_verdict");
+        double value = json_number(row, "change_usec", NAN), sign = value < 0 ? -1 : 1;
+        double low = json_number(row, "change_low_usec", NAN);
+        double high = json_number(row, "change_high_usec", NAN);
+
+        if (!isfinite(low) || !isfinite(high))
+                return g_strdup("");
+        if (g_str_equal(verdict, "unknown"))
+                return g_strdup_printf("; no change of the p99 of wake-ups is shown, between "
+                                       "%+.1f and %+.1f us",
+                                       low, high);
+        return g_strdup_printf("; the p99 of wake-ups is %.1f us %s, 95 %% interval %.1f to %.1f",
+                               fabs(value), verdict, sign < 0 ? -high : low,
+                               sign < 0 ? -low : high);
+}
+
 /* "Shown: ondemand active saves 0.820 W (6.9 %), 95 % interval 0.670 to 0.970". */
 static void show_saved(const Ctl *ctl, json_object *answer, Style style, const char *verdict)
 {
         double value = change(answer, ""), sign = value < 0 ? -1 : 1;
         double from = json_rounded(sign * change(answer, sign < 0 ? "_high" : "_low"), 3);
         double to = json_rounded(sign * change(answer, sign < 0 ? "_low" : "_high"), 3);
-        g_autofree char *text = NULL;
+        g_autofree char *text = NULL, *delay = delay_text(answer);
 
-        text = g_strdup_printf("%s: %s %s %.*f %s (%.1f %%), 95 %% interval %.*f to %.*f%s",
+        text = g_strdup_printf("%s: %s %s %.*f %s (%.1f %%), 95 %% interval %.*f to %.*f%s%s",
                                verdict, json_text(answer, "second"), sign < 0 ? "saves" : "costs",
                                decimals_of(value), fabs(value), is_runs(answer) ? "J per run" : "W",
                                json_rounded(fabs(json_number(answer, "saved_percent", 0)), 1),
                                decimals_of(from), from, decimals_of(to), to,
-                               json_true(answer, "equal_work") ? ", at equal work" : "");
+                               json_true(answer, "equal_work") ? ", at equal work" : "", delay);
         screen_sentence(&ctl->screen, style, text);
 }
 
@@ -340,6 +379,7 @@ static void show_open(const Ctl *ctl, json_object *answer)
         double precision = json_number(answer, "next_precision_watts", NAN);
         const char *unit = is_runs(answer) ? "J per run" : "W";
         g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *delay = delay_text(answer);
         g_autofree char *left = isfinite(later)  ? time_text(later)
                                 : isfinite(time) ? time_text(time)
                                                  : NULL;
@@ -358,6 +398,7 @@ static void show_open(const Ctl *ctl, json_object *answer)
                         text, "; at this noise +-%g %s takes about %s",
                         json_number(answer, "next_precision_joules_per_run", precision), unit,
                         left);
+        g_string_append(text, delay);
         screen_sentence(&ctl->screen, STYLE_WARN, text->str);
 }
 
@@ -391,6 +432,9 @@ void prove_show(const Ctl *ctl, json_object *answer)
         screen_line(screen, STYLE_DIM,
                     "First, Second and Change: means over pairs, without extremes%s",
                     json_true(answer, "equal_work") ? ", at equal work" : "");
+        if (*json_text(answer, "delay_problem"))
+                screen_line(screen, STYLE_DIM, "Delays of wake-ups are not measured: %s",
+                            json_text(answer, "delay_problem"));
         if (g_str_equal(json_text(answer, "energy_source"), "battery"))
                 screen_line(screen, STYLE_PLAIN,
                             "Energy is what the battery lost, with display and all devices");

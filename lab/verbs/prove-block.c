@@ -181,16 +181,44 @@ typedef struct Measured {
         MeterReading reading;
         double instructions;          /* NAN: not counted */
         unsigned runs;                /* of the command, whole ones */
-        double delay_mean, delay_p99; /* us; NAN: no probe */
+        double delay_mean, delay_p99; /* us; NAN: not measured */
 } Measured;
 
-static void stop_probe(Cyclic *probe, Measured *measured)
+/* Counts the machine's wake-ups from now on. */
+static void begin_bill(const Prove *prove)
+{
+        g_auto(BillReading) before = { 0 };
+
+        if (prove->bill)
+                bill_read(prove->bill, NULL, NULL, &before);
+}
+
+static void end_bill(const Prove *prove, Measured *measured)
+{
+        g_auto(BillReading) reading = { 0 };
+        WakeupDelays all = { 0 };
+
+        bill_read(prove->bill, NULL, NULL, &reading);
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                WakeupDelays one;
+
+                unit_wakeups_sum(reading.units->pdata[i], 0, WAKEUPS_KINDS - 1, &one);
+                wakeups_merge(&all, &one);
+        }
+        measured->delay_mean = (double)all.sum_ns / 1e3 / (double)all.count;
+        measured->delay_p99 = wakeups_quantile_us(&all, 0.99);
+}
+
+/* Delays of the probe, or without one those of all tasks. */
+static void measure_delays(const Prove *prove, Cyclic *probe, Measured *measured)
 {
         g_autoptr(GArray) results = probe ? cyclic_stop(probe) : NULL;
         const CyclicCpu *result = results ? &g_array_index(results, CyclicCpu, 0) : NULL;
 
         measured->delay_mean = result ? histogram_mean(result->histogram) : NAN;
         measured->delay_p99 = result ? histogram_quantile(result->histogram, 0.99) : NAN;
+        if (prove->bill)
+                end_bill(prove, measured);
 }
 
 static double count_instructions(const Prove *prove)
@@ -226,12 +254,13 @@ static Woke measure(Prove *prove, Measured *measured)
         Cyclic *probe = start_probe(prove);
         Woke woke;
 
+        begin_bill(prove);
         meter_begin(prove->meter);
         woke = prove->unit == WORK_RUNS ? wait_runs(prove, end, measured)
                                         : wait_until(prove, end, true);
         measured->reading = meter_end(prove->meter);
         measured->instructions = count_instructions(prove) - before;
-        stop_probe(probe, measured);
+        measure_delays(prove, probe, measured);
         return woke;
 }
 

@@ -63,7 +63,7 @@ static const VerbOption prove_options[] = {
         { "wash-out", "TIME", "time before each block that is not measured (a quarter of it)",
           .number = &asked.washout_usec, .least = WASHOUT_MIN_USEC, .most = 3600 * SEC_USEC,
           .expected = "a duration from 100ms to 1h, such as 5s" },
-        { "probe", "TIME", "measure wake-up latency, by waking up so often",
+        { "probe", "TIME", "measure delays of a task that wakes up so often, not of all tasks",
           .number = &asked.probe_usec, .least = PROBE_MIN_USEC, .most = PROBE_MAX_USEC,
           .expected = "a duration from 1ms to 1s, such as 10ms" },
         { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
@@ -217,6 +217,8 @@ static void prove_done(Prove *prove)
         if (prove->table)
                 power_table_free(prove->table);
         fd_close(&prove->signals);
+        bill_close(prove->bill);
+        g_free(prove->bill_error);
         g_free(prove->energy);
         for (int i = 0; i < QUANTITIES; i++)
                 g_free(prove->quantities[i]);
@@ -225,6 +227,20 @@ static void prove_done(Prove *prove)
         g_free(prove->problem);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prove, prove_done)
+
+/* Has the kernel count the delays of all wake-ups, unless a probe measures its own. */
+static void open_bill(Prove *prove)
+{
+        int r;
+
+        if (asked.probe_usec)
+                return;
+        r = prove->ctl->root_path ? -EOPNOTSUPP
+                                  : bill_open(prove->topology->n_cpus, false, &prove->bill);
+        if (r < 0)
+                prove->bill_error = prove->ctl->root_path ? g_strdup("--root names another machine")
+                                                          : bill_error(r);
+}
 
 /* Measures, and restores everything. */
 static int run(Prove *prove)
@@ -256,6 +272,7 @@ static json_object *prove_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         if (ctl->n_args > 0)
                 prove.load = workload_new(ctl->args);
+        open_bill(&prove);
         r = run(&prove);
         if (prove.problem)
                 complain("%s", prove.problem);

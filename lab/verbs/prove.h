@@ -8,6 +8,7 @@
 #define IDLED_PROVE_H
 
 #include "arms.h"
+#include "bpf/bill.h"
 #include "stats/estimate.h"
 #include "stats/schedule.h"
 #include "stats/work-unit.h"
@@ -25,7 +26,7 @@
 typedef enum Quantity {
         QUANTITY_POWER,      /* W, while a command runs that ends; otherwise it is the energy's */
         QUANTITY_WAITING,    /* % of the time that some task waited for a CPU */
-        QUANTITY_DELAY_MEAN, /* us, of the probe */
+        QUANTITY_DELAY_MEAN, /* us, of the machine's wake-ups or the probe's */
         QUANTITY_DELAY_P99,
         QUANTITY_RUN, /* seconds that one run of the command took */
         QUANTITIES,
@@ -51,6 +52,8 @@ typedef struct Prove {
         Topology *topology;
         Arms *arms;
         Meter *meter;
+        Bill *bill;        /* NULL: delays are those of the probe, if there is one */
+        char *bill_error;  /* then: why; NULL: a probe was asked for */
         PowerTable *table; /* NULL: none */
         Workload *load;    /* NULL: no command */
         WorkUnit unit;

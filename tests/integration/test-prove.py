@@ -40,7 +40,8 @@ class Truth(ProveCase):
                                delta=0.25)
         self.assertAlmostEqual(answer['energy_per_work']['change_percent'], -25, delta=10)
         self.assertAlmostEqual(answer['waiting']['first_percent'], WAITING * 100, delta=0.5)
-        self.assertIsNone(answer['delay_mean'])
+        self.assertEqual([answer[key] for key in ('delay_mean', 'delay_source', 'delay_verdict')], [None] * 3)
+        self.assertIn('another machine', answer['delay_problem'])
         self.assertIsNone(answer['work_change_percent'])
         self.assertEqual((answer['blocks']['checked_for_effect'], answer['blocks']['without_effect']),
                          (answer['blocks']['used'] / 2, 0))
@@ -58,6 +59,7 @@ class Truth(ProveCase):
         self.assertIn('The opposite is shown', output)
         self.assertIn('Second: EnergyPreference=performance', output)
         self.assertRegex(output, r'Wake-up delay, us +[0-9.]+ +[0-9.]+')
+        self.assertRegex(' '.join(output.split()), r'The opposite is shown: .*; .*the p99 of wake-ups is .* us')
         self.assertFalse(any(row['runtime'] for row in self.call('GetSettings')))
 
     def test_less_work(self):

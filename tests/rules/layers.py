@@ -58,7 +58,8 @@ LAYERS = {
     "ctl/verbs": [*READERS, "sense/process-facts.h", "bpf/ledger.h", "act/knob/undo-load.h", "cli/", "./"],
     # A sweep changes values by the daemon's engine.
     "lab/verbs": [*READERS, "stats/", "sense/", "act/actuator.h", "act/tune/cpufreq-knobs.h",
-                  "act/knob/undo-load.h", "governors/", "bpf/ledger.h", "recording/", "cli/", "page/", "./"],
+                  "act/knob/undo-load.h", "governors/", "bpf/bill.h", "bpf/ledger.h", "recording/", "cli/", "page/",
+                  "./"],
     "lab/page": [*SHARED, "cli/", "page/", "./"],
     # The tables of options.
     "man": [*SHARED, "config/", "stats/evaluator.h", "act/park/park.h", "act/tune/quiet.h", "idled-policy.h"],

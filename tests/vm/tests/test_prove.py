@@ -28,6 +28,11 @@ class Prove(lab.IdledTest, KernelTest):
         more, end = self.drawn()
         self.assertEqual((answer["verdict"], answer["energy_source"]), ("saves", "rapl"))
         self.assertGreater(answer["saved_low_watts"], 0)
+        delays = answer["delay_p99"]
+        self.assertEqual((answer["delay_source"], answer["delay_problem"]), ("wakeups", None))
+        self.assertIn(answer["delay_verdict"], ("longer", "shorter", "unknown"))
+        self.assertTrue(delays["first_usec"] > 0 < delays["second_usec"], delays)
+        self.assertLess(delays["change_low_usec"], delays["change_high_usec"])
         self.assertEqual(answer["blocks"]["dropped"], 0, answer["blocks"])
         # Both settings had half of the time each.
         mean = (answer["power"]["first_watts"] + answer["power"]["second_watts"]) / 2
