@@ -476,8 +476,7 @@ static void check_refused(Doctor *doctor)
                         g_strdup("refused affinities go unseen: idled cannot load its BPF program"),
                         "a program that pins itself to parked CPUs fails each time",
                         "idlectl status shows the reason at Missing; idled(8), PINNED PROGRAMS, "
-                        "has "
-                        "what BPF needs");
+                        "has what BPF needs");
 }
 
 /* What the running daemon reports. */
@@ -510,8 +509,7 @@ static void check_daemon(Doctor *doctor)
                            "tasks may run on every CPU, whatever a policy requests",
                            resets ? newer
                                   : "provide what one of these lacks; Backend= of [Park] chooses "
-                                    "among "
-                                    "them");
+                                    "among them");
         if (facts_missing(manager, "process events"))
                 doctor_add(doctor, true, "idled", g_strdup("idled receives no events of processes"),
                            "application rules apply only to processes that run when idled reads "

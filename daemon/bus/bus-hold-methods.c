@@ -102,6 +102,20 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
         return 0;
 }
 
+/* What is requested and by whom, if it can be had. */
+static int read_request(sd_bus_message *message, Bus *bus, BusHoldRequest *ret_request,
+                        Sender *ret_sender, sd_bus_error *error)
+{
+        int r = bus_hold_request_read(message, bus->manager, ret_request, error);
+
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, ret_sender);
+        if (r < 0)
+                return r;
+        ret_request->hold.uid = ret_sender->uid;
+        return check_available(bus, &ret_request->hold, error);
+}
+
 static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
@@ -110,19 +124,13 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
         _fd_ int fd = -1;
         Sender sender;
         uint64_t id;
-        int r = bus_hold_request_read(message, bus->manager, &request, error);
+        int r = read_request(message, bus, &request, &sender, error);
 
-        if (r >= 0)
-                r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
-        request.hold.uid = sender.uid;
         request.hold.sender = sd_bus_message_get_sender(message);
         request.hold.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid,
                                                      request.hold.sender);
-        r = check_available(bus, &request.hold, error);
-        if (r < 0)
-                return r;
         r = hold(bus, &request.hold, sender.pid, &fd, &id);
         if (r < 0)
                 return explain_failure(r, error);
@@ -135,15 +143,9 @@ int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error
         Bus *bus = userdata;
         BusHoldRequest request;
         Sender sender;
-        int r = bus_hold_request_read(message, bus->manager, &request, error);
-
-        if (r >= 0)
-                r = authorizer_sender(bus->authorizer, message, &sender);
-        if (r < 0)
-                return r;
         /* At its limit a client gets an error at once, without a question to polkit. */
-        request.hold.uid = sender.uid;
-        r = check_available(bus, &request.hold, error);
+        int r = read_request(message, bus, &request, &sender, error);
+
         if (r < 0)
                 return r;
         return authorize(bus->authorizer, message,

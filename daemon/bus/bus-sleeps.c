@@ -166,21 +166,27 @@ static int open_ledger(Bus *bus, Session *session, LedgerConfig *config, sd_bus_
         return sd_bus_error_setf(error, BUS_ERROR_NOT_AVAILABLE, "No sleep ledger: %s", why);
 }
 
+/* What is requested and by whom, if it can be had. */
+static int read_start(sd_bus_message *message, Bus *bus, LedgerConfig *config, Sender *sender,
+                      sd_bus_error *error)
+{
+        int r = sd_bus_message_rewind(message, true);
+
+        if (r >= 0)
+                r = read_options(message, config, error);
+        if (r >= 0)
+                r = authorizer_sender(bus->authorizer, message, sender);
+        return r < 0 ? r : check_limits(bus, sender->uid, error);
+}
+
 static int do_start(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
         LedgerConfig config = { 0 };
         Session *session;
         Sender sender = { 0 };
-        int fd = -1, r;
+        int fd = -1, r = read_start(message, bus, &config, &sender, error);
 
-        r = sd_bus_message_rewind(message, true);
-        if (r >= 0)
-                r = read_options(message, &config, error);
-        if (r >= 0)
-                r = authorizer_sender(bus->authorizer, message, &sender);
-        if (r >= 0)
-                r = check_limits(bus, sender.uid, error);
         if (r < 0)
                 return r;
         session = g_new0(Session, 1);
@@ -207,12 +213,8 @@ static int method_start(sd_bus_message *message, void *userdata, sd_bus_error *e
         Bus *bus = userdata;
         LedgerConfig config = { 0 };
         Sender sender = { 0 };
-        int r = read_options(message, &config, error);
+        int r = read_start(message, bus, &config, &sender, error);
 
-        if (r >= 0)
-                r = authorizer_sender(bus->authorizer, message, &sender);
-        if (r >= 0)
-                r = check_limits(bus, sender.uid, error);
         if (r < 0)
                 return r;
         return authorize(bus->authorizer, message, "org.idled1.watch-sleeps", do_start, bus, error);
