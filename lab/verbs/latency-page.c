@@ -20,15 +20,10 @@ static void print_row(const char *setting, json_object *run, json_object *number
         printf(",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, json_int(run, "interval_usec", 0), cpu,
                json_int(numbers, "samples", 0));
         printf(",%" G_GINT64_FORMAT, json_int(numbers, "overruns", 0));
-        for (int i = -2; i <= LATENCY_QUANTILES; i++) {
-                const char *key = i == -2                  ? "min_us"
-                                  : i == -1                ? "mean_us"
-                                  : i == LATENCY_QUANTILES ? "max_us"
-                                                           : latency_keys[i];
-
+        for (int i = 0; i < LATENCY_NUMBERS; i++) {
                 putchar(',');
-                if (json_get(numbers, key))
-                        printf("%.2f", json_number(numbers, key, 0));
+                if (json_get(numbers, latency_keys[i]))
+                        printf("%.2f", json_number(numbers, latency_keys[i], 0));
         }
         putchar(',');
         if (json_get(power, "watts"))

@@ -36,8 +36,8 @@
 /* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
 #define CHUNK_USEC (30 * 1000 * 1000ull)
 
-static const double quantiles[LATENCY_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
-const char *const latency_keys[LATENCY_QUANTILES] = { "p50_us", "p90_us", "p99_us", "p99_9_us" };
+const char *const latency_keys[LATENCY_NUMBERS] = { "min_us", "mean_us",  "p50_us", "p90_us",
+                                                    "p99_us", "p99_9_us", "max_us" };
 
 static struct {
         uint64_t intervals_usec[INTERVALS_MAX];
@@ -220,14 +220,19 @@ static json_object *describe_power(const Session *session, const PowerSum *sum)
 static json_object *describe_latency(const Histogram *histogram)
 {
         json_object *object = json_object_new_object();
+        const double numbers[LATENCY_NUMBERS] = {
+                histogram_min(histogram),
+                histogram_mean(histogram),
+                histogram_quantile(histogram, 0.5),
+                histogram_quantile(histogram, 0.9),
+                histogram_quantile(histogram, 0.99),
+                histogram_quantile(histogram, 0.999),
+                histogram_max(histogram),
+        };
 
         json_put_int(object, "samples", (int64_t)histogram->count);
-        json_put_real(object, "min_us", histogram_min(histogram), 2);
-        json_put_real(object, "mean_us", histogram_mean(histogram), 2);
-        for (int i = 0; i < LATENCY_QUANTILES; i++)
-                json_put_real(object, latency_keys[i], histogram_quantile(histogram, quantiles[i]),
-                              2);
-        json_put_real(object, "max_us", histogram_max(histogram), 2);
+        for (int i = 0; i < LATENCY_NUMBERS; i++)
+                json_put_real(object, latency_keys[i], numbers[i], 2);
         return object;
 }
 
@@ -468,13 +473,9 @@ static void add_row(Table *table, const Shown *shown, const char *setting, json_
         table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
         if (shown->overruns)
                 table_cellf(table, STYLE_PLAIN, "%.1f", latency_overruns(numbers) * 100);
-        for (int i = -1; i <= LATENCY_QUANTILES; i++) {
-                const char *key = i < 0                    ? "min_us"
-                                  : i == LATENCY_QUANTILES ? "max_us"
-                                                           : latency_keys[i];
-
-                table_number(table, json_number(numbers, key, NAN), 1);
-        }
+        for (int i = 0; i < LATENCY_NUMBERS; i++)
+                if (!g_str_equal(latency_keys[i], "mean_us"))
+                        table_number(table, json_number(numbers, latency_keys[i], NAN), 1);
         if (shown->watts && json_get(power, "watts"))
                 table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
                             json_number(power, "watts", 0));

@@ -7,9 +7,9 @@
 
 #include "cli/verb.h"
 
-/* The names in answers of the quantiles that are printed. */
-#define LATENCY_QUANTILES 4
-extern const char *const latency_keys[LATENCY_QUANTILES];
+/* The names in answers of what is said of a histogram, in the order of CSV. */
+#define LATENCY_NUMBERS 7
+extern const char *const latency_keys[LATENCY_NUMBERS];
 
 /* From this share of wake-ups that were left out, the others' latencies say little. */
 #define LATENCY_OVERRUNS 0.01
