@@ -22,7 +22,9 @@ WORDS = ['', 'x', '0', '-1', '0-3', '7,99999999999', '%s%n%p', 'a\nb', '\x1b[2J'
          'userspace', 'IdleMask', 'ondemand', 'Period', '250ms', 'performance', 'Version', MANAGER, PATH, 'sources',
          'latency_us', 'global', 'profile', 'min_cores', 'cpus', 'pid', 'pidfd', 'reason', 'debug', '../../etc']
 TYPES = ['s', 'u', 'i', 't', 'x', 'd', 'b', 'y', 'o', 'g', 'v', 'h', 'as', 'a{sv}', 'a(sss)', '(su)', 'aas', 'a{us}']
-RESTING = 16  # processes that held, whose descriptors idled keeps for a while (daemon/holds/holder.c)
+# Descriptors that idled keeps for later: of processes that held (daemon/holds/holder.c), and sd-event's of each clock
+# from the first timer on.
+KEPT = {'anon_inode:[pidfd]': 16, 'anon_inode:[timerfd]': 5}
 LASTING = {'WakeupBill'}  # answered after as long as its caller says
 
 
@@ -88,13 +90,14 @@ class Arguments(TestCase):
         connection.send_message_with_reply(message, lambda _: self.waiting.discard(what), TIMEOUT)
 
     def state(self):
-        """Descriptors, but of files of the machine, because idled keeps one of each knob that it wrote; and
-        kilobytes of memory."""
+        """How many descriptors there are of each of KEPT, and of others except files of the machine, because idled
+        keeps one of each knob that it wrote; and kilobytes of memory."""
         process = '/proc/%d' % self.daemon.process.pid
         with open(process + '/statm', encoding='ascii') as file:
             memory = int(file.read().split()[1]) * 4
         targets = [os.readlink('%s/fd/%s' % (process, number)) for number in os.listdir(process + '/fd')]
-        return len([target for target in targets if not target.startswith(str(self.root) + '/')]), memory
+        others = [target for target in targets if not target.startswith(str(self.root) + '/') and target not in KEPT]
+        return {kind: targets.count(kind) for kind in KEPT} | {'others': len(others)}, memory
 
     def round(self, members, seconds):
         """Calls all members, and then any, on a connection that is closed in the end."""
@@ -118,8 +121,9 @@ class Arguments(TestCase):
         self.round(members, SECONDS / 4)
         descriptors, before = self.state()
         self.round(members, SECONDS)
-        wait_until(lambda: self.state()[0] <= descriptors + RESTING,
-                   'descriptors: %d, then %d' % (descriptors, self.state()[0]))
+        most = KEPT | {'others': descriptors['others']}
+        wait_until(lambda: all(n <= most[kind] for kind, n in self.state()[0].items()),
+                   lambda: 'descriptors: at most %s, found %s' % (most, self.state()[0]))
         after = self.state()[1]
         print('%d calls of %d members; %d kB, then %d' % (sum(self.sent.values()), len(members), before, after))
         with open('/proc/%d/maps' % self.daemon.process.pid, encoding='utf-8') as maps:
