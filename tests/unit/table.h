@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What every unit's tests share. A test registers itself: TEST(name) { ... } runs once,
- * TEST_EACH(name, table) once for each row, table[_i], TEST_RANGE(name, first, end) for these
- * values of _i. UNIT("name", .setup = ...) is the main() that runs them all, says which named case
- * failed, and that some could not be tried.
+ * TEST_EACH(name, table) once for each row `c`, which is table[_i], TEST_RANGE(name, first, end)
+ * for these values of _i. UNIT("name", .setup = ...) is the main() that runs them all, says which
+ * named case failed, and that some could not be tried.
  */
 #ifndef IDLED_TESTS_TABLE_H
 #define IDLED_TESTS_TABLE_H
@@ -96,8 +96,14 @@ static inline void unit_register(UnitTest *test)
                 unit_register(&test);                                                              \
         }                                                                                          \
         static void name(int _i G_GNUC_UNUSED)
-#define TEST_EACH(name, table) TEST_RANGE(name, 0, (int)G_N_ELEMENTS(table))
-#define TEST(name)             TEST_RANGE(name, 0, 1)
+#define TEST_EACH(name, table)                                                                     \
+        static void name##_case(typeof((table)[0]) *, int);                                        \
+        TEST_RANGE(name, 0, (int)G_N_ELEMENTS(table))                                              \
+        {                                                                                          \
+                name##_case(&(table)[_i], _i);                                                     \
+        }                                                                                          \
+        static void name##_case(typeof((table)[0]) *c G_GNUC_UNUSED, int _i G_GNUC_UNUSED)
+#define TEST(name) TEST_RANGE(name, 0, 1)
 
 typedef struct {
         const char *name;

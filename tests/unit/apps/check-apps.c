@@ -129,7 +129,6 @@ static const struct {
  * processes of other users. */
 TEST_EACH(takes_a_part, crowds)
 {
-        typeof(crowds[0]) *c = &crowds[_i];
         int n = c->of_root + c->of_user;
         pid_t pids[64];
         Apps *apps;

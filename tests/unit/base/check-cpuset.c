@@ -35,7 +35,6 @@ static const struct {
 
 TEST_EACH(parse, parse_cases)
 {
-        typeof(parse_cases[0]) *c = &parse_cases[_i];
         CpuSet set = { .bits = { 0x55 } }, before = set;
         int r = cpuset_parse(c->text, &set);
 
@@ -72,7 +71,6 @@ static const struct {
 
 TEST_EACH(mask, masks)
 {
-        typeof(masks[0]) *c = &masks[_i];
         CpuSet set = { .bits = { 0x55 } }, before = set;
         int r = cpuset_parse_mask(c->text, &set);
 
@@ -123,7 +121,6 @@ static const struct {
 
 TEST_EACH(operations, operation_cases)
 {
-        typeof(operation_cases[0]) *c = &operation_cases[_i];
         CpuSet a = make(c->a), b = make(c->b), set = a, expected;
 
         cpuset_and(&set, &b);

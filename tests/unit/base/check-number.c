@@ -93,7 +93,6 @@ static int parse_as(Kind kind, const char *text, double *ret_value)
 
 TEST_EACH(parse, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         double value = 42;
         int r = parse_as(c->kind, c->text, &value);
         double expected = c->error ? 42 : c->value;

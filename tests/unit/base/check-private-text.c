@@ -40,7 +40,6 @@ static const struct {
 
 TEST_EACH(readers, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree char *found = private_text_for(c->text, c->reader);
 
         ck_case(c->name, g_str_equal(found, c->expected), "%s", found);

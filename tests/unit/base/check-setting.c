@@ -103,7 +103,6 @@ static const struct {
 
 TEST_EACH(accepted, good)
 {
-        typeof(good[0]) *c = &good[_i];
         const Setting *row = setting_find(rows, "Policy", c->key);
         Options *options = options_new(), *again = options_new();
         g_autofree char *error = NULL, *text = NULL, *text2 = NULL;
@@ -168,7 +167,6 @@ static const struct {
 
 TEST_EACH(refused, bad)
 {
-        typeof(bad[0]) *c = &bad[_i];
         const Setting *row = setting_find(rows, "Policy", c->key);
         Options *options = options_new();
         g_autofree Options *before = g_memdup2(options, sizeof(*options));
@@ -266,7 +264,6 @@ static const struct {
 
 TEST_EACH(nearest, near)
 {
-        typeof(near[0]) *c = &near[_i];
         const char *found = setting_nearest(rows, "Policy", c->word);
 
         ck_case(c->word, g_strcmp0(found, c->nearest) == 0, "found %s, expected %s",

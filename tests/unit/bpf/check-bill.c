@@ -233,7 +233,6 @@ static void assert_quantiles(const char *name, const WakeupDelays *found, Truth 
 
 TEST_EACH(measured, truth_cases)
 {
-        const typeof(truth_cases[0]) *c = &truth_cases[_i];
         g_autofree Truth *truth = g_new0(Truth, 1);
         g_auto(BillReading) reading = { 0 }, before = { 0 };
         Bill *bill = open_bill();

@@ -131,7 +131,6 @@ static App *app_make(void)
 
 TEST_EACH(meant, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         App *app = app_make();
 
         set(app, c->key, c->value);
@@ -177,7 +176,6 @@ static const struct {
 /* A limit of a unit is for all processes in it, so the rule must be, too. */
 TEST_EACH(limited_unit, units)
 {
-        typeof(units[0]) *c = &units[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *found = NULL;
         App *app = app_make();

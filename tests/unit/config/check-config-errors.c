@@ -145,7 +145,6 @@ static const struct {
 
 TEST_EACH(peer_defect_8_refused, bad)
 {
-        typeof(bad[0]) *c = &bad[_i];
         g_autofree char *errors = NULL;
         Config *config;
 
@@ -243,7 +242,6 @@ static void root_read_all(bool may)
 
 TEST_EACH(unreadable_file, unreadable)
 {
-        typeof(unreadable[0]) *c = &unreadable[_i];
         const File use = USE;
         g_autofree char *full = below(c->path), *errors = NULL;
         Config *config;
@@ -285,7 +283,6 @@ static const struct {
 
 TEST_EACH(file_that_is_never_read, unread)
 {
-        typeof(unread[0]) *c = &unread[_i];
         g_autofree char *path = g_build_filename("etc/idled", c->path, NULL), *text = NULL;
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);

@@ -90,7 +90,6 @@ static void check_value(const Config *config, const char *section_name, const ch
 
 TEST_EACH(accepted, good)
 {
-        typeof(good[0]) *c = &good[_i];
         g_autoptr(Config) config = NULL;
 
         put_all(c->files);

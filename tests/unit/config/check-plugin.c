@@ -275,7 +275,6 @@ static const struct {
 
 TEST_EACH(safety, files)
 {
-        typeof(files[0]) *c = &files[_i];
         const IdledPolicy *policy = NULL;
         g_autofree char *error = NULL;
         g_auto(GStrv) parts = NULL;
@@ -326,7 +325,6 @@ static const struct {
 
 TEST_EACH(not_a_policy, wrongs)
 {
-        typeof(wrongs[0]) *c = &wrongs[_i];
         const IdledPolicy *policy = NULL;
         g_autofree char *error = NULL, *path = NULL, *again = NULL;
 

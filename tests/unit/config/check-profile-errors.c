@@ -97,7 +97,6 @@ static const struct {
 
 TEST_EACH(refused, bad)
 {
-        typeof(bad[0]) *c = &bad[_i];
         g_autofree char *errors = NULL;
         Config *config = NULL;
 

@@ -109,7 +109,6 @@ static int use(Config *config, const char *name, const char *error)
 
 TEST_EACH(layered, layers)
 {
-        typeof(layers[0]) *c = &layers[_i];
         g_autoptr(Config) config = NULL;
 
         put_all(c->files);

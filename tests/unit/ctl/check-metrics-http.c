@@ -67,7 +67,6 @@ static const struct {
 
 TEST_EACH(request, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         HttpRequest found;
 
         http_request_parse(c->text, strlen(c->text), &found);
@@ -100,7 +99,6 @@ static const struct {
 
 TEST_EACH(host, hosts)
 {
-        typeof(hosts[0]) *c = &hosts[_i];
         g_autofree char *text = g_strdup_printf("GET /metrics HTTP/1.1\r\n%s\r\n", c->lines);
         HttpRequest found;
 

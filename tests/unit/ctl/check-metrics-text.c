@@ -63,7 +63,6 @@ static char *print(const MetricFamily *family, MetricsFormat format, const char 
 
 TEST_EACH(formats, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree char *openmetrics = print(c->family, FORMAT_OPENMETRICS, c->label, c->value);
         g_autofree char *prometheus = print(c->family, FORMAT_PROMETHEUS, c->label, c->value);
 

@@ -17,8 +17,6 @@ static const struct {
 
 TEST_EACH(behind_ticks, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
-
         for (unsigned first = 0; first < 8000; first += 97) {
                 Pace pace = { .interval_usec = c->interval_usec,
                               .planned_usec = 1000000 + first,

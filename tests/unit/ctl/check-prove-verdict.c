@@ -66,7 +66,6 @@ static const struct {
 
 TEST_EACH(notes_effect, effects)
 {
-        typeof(effects[0]) *c = &effects[_i];
         ProveEffect effect = { 0 };
 
         for (int i = 0; i < c->n; i++) {
@@ -150,7 +149,6 @@ static char *seen(const Prove *prove, json_object *answer)
  * under this load; one that never does anything is not judged. */
 TEST_EACH(has_a_verdict, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree Estimator *e = measured(c->pairs, c->idle, c->saved, c->noise);
         g_autofree Estimator *nothing = g_new0(Estimator, 1);
         const ProveAsked asked = { 0 };
@@ -210,7 +208,6 @@ static double unit_of(json_object *answer, const char *row, const char *key)
 /* The table's columns, its percentage and that of the sentence are the same numbers. */
 TEST_EACH(has_one_number, ones)
 {
-        typeof(ones[0]) *c = &ones[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1), *none = g_new0(Estimator, 1);
         const ProveAsked asked = { 0 };
         Ctl ctl = { 0 };

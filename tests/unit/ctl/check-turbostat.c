@@ -67,7 +67,6 @@ static const struct {
 
 TEST_EACH(parse, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Turbostat) found = NULL;
         g_autofree char *error = NULL, *states = NULL;
         const TurbostatSample *sample;
@@ -132,7 +131,6 @@ static const struct {
 
 TEST_EACH(refuse, bad)
 {
-        typeof(bad[0]) *c = &bad[_i];
         g_autoptr(Turbostat) found = NULL;
         g_autofree char *error = NULL;
 

@@ -191,7 +191,6 @@ static const struct {
 /* Holds wake up only if a process's CPUs can change and its request depends on them. */
 TEST_EACH(wakes_up, wakers)
 {
-        typeof(wakers[0]) *c = &wakers[_i];
         HoldRequest r = request();
         uint64_t id;
 

@@ -29,8 +29,6 @@ static const struct {
 
 TEST_EACH(stretch, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
-
         ck_assert_msg(cadence_stretch(&c->cadence, c->before) == c->after, "%s", c->name);
 }
 
@@ -56,7 +54,6 @@ static const struct {
 
 TEST_EACH(wake, wakes)
 {
-        typeof(wakes[0]) *c = &wakes[_i];
         bool exact = !c->exact;
 
         ck_assert_msg(cadence_wake(c->interval, c->wake_at, NOW, &exact) == c->expected &&
@@ -81,7 +78,6 @@ static const struct {
 
 TEST_EACH(quiet, quiets)
 {
-        typeof(quiets[0]) *c = &quiets[_i];
         uint64_t now = 5000000;
         bool is_quiet = false;
         Quiet state = { 0 };

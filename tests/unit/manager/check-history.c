@@ -37,7 +37,6 @@ static const struct {
 
 TEST_EACH(kept, kept_cases)
 {
-        typeof(kept_cases[0]) *c = &kept_cases[_i];
         History *history = history_new(8, 0);
         const Transition *found;
 

@@ -477,8 +477,6 @@ static const struct {
 
 TEST_EACH(drops, events)
 {
-        typeof(events[0]) *c = &events[_i];
-
         start();
         manager_tick(manager);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);

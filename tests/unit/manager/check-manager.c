@@ -100,8 +100,6 @@ static const struct {
 
 TEST_EACH(comes_late, looks)
 {
-        typeof(looks[0]) *c = &looks[_i];
-
         tree = machine_tree("synthetic-laptop.machine");
         move("sys/devices/system/cpu/cpufreq", "sys/later");
         if (c->empty)

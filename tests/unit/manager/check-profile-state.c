@@ -70,7 +70,6 @@ static const struct {
 
 TEST_EACH(choice, choices)
 {
-        typeof(choices[0]) *c = &choices[_i];
         static const struct {
                 const char *name, *text;
         } profiles[] = {
@@ -129,7 +128,6 @@ static const struct {
 
 TEST_EACH(kept_text, kept)
 {
-        typeof(kept[0]) *c = &kept[_i];
         g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
 
         if (c->text)

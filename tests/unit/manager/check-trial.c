@@ -35,7 +35,6 @@ static const struct {
 
 TEST_EACH(honours, policies)
 {
-        const typeof(*policies) *c = &policies[_i];
         Trial *trial = make();
         int honoured = trial_honours(trial, c->policy);
 
@@ -56,7 +55,6 @@ static const struct {
 
 TEST_EACH(sets, options)
 {
-        const typeof(*options) *c = &options[_i];
         Trial *trial = make();
 
         ck_case(c->name, trial_sets(trial, c->section, c->key) == c->sets, "expected %d", c->sets);

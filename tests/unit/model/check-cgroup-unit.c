@@ -21,7 +21,6 @@ static const struct {
 
 TEST_EACH(path, path_cases)
 {
-        const typeof(path_cases[0]) *c = &path_cases[_i];
         g_autofree char *found = cgroup_path_of_names(c->names, c->size, c->whole);
 
         ck_case(c->name, g_str_equal(found, c->path), "%s, expected %s", found, c->path);
@@ -55,7 +54,6 @@ static const struct {
 
 TEST_EACH(unit, unit_cases)
 {
-        const typeof(unit_cases[0]) *c = &unit_cases[_i];
         g_autofree char *found = cgroup_unit_path(c->path), *title = cgroup_unit_name(found);
 
         ck_case(c->name, g_str_equal(found, c->unit), "%s, expected %s", found, c->unit);
@@ -78,8 +76,6 @@ static const struct {
 
 TEST_EACH(user, user_cases)
 {
-        const typeof(user_cases[0]) *c = &user_cases[_i];
-
         ck_case(c->path, cgroup_is_of_user(c->path, c->uid) == c->own, "expected %d", c->own);
 }
 

@@ -26,7 +26,6 @@ static const struct {
 
 TEST_EACH(work, work_cases)
 {
-        const typeof(work_cases[0]) *c = &work_cases[_i];
         int core_cpus[] = { 0, 1 };
         Topology topology = { .core_cpus = core_cpus };
         TopologyCore core = { .capacity = c->capacity, .n_threads = c->n_threads };

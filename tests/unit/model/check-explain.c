@@ -138,7 +138,6 @@ static const struct {
 
 TEST_EACH(cpu, cpu_cases)
 {
-        typeof(cpu_cases[0]) *c = &cpu_cases[_i];
         CpuState state = { c->wanted, c->parked, c->since, c->obstacle };
         g_autofree char *text = explain_cpu(&state, &c->why);
 
@@ -175,7 +174,6 @@ TEST(causes)
 
 TEST_EACH(change, change_cases)
 {
-        typeof(change_cases[0]) *c = &change_cases[_i];
         Explanation why = { .cause = c->cause,
                             .policy = c->policy,
                             .reason = { .because = FEWER } };
@@ -196,7 +194,6 @@ static const struct {
 
 TEST_EACH(wish, wish_cases)
 {
-        typeof(wish_cases[0]) *c = &wish_cases[_i];
         CpuSet online = { 0 }, allowed = { 0 };
         g_autofree char *text = NULL;
 

@@ -56,7 +56,6 @@ static const struct {
 
 TEST_EACH(residency, residency_cases)
 {
-        typeof(residency_cases[0]) *c = &residency_cases[_i];
         const uint64_t zero[3] = { 0 };
         uint64_t state[3];
         g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);
@@ -104,7 +103,6 @@ static const struct {
 
 TEST_EACH(states_that_are_off, barred_cases)
 {
-        typeof(barred_cases[0]) *c = &barred_cases[_i];
         const uint64_t zero[3] = { 0 };
         uint64_t state[3];
         g_autoptr(Counters) previous = idle_reading(0, 0, 0, zero, zero);

@@ -54,7 +54,6 @@ static const struct {
 
 TEST_EACH(kinds, machines)
 {
-        typeof(machines[0]) *c = &machines[_i];
         const char *expected[] = { c->efficient, c->fast, c->cache, c->island };
         g_autofree CpuFacts *facts = g_new0(CpuFacts, 32);
         g_autoptr(Topology) topology = NULL;
@@ -99,7 +98,6 @@ static const struct {
 
 TEST_EACH(choose, choices)
 {
-        typeof(choices[0]) *c = &choices[_i];
         TopologyCpu cpus[8] = { 0 };
         Topology topology = {
                 .n_cpus = 8, .cpus = cpus, .online = set_of(c->online), .isolated = set_of("6-7")

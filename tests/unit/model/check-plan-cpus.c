@@ -69,7 +69,6 @@ static const IdleTable three = {
 
 TEST_EACH(merge, merge_cases)
 {
-        typeof(merge_cases[0]) *c = &merge_cases[_i];
         CpuWish room[2], expected_room[2], nothing = NOTHING;
         Plan plan, expected;
 
@@ -95,7 +94,6 @@ static const struct {
 
 TEST_EACH(states, state_cases)
 {
-        typeof(state_cases[0]) *c = &state_cases[_i];
         IdleTable table = { .n_states = c->n_states };
         CpuWish wish = NOTHING, nothing = NOTHING, room[1];
         Plan plan;
@@ -125,7 +123,6 @@ static const struct {
 
 TEST_EACH(latencies, latency_cases)
 {
-        typeof(latency_cases[0]) *c = &latency_cases[_i];
         IdleTable none = { 0 }, slow = { .n_states = 1, .states = { { "C1", 9, 9 } } };
         int state = idle_table_deepest(&three, c->latency_us);
 
@@ -153,7 +150,6 @@ static const struct {
 
 TEST_EACH(keep, keep_cases)
 {
-        typeof(keep_cases[0]) *c = &keep_cases[_i];
         g_autoptr(Topology) topology = machine_make(8, 2, 8, "0-7", "");
         g_autofree char *found = NULL;
         CpuSet expected = set_of(c->allowed);
@@ -182,7 +178,6 @@ static const struct {
 
 TEST_EACH(global_latency, global_cases)
 {
-        typeof(global_cases[0]) *c = &global_cases[_i];
         Plan plan, nothing;
         Wish first, second;
 
@@ -238,7 +233,6 @@ static const struct {
 /* Plans that differ in one of these fields are not the same: it would not be carried out. */
 TEST_EACH(one_field_differs, fields)
 {
-        typeof(fields[0]) *c = &fields[_i];
         CpuWish rooms[2][2];
         Plan plans[2];
 

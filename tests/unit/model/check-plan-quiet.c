@@ -21,7 +21,6 @@ static const struct {
 
 TEST_EACH(merge, merges)
 {
-        typeof(merges[0]) *c = &merges[_i];
         Plan plan, expected;
         Wish first, second;
 
@@ -51,7 +50,6 @@ static const struct {
 
 TEST_EACH(rest, rests)
 {
-        typeof(rests[0]) *c = &rests[_i];
         Topology *topology = machine_make(N_CPUS, 1, N_CPUS, "0-3", "");
         const Dependents who = { .window = c->window ? "a program starts" : NULL };
         g_autofree char *resting = NULL;

@@ -36,7 +36,6 @@ static const struct {
 
 TEST_EACH(merge, merge_cases)
 {
-        typeof(merge_cases[0]) *c = &merge_cases[_i];
         CpuSet expected = set_of(c->allowed), first = set_of("0-7");
         Plan plan;
 
@@ -164,7 +163,6 @@ static Topology *eight(const char *online, const char *isolated, const char *noh
 
 TEST_EACH(sanitize, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = eight(c->online, c->isolated, c->nohz_full);
         CpuSet sets[4], nodes = set_of(c->nodes), expected = set_of(c->allowed);
         int numbers[8];

@@ -31,7 +31,6 @@ static const struct {
 
 TEST_EACH(load, load_cases)
 {
-        typeof(load_cases[0]) *c = &load_cases[_i];
         g_autoptr(Counters) previous = reading(1, c->busy[0] * MS, c->idle[0] * MS);
         g_autoptr(Counters)
                 current = reading(1 + c->interval_usec, c->busy[1] * MS, c->idle[1] * MS);
@@ -182,7 +181,6 @@ static Counters *energy_reading(uint64_t time_usec, uint64_t uj, uint64_t range_
 
 TEST_EACH(peer_defect_11_energy_wraps, energy_cases)
 {
-        typeof(energy_cases[0]) *c = &energy_cases[_i];
         g_autoptr(Counters) previous = energy_reading(0, c->from, c->range);
         uint64_t usec = c->usec ? c->usec : 1000 * MS;
         g_autoptr(Counters) current = energy_reading(usec, c->to, c->range);

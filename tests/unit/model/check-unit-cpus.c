@@ -119,7 +119,6 @@ static const struct {
 
 TEST_EACH(plan_in_a_window, windows)
 {
-        typeof(windows[0]) *c = &windows[_i];
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autofree char *text = NULL;
         CpuSet set = set_of(c->unit);

@@ -30,7 +30,6 @@ static const struct {
 
 TEST_EACH(bin, bin_cases)
 {
-        const typeof(bin_cases[0]) *c = &bin_cases[_i];
         unsigned found = wakeups_bin(c->ns);
 
         ck_case(c->name, found == c->bin, "bin %u, expected %u", found, c->bin);
@@ -61,7 +60,6 @@ static const struct {
 
 TEST_EACH(quantile, quantile_cases)
 {
-        const typeof(quantile_cases[0]) *c = &quantile_cases[_i];
         WakeupDelays delays = { 0 };
         double us, share;
 
@@ -89,7 +87,6 @@ static const struct {
 
 TEST_EACH(shorter, shorter_cases)
 {
-        const typeof(shorter_cases[0]) *c = &shorter_cases[_i];
         WakeupDelays from = { 0 }, delays = { 0 };
         double us;
 

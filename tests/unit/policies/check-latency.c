@@ -76,7 +76,6 @@ static char *latencies_text(const CpuWish *cpus)
 
 TEST_EACH(wishes, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree char *latencies = NULL, *kept = NULL;
         CpuWish cpus[N_CPUS];
         Hold holds[3];

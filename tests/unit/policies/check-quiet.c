@@ -26,7 +26,6 @@ static const struct {
 
 TEST_EACH(wishes, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Topology *topology = machine_make(4, 1, 4, "0-3", "");
         Reason reasons[EXPLAIN_MAX] = { 0 };
         World *world = world_new(&idled_policy, topology);

@@ -14,7 +14,6 @@ static const struct {
 
 TEST_EACH(masks, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Grid grid = { .packages = 1, .clusters = 1, .cores = 8, .threads = 1 };
         g_autoptr(Topology) topology = grid_build(&grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);

@@ -209,7 +209,6 @@ static const struct {
 
 TEST_EACH(clocks_and_sleep, clocks)
 {
-        typeof(clocks[0]) *c = &clocks[_i];
         g_autoptr(World) world = world_new();
         g_autoptr(GString) kinds = g_string_new(NULL);
         uint64_t boot = UINT64_C(10000000000);

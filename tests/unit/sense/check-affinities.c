@@ -107,7 +107,6 @@ static void put_task(const Tree *tree, const Task *task)
 
 TEST_EACH(trees, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-6", "");
         g_autoptr(GString) sets = g_string_new(NULL);
@@ -157,7 +156,6 @@ static const struct {
 
 TEST_EACH(memory_nodes, node_cases)
 {
-        typeof(node_cases[0]) *c = &node_cases[_i];
         Tree tree = tree_make();
         Task task = { 9, 9, "a", "0-7", c->mems, USER, 1 };
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");

@@ -36,7 +36,6 @@ static void write_status(const char *path, const char *cpus, int n_threads)
 
 TEST_EACH(reads, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree char *text = NULL;
         CpuSet enough, cpus;
         int r;

@@ -106,7 +106,6 @@ static const struct {
 /* A set for each CPU, so that all of them stay active. */
 TEST_EACH(kubelet, kubelets)
 {
-        typeof(kubelets[0]) *c = &kubelets[_i];
         g_autofree char *owner = g_strdup_printf("the kubelet's container %s", c->container);
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
         g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
@@ -214,7 +213,6 @@ static const struct {
 
 TEST_EACH(noticed, changes)
 {
-        typeof(changes[0]) *c = &changes[_i];
         g_autoptr(CpusetWatch) watch = NULL;
 
         ck_assert_int_eq(cpuset_watch_new(tree.root, &watch), 0);
@@ -240,7 +238,6 @@ static const struct {
 /* Cgroups that are no units count, also those in a unit: that of a container engine. */
 TEST_EACH(made, made_cases)
 {
-        typeof(made_cases[0]) *c = &made_cases[_i];
         g_autofree char *path = g_strconcat(TOP "a.slice/b.service/", c->made, NULL);
         g_autofree char *expected = _i == 0 ? g_strdup("/a.slice/b.service/job_1 ") : g_strdup("");
         g_autoptr(GString) found = g_string_new(NULL);

@@ -97,7 +97,6 @@ static char *describe(const EnergyDomain *domains, int n)
 
 TEST_EACH(zones, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
         const EnergyDomain *domains;
@@ -174,7 +173,6 @@ static const struct {
 
 TEST_EACH(counters_of_zones, values)
 {
-        typeof(values[0]) *c = &values[_i];
         Topology topology = plain_topology(1);
         g_autoptr(Counters) counters = counters_new(1);
         g_autoptr(Sensors) sensors = NULL;
@@ -243,7 +241,6 @@ static const struct {
 
 TEST_EACH(other_sources, sources)
 {
-        typeof(sources[0]) *c = &sources[_i];
         Topology topology = plain_topology(1);
         g_autoptr(Sensors) sensors = NULL;
         const EnergyDomain *domains;

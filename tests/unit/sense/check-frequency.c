@@ -97,7 +97,6 @@ static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy 
 
 TEST_EACH(described, machines)
 {
-        typeof(machines[0]) *m = &machines[_i];
         Tree tree = tree_make();
         g_autoptr(Topology) topology = NULL;
         g_autofree char *governors = NULL, *preferences = NULL, *cpus = NULL;
@@ -105,20 +104,20 @@ TEST_EACH(described, machines)
         char driver[32];
         int n;
 
-        describe(&tree, m->name);
+        describe(&tree, c->name);
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
         ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
-        ck_case(m->name, n == m->n, "%d policies", n);
-        assert_like(m->name, &policies[m->of], &m->like);
-        cpus = cpuset_format(&policies[m->of].cpus);
-        governors = g_strjoinv(" ", policies[m->of].governors);
-        preferences = g_strjoinv(" ", policies[m->of].preferences);
-        ck_assert_str_eq(cpus, m->cpus);
-        ck_assert_str_eq(governors, m->governors);
-        ck_assert_str_eq(preferences, m->preferences ?: "");
-        assert_table(m->name, policies[m->of].frequencies, m->table);
+        ck_case(c->name, n == c->n, "%d policies", n);
+        assert_like(c->name, &policies[c->of], &c->like);
+        cpus = cpuset_format(&policies[c->of].cpus);
+        governors = g_strjoinv(" ", policies[c->of].governors);
+        preferences = g_strjoinv(" ", policies[c->of].preferences);
+        ck_assert_str_eq(cpus, c->cpus);
+        ck_assert_str_eq(governors, c->governors);
+        ck_assert_str_eq(preferences, c->preferences ?: "");
+        assert_table(c->name, policies[c->of].frequencies, c->table);
         frequency_read_driver(tree.root, topology, driver);
-        ck_assert_str_eq(driver, m->like.driver);
+        ck_assert_str_eq(driver, c->like.driver);
         frequency_free(policies, n);
         tree_done(&tree);
 }
@@ -143,7 +142,6 @@ static const struct {
 
 TEST_EACH(damage, damaged)
 {
-        typeof(damaged[0]) *c = &damaged[_i];
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
         Tree tree = tree_make();
         FreqPolicy *policies = NULL;
@@ -261,8 +259,6 @@ static void assert_shared(const char *name, const CpuWish *a, const CpuWish *b)
 
 TEST_EACH(share, shares)
 {
-        typeof(shares[0]) *c = &shares[_i];
-
         for (int turned = 0; turned < 2; turned++) {
                 CpuWish wishes[3] = { turned ? c->second : c->first,
                                       { NO_WISH, .min_khz = 77 },

@@ -42,7 +42,6 @@ static void put_process(const Tree *tree, int pid, int parent, const char *cgrou
 
 TEST_EACH(own_unit, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         static const char *const ends[] = { ".service", ".scope" };
         g_autofree char *unit = NULL, *procs = NULL, *below = NULL, *found = NULL;
         Tree tree = tree_make();
@@ -75,7 +74,6 @@ static const struct {
 
 TEST_EACH(chain, chains)
 {
-        typeof(chains[0]) *c = &chains[_i];
         g_autoptr(GString) procs = g_string_new(NULL);
         g_autofree char *found = NULL;
         Tree tree = tree_make();

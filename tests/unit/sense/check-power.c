@@ -95,7 +95,6 @@ static void put_supplies(const Tree *tree, const SupplyText *supplies)
 
 TEST_EACH(supplies, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
         g_autoptr(Counters) counters = counters_new(1);
         void *state = NULL;

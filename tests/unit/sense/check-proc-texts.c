@@ -31,7 +31,6 @@ static const struct {
 
 TEST_EACH(stat_text, stat_cases)
 {
-        typeof(stat_cases[0]) *c = &stat_cases[_i];
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
         g_autoptr(Counters) counters = counters_new(4);
@@ -114,7 +113,6 @@ static const struct {
 
 TEST_EACH(bad, bad_cases)
 {
-        typeof(bad_cases[0]) *c = &bad_cases[_i];
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
         g_autoptr(Counters) counters = counters_new(4);

@@ -58,7 +58,6 @@ static const struct {
 
 TEST_EACH(comm, comms)
 {
-        typeof(comms[0]) *c = &comms[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         int r;
 
@@ -93,7 +92,6 @@ static const struct {
 
 TEST_EACH(cgroup, cgroups)
 {
-        typeof(cgroups[0]) *c = &cgroups[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autoptr(GString) groups = g_string_new(NULL);
         int r;
@@ -146,7 +144,6 @@ static const struct {
 
 TEST_EACH(status, statuses)
 {
-        typeof(statuses[0]) *c = &statuses[_i];
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         int r;
 

@@ -65,7 +65,6 @@ static const struct {
 
 TEST_EACH(understood, known)
 {
-        typeof(known[0]) *c = &known[_i];
         Message message = message_make(c->what);
         ProcessEvent event;
 
@@ -119,7 +118,6 @@ static const struct {
 
 TEST_EACH(refused, broken)
 {
-        typeof(broken[0]) *c = &broken[_i];
         Message message = message_make(PROC_EVENT_EXEC);
         ProcessEvent event = { .pid = 99 };
 

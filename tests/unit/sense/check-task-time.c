@@ -60,7 +60,6 @@ static const struct {
 
 TEST_EACH(between, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         Tree tree = tree_make();
         g_autoptr(TaskTime) tasks = task_time_new(2);
         g_autoptr(Snapshot) snapshot = snapshot_new(2);

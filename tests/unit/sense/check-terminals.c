@@ -49,7 +49,6 @@ static const struct {
 
 TEST_EACH(reading, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autofree char *path = g_strconcat("dev/", c->file, NULL), *text = NULL, *seen = NULL;
 
         ck_assert_int_eq(file_read(tree.root, path, &text), 0);
@@ -103,7 +102,6 @@ static const struct {
 
 TEST_EACH(last_input, inputs)
 {
-        typeof(inputs[0]) *c = &inputs[_i];
         g_autofree char *name = NULL;
         time_t now = time(NULL);
         uint64_t last;
@@ -168,7 +166,6 @@ static const struct {
 
 TEST_EACH(a_pseudo_terminal, typed)
 {
-        typeof(typed[0]) *c = &typed[_i];
         int master = -1, slave = open_pseudo(&master);
         g_autofree char *seen = NULL;
         Terminals *there = NULL;

@@ -145,7 +145,6 @@ static const struct {
 
 TEST_EACH(trees, tree_cases)
 {
-        typeof(tree_cases[0]) *c = &tree_cases[_i];
         Tree tree = tree_make();
         g_autoptr(Topology) t = NULL;
         g_autoptr(GString) capacities = g_string_new(NULL);

@@ -69,7 +69,6 @@ static const struct {
 
 TEST_EACH(has_a_verdict, verdicts)
 {
-        typeof(verdicts[0]) *c = &verdicts[_i];
         g_autofree Estimator *e = some(c->pairs, c->off, c->on, c->noise);
         Estimate found = estimate(e, &(EstimateQuery){ .work_error = INFINITY });
 
@@ -134,7 +133,6 @@ static const struct {
 
 TEST_EACH(minds_different_work, works)
 {
-        typeof(works[0]) *c = &works[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1);
         const double watts[2] = { c->off_watts, c->on_watts },
                      work[2] = { c->off_work, c->on_work };
@@ -185,7 +183,6 @@ static const struct {
 /* Means, difference and share are of one estimate: each follows from the others. */
 TEST_EACH(is_one_number, ones)
 {
-        typeof(ones[0]) *c = &ones[_i];
         unsigned numbers[] = { 1, 2, 5, 30 };
 
         for (size_t k = 0; k < G_N_ELEMENTS(numbers); k++) {
@@ -251,7 +248,6 @@ static const struct {
 
 TEST_EACH(knows_overhead, overheads)
 {
-        typeof(overheads[0]) *c = &overheads[_i];
         g_autofree Estimator *e = g_new0(Estimator, 1);
         const double cpus[2] = { c->off_cpus, c->on_cpus },
                      switches[2] = { c->off_switches, c->on_switches };

@@ -216,7 +216,6 @@ static Lab lab_new(World *world, Evaluator *evaluator, const char *policy, doubl
 
 TEST_EACH(draws, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
@@ -304,7 +303,6 @@ static void teardown(void)
 /* The block is dropped and counted, its partner with it, and a trial comes again. */
 TEST_EACH(drops, interruptions)
 {
-        typeof(interruptions[0]) *c = &interruptions[_i];
         Lab lab = lab_new(eight_world, e, "", 0.9);
         const double load[2] = { 0.1, 0.1 };
         uint64_t pairs;

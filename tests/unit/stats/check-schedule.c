@@ -17,7 +17,6 @@ static const struct {
 /* Walks through 400 pairs, slot by slot, and checks each. */
 TEST_EACH(keeps_its_promises, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         const ScheduleOptions *o = &c->options;
         uint64_t length = schedule_pair_length(o), counted[2] = { 0 };
         unsigned on_first = 0;

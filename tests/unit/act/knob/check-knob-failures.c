@@ -44,44 +44,42 @@ static const struct {
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
 TEST_EACH(peer_defect_2_first_set_fails, faults)
 {
-        typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
         int r;
 
-        f->fault(f->error);
+        c->fault(c->error);
         r = set(knobs, "a", "1-2");
-        ck_case(f->name, r == f->expected, "returned %d, expected %d", r, f->expected);
-        ck_case(f->name, g_str_equal(mock_value("a"), f->value ? f->value : "0-3"), "value is %s",
+        ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
+        ck_case(c->name, g_str_equal(mock_value("a"), c->value ? c->value : "0-3"), "value is %s",
                 mock_value("a"));
         ck_assert_ptr_nonnull(find(knobs, "a"));
         ck_assert_int_eq(find(knobs, "a")->state, KNOB_FAILED);
-        ck_assert_int_eq(find(knobs, "a")->error, f->expected);
-        ck_case(f->name, record_exists() == (f->value != NULL), "record left: %d", record_exists());
+        ck_assert_int_eq(find(knobs, "a")->error, c->expected);
+        ck_case(c->name, record_exists() == (c->value != NULL), "record left: %d", record_exists());
         mock_behave();
         r = set(knobs, "a", "1-2");
-        ck_case(f->name, r >= 0 && g_str_equal(mock_value("a"), "1-2"), "then %d", r);
+        ck_case(c->name, r >= 0 && g_str_equal(mock_value("a"), "1-2"), "then %d", r);
         ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
+        ck_case(c->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
         ck_assert(!record_exists());
 }
 
 /* A later change fails, and the daemon dies on top of it: the original is still known. */
 TEST_EACH(peer_defect_2_later_set_fails, faults)
 {
-        typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *report = NULL;
         int r;
 
         ck_assert_int_eq(set(knobs, "a", "0"), 1);
         ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
-        f->fault(f->error);
+        c->fault(c->error);
         r = set(knobs, "a", "1-2");
-        ck_case(f->name, r == f->expected, "returned %d, expected %d", r, f->expected);
+        ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
         mock_behave();
         report = recover_and_restore();
-        ck_case(f->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
+        ck_case(c->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
         ck_assert(!record_exists());
 }
 

@@ -73,7 +73,6 @@ static const struct {
 
 TEST_EACH(recover, record_cases)
 {
-        typeof(record_cases[0]) *c = &record_cases[_i];
         int r, skipped, unknown;
 
         scratch_file("undo", c->record);
@@ -191,20 +190,19 @@ static void expect_originals(const char *name, int n)
 
 TEST_EACH(peer_defect_6_killed_anywhere, scenarios)
 {
-        typeof(scenarios[0]) *s = &scenarios[_i];
         bool killed = true;
         int n;
 
         for (n = 0; killed; n++) {
                 g_autofree char *report = NULL;
 
-                killed = killed_at(n, s->run);
+                killed = killed_at(n, c->run);
                 mock_behave();
                 report = recover_and_restore();
-                ck_case(s->name, !strstr(report, "Stale"), "killed at %d: %s", n, report);
-                expect_originals(s->name, n);
+                ck_case(c->name, !strstr(report, "Stale"), "killed at %d: %s", n, report);
+                expect_originals(c->name, n);
         }
-        ck_case(s->name, n > s->least, "only %d steps", n);
+        ck_case(c->name, n > c->least, "only %d steps", n);
 }
 
 /* The restore itself dies, at every point, twice. */

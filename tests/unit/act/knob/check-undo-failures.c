@@ -153,7 +153,6 @@ static const struct {
 
 TEST_EACH(calls_fail, failures)
 {
-        typeof(failures[0]) *c = &failures[_i];
         int failed = 0;
 
         for (int n = 0; calls_failing.times == 0; n++) {
@@ -227,7 +226,6 @@ static const struct {
 /* A damaged record that cannot be set aside stays as it is, and so does an older one. */
 TEST_EACH(set_aside_or_not, kept_cases)
 {
-        typeof(kept_cases[0]) *c = &kept_cases[_i];
         int r;
 
         scratch_file("undo", c->file);

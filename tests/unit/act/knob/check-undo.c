@@ -43,7 +43,6 @@ static const struct {
 
 TEST_EACH(load, load_cases)
 {
-        typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *text = NULL;
         int skipped;
 
@@ -61,7 +60,6 @@ TEST_EACH(load, load_cases)
 /* An entry added to a file in any state is read back, with those that made sense in it. */
 TEST_EACH(load_and_add, load_cases)
 {
-        typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *expected = g_strdup_printf("%s%sk new 7 8 -", c->entries,
                                                     *c->entries ? "; " : "");
         g_autofree char *text = NULL;
@@ -80,7 +78,6 @@ TEST_EACH(load_and_add, load_cases)
 /* What made no sense is kept as it was found, once, and no longer in the way. */
 TEST_EACH(damaged_is_set_aside, load_cases)
 {
-        typeof(load_cases[0]) *c = &load_cases[_i];
         g_autofree char *text = NULL, *kept = NULL;
 
         scratch_file("undo", c->file);

@@ -27,7 +27,6 @@ static const struct {
 
 TEST_EACH(by_version, kernels)
 {
-        typeof(kernels[0]) *c = &kernels[_i];
         g_autofree char *about = NULL;
 
         put_kernel(c->release);
@@ -51,7 +50,6 @@ static const struct {
 /* Nothing is enabled, and no cgroup is left. */
 TEST_EACH(is_not_tried, untried)
 {
-        typeof(untried[0]) *c = &untried[_i];
         g_autofree char *about = NULL, *enabled = NULL;
         const char *why = NULL;
 
@@ -112,7 +110,6 @@ static const struct {
 /* Takes precedence over all else. */
 TEST_EACH(isolated_at_boot, options)
 {
-        typeof(options[0]) *c = &options[_i];
         g_autofree char *about = NULL;
 
         put_kernel("6.12.0");

@@ -240,7 +240,6 @@ TEST(nothing_is_parked)
 /* A cgroup that would have none of the CPUs keeps its unit from the limit. */
 TEST_EACH(list_below, lists)
 {
-        typeof(lists[0]) *c = &lists[_i];
         g_autoptr(Knobs) knobs = open_knobs();
 
         scratch_file("sys/fs/cgroup/background.slice/a.slice/b.service/cpuset.cpus", c->below);

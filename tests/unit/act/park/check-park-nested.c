@@ -135,7 +135,6 @@ static const struct {
 
 TEST_EACH(nested, nested_cases)
 {
-        typeof(nested_cases[0]) *c = &nested_cases[_i];
         g_autoptr(Knobs) knobs = new_knobs();
 
         set_groups(c->before);
@@ -180,21 +179,20 @@ static const struct {
 
 TEST_EACH(nested_and_others, scripts)
 {
-        typeof(scripts[0]) *s = &scripts[_i];
         g_autoptr(Knobs) knobs = new_knobs();
 
-        for (size_t i = 0; i < G_N_ELEMENTS(s->steps) && s->steps[i].allowed; i++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(c->steps) && c->steps[i].allowed; i++) {
                 int r;
 
-                if (s->steps[i].found)
-                        set_groups(s->steps[i].found);
-                r = apply_nested(knobs, s->steps[i].allowed, s->steps[i].online);
-                ck_case(s->name, r == s->steps[i].result, "step %zu returned %d", i, r);
-                if (s->steps[i].after)
-                        expect_groups(s->name, s->steps[i].after);
+                if (c->steps[i].found)
+                        set_groups(c->steps[i].found);
+                r = apply_nested(knobs, c->steps[i].allowed, c->steps[i].online);
+                ck_case(c->name, r == c->steps[i].result, "step %zu returned %d", i, r);
+                if (c->steps[i].after)
+                        expect_groups(c->name, c->steps[i].after);
         }
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_groups(s->name, s->restored);
+        expect_groups(c->name, c->restored);
         g_string_free(written, TRUE);
 }
 

@@ -161,22 +161,21 @@ static const struct {
 
 TEST_EACH(fault, faults)
 {
-        typeof(faults[0]) *f = &faults[_i];
         g_autoptr(Knobs) knobs = open_knobs();
         int r;
 
-        fake_fail(f->file, f->error);
+        fake_fail(c->file, c->error);
         r = apply(knobs, "0-1");
-        ck_case(f->name, r == -f->error, "returned %d", r);
+        ck_case(c->name, r == -c->error, "returned %d", r);
         expect_as_found(false);
         fake_fail("", 0);
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_parked("2-3");
-        fake_fail(f->file, f->error);
+        fake_fail(c->file, c->error);
         r = apply(knobs, "0-2"); /* only the list is written; if it fails all is restored */
         fake_fail("", 0);
-        if (g_str_equal(f->file, "cpuset.cpus"))
-                ck_case(f->name, r == -f->error, "then returned %d", r);
+        if (g_str_equal(c->file, "cpuset.cpus"))
+                ck_case(c->name, r == -c->error, "then returned %d", r);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found(false);
 }
@@ -211,7 +210,6 @@ static const struct {
 
 TEST_EACH(work_of_others, works)
 {
-        typeof(works[0]) *c = &works[_i];
         g_autofree char *log = c->log ? g_strconcat(c->log, "parked=mkdir cpus=2-3 ",
                                                     "partition=isolated ", NULL)
                                       : g_strdup("");
@@ -313,7 +311,6 @@ static const struct {
 
 TEST_EACH(opens, open_cases)
 {
-        typeof(open_cases[0]) *c = &open_cases[_i];
         char *units[] = { (char *)c->units, NULL }, *exclude[] = { (char *)c->exclude, NULL };
         const ParkOptions some = { .units = units, .exclude = exclude };
         const ActContext context = { .root = scratch_fd };

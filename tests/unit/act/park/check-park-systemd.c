@@ -175,11 +175,10 @@ static const struct {
 
 TEST_EACH(selection, selections)
 {
-        typeof(selections[0]) *s = &selections[_i];
         g_autoptr(Knobs) knobs = open_knobs();
-        ck_assert_int_eq(apply_with(knobs, "0", s->units, s->exclude), 0);
-        ck_case(s->name, g_str_equal(systemd->log, s->log), "%s", systemd->log);
-        expect_kept(knobs, "0-3", s->kept);
+        ck_assert_int_eq(apply_with(knobs, "0", c->units, c->exclude), 0);
+        ck_case(c->name, g_str_equal(systemd->log, c->log), "%s", systemd->log);
+        expect_kept(knobs, "0-3", c->kept);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_as_found();
 }

@@ -61,7 +61,6 @@ static const struct {
 
 TEST_EACH(selection, selections)
 {
-        typeof(selections[0]) *c = &selections[_i];
         g_auto(GStrv) units = g_strsplit(c->units, " ", 0),
                       exclude = g_strsplit(c->exclude, " ", 0), chosen = NULL;
         const ParkOptions options = { .units = units, .exclude = exclude };
@@ -92,7 +91,6 @@ static const struct {
 
 TEST_EACH(wanted, wanted_cases)
 {
-        typeof(wanted_cases[0]) *c = &wanted_cases[_i];
         CpuSet allowed = make(c->allowed), online = make(c->online);
         g_autofree char *text = park_wanted(c->original, &allowed, &online);
 
@@ -188,7 +186,6 @@ static const struct {
 
 TEST_EACH(choice, choices)
 {
-        typeof(choices[0]) *c = &choices[_i];
         char *units[] = { (char *)"*", NULL }, *exclude[] = { (char *)c->exclude, NULL };
         const ParkOptions options = { (int)c->backend, units, exclude };
         const ActContext context = { .root = scratch_fd,

@@ -36,8 +36,6 @@ static const struct {
 
 TEST_EACH(boost, boosts)
 {
-        typeof(boosts[0]) *c = &boosts[_i];
-
         for (int i = 0; i < 2; i++) {
                 if (c->split)
                         found(2 * i, "boost", "1");
@@ -78,8 +76,6 @@ static const struct {
 
 TEST_EACH(held, shown)
 {
-        typeof(shown[0]) *c = &shown[_i];
-
         wishes[0].min_khz = 2000000;
         wishes[0].max_khz = 3000000;
         ck_assert_int_eq(apply(), 0);
@@ -177,7 +173,6 @@ static const struct {
 TEST_EACH(rounds, rounded)
 {
         static uint32_t table[] = { 800000, 1600000, 2400000, 3200000, 4000000, 0 };
-        typeof(rounded[0]) *c = &rounded[_i];
         CpuWish limits;
 
         for (int i = 0; i < 2; i++)
@@ -216,7 +211,6 @@ static const struct {
 
 TEST_EACH(epp_busy, busy)
 {
-        typeof(busy[0]) *c = &busy[_i];
         g_autofree char *why = NULL;
 
         make_policy(0, "amd-pstate-epp", words_of_pstate);

@@ -26,8 +26,6 @@ static const struct {
 
 TEST_EACH(limit_after_boost, moved)
 {
-        typeof(moved[0]) *c = &moved[_i];
-
         put("1", "%s", c->file);
         if (strstr(c->file, "policy"))
                 found(2, "boost", "1");
@@ -72,8 +70,6 @@ static const struct {
 
 TEST_EACH(limit_after_turbo, turbos)
 {
-        typeof(turbos[0]) *c = &turbos[_i];
-
         drop("cpufreq/boost");
         put("0", "intel_pstate/no_turbo");
         found(0, MAX_FREQ, "3000000");
@@ -165,8 +161,6 @@ static const struct {
 
 TEST_EACH(minimum_after_maximum, lowered)
 {
-        typeof(lowered[0]) *c = &lowered[_i];
-
         put("1", "%s", c->file ?: "cpufreq/boost");
         if (c->file && strstr(c->file, "policy"))
                 found(2, "boost", "1");

@@ -100,8 +100,6 @@ static const struct {
 
 TEST_EACH(order, orders)
 {
-        typeof(orders[0]) *c = &orders[_i];
-
         from_min = c->from_min;
         from_max = c->from_max;
         to_min = c->to_min;
@@ -134,8 +132,6 @@ static const struct {
 
 TEST_EACH(choice, choices)
 {
-        typeof(choices[0]) *c = &choices[_i];
-
         found(0, GOVERNOR, c->found);
         wishes[0].governor = *c->governor ? g_intern_string(c->governor) : NULL;
         wishes[0].preference = *c->preference ? g_intern_string(c->preference) : NULL;

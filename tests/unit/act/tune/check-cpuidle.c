@@ -80,8 +80,6 @@ static const struct {
 
 TEST_EACH(mask, masks)
 {
-        typeof(masks[0]) *c = &masks[_i];
-
         found(1, c->found);
         wishes[1].disabled = c->first;
         ck_assert_int_eq(apply(), 0);

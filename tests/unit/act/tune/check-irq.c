@@ -139,7 +139,6 @@ static const struct {
 /* Normal: no error, nothing on record, and not tried at each tick. */
 TEST_EACH(refused, refusals)
 {
-        typeof(refusals[0]) *c = &refusals[_i];
         const Knob *const *list;
 
         scratch_file(DEFAULT, "3\n");
@@ -328,7 +327,6 @@ static const struct {
 
 TEST_EACH(balancer, bans)
 {
-        typeof(bans[0]) *c = &bans[_i];
         g_autofree char *all = g_strconcat(c->sent, c->restored, NULL);
 
         fake_start(c->banned);

@@ -65,8 +65,6 @@ static const struct {
 
 TEST_EACH(mapping, mappings)
 {
-        typeof(mappings[0]) *c = &mappings[_i];
-
         put_handlers(c->first_choices, c->second_choices);
         start();
         ck_assert_int_eq(request(c->profile), 0);

@@ -70,8 +70,6 @@ static const struct {
 
 TEST_EACH(value, values)
 {
-        typeof(values[0]) *c = &values[_i];
-
         found(1, c->found);
         wishes[1].latency_us = c->us;
         ck_assert_int_eq(apply(), 0);
@@ -277,7 +275,6 @@ static const struct {
 /* A write that is refused leaves what was there, degrades that knob, and is tried again. */
 TEST_EACH(refused, refusals)
 {
-        typeof(refusals[0]) *c = &refusals[_i];
         const Knob *knob;
         char name[TUNE_NAME];
 

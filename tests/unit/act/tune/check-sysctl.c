@@ -94,7 +94,6 @@ static const struct {
 
 TEST_EACH(value, values)
 {
-        typeof(values[0]) *c = &values[_i];
         g_autofree char *line = g_strconcat(c->found, "\n", NULL);
 
         scratch_file(c->path, line);

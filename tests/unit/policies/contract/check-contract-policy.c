@@ -105,7 +105,6 @@ static CpuSet limited(void)
 
 TEST_EACH(requests, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         CpuSet offered = cpus_of(c->offered ?: "0-7"), expected = cpus_of(c->allowed);
         CpuSet expected_limited = cpus_of(c->limited), found, active;
         unsigned as_expected = 0, limited_so = 0;
@@ -217,7 +216,6 @@ static const struct {
 
 TEST_EACH(explains, explained)
 {
-        typeof(explained[0]) *c = &explained[_i];
         PolicyInput input = { .options = world->options, .contracts = &contract, .n_contracts = 1 };
         Reason reasons[EXPLAIN_MAX] = { 0 };
         int n;

@@ -407,7 +407,6 @@ static const Case steps[] = {
 
 TEST_EACH(follows_a_step, steps)
 {
-        const Case *c = &steps[_i];
         Result got = run_controlled(c, 420, g_getenv("CONTRACT_REPORT") != NULL);
 
         ck_case(c->name, got.broken_after_step <= 3, "%u windows broken", got.broken_after_step);
@@ -423,7 +422,6 @@ static const Case impossible[] = {
 
 TEST_EACH(recognises_what_is_infeasible, impossible)
 {
-        const Case *c = &impossible[_i];
         Result got = run_controlled(c, 150, false);
 
         ck_case(c->name, got.infeasible_after <= 120, "after %.1f s", got.infeasible_after);
@@ -453,9 +451,8 @@ static const Day days[] = {
 
 TEST_EACH(survives, days)
 {
-        const Day *day = &days[_i];
-        Case c = { day->name, ARRIVE_POISSON, 4, day->per_sec, 1, 10, 0, 0 };
-        g_autofree Simulation *s = simulation_new(&c);
+        Case load = { c->name, ARRIVE_POISSON, 4, c->per_sec, 1, 10, 0, 0 };
+        g_autofree Simulation *s = simulation_new(&load);
         g_autofree Controller *controller = g_new0(Controller, 1);
         Contract contract = {
                 .id = 1, .limit_us = 10000, .wakeups = &s->wakeups, .idle = &s->left_idle
@@ -469,28 +466,27 @@ TEST_EACH(survives, days)
         int most = 0;
 
         for (int tick = 1; tick <= 600; tick++) {
-                bool storm = day->storm > 0 && tick >= 200 && tick < 260;
+                bool storm = c->storm > 0 && tick >= 200 && tick < 260;
                 double before = s->busy_sec;
 
-                c.per_sec = day->per_sec * (storm ? day->storm : 1);
+                load.per_sec = c->per_sec * (storm ? c->storm : 1);
                 simulate(s, tick * 0.5);
                 input.now_usec += 500000;
-                if (day->jumps && tick % 50 == 0)
+                if (c->jumps && tick % 50 == 0)
                         input.now_usec += tick % 100 ? UINT64_C(3600000000) : -UINT64_C(3500000000);
-                if (day->restarts && tick % 150 == 0)
+                if (c->restarts && tick % 150 == 0)
                         s->wakeups = s->left_idle = (WakeupDelays){ 0 };
-                contract.wakeups = day->unmeasured && tick > 240 ? NULL : &s->wakeups;
-                input.n_contracts = day->ends && tick > 240 ? 0 : 1;
+                contract.wakeups = c->unmeasured && tick > 240 ? NULL : &s->wakeups;
+                input.n_contracts = c->ends && tick > 240 ? 0 : 1;
                 input.work = (s->busy_sec - before) / 0.5;
                 controller_step(controller, &input);
-                ck_case(day->name, !controller->contracts[0].infeasible, "infeasible at %d", tick);
+                ck_case(c->name, !controller->contracts[0].infeasible, "infeasible at %d", tick);
                 most = storm ? MAX(most, controller->cores) : most;
                 set_cores(s, controller->cores > 0 ? controller->cores : 4);
         }
-        ck_case(day->name,
-                controller->cores <= day->most_cores && controller->cores >= day->least_cores,
+        ck_case(c->name, controller->cores <= c->most_cores && controller->cores >= c->least_cores,
                 "%d cores at the end", controller->cores);
-        ck_case(day->name, day->storm == 0 || most == 4, "%d cores in the storm", most);
+        ck_case(c->name, c->storm == 0 || most == 4, "%d cores in the storm", most);
 }
 
 /* Wake-ups without a queue: 50 in each tick, of which `late` take longer than both limits. */

@@ -71,7 +71,6 @@ static const struct {
 
 TEST_EACH(choice, choices)
 {
-        typeof(choices[0]) *c = &choices[_i];
         Machine m = machine_start(c->driver, c->driver, c->options);
         g_autofree char *why = NULL;
 

@@ -23,7 +23,6 @@ static const struct {
 
 TEST_EACH(condition, conditions)
 {
-        typeof(conditions[0]) *c = &conditions[_i];
         Machine m = machine_start(&acpi, &acpi, c->options);
 
         for (int i = 0; i < 12; i++) {

@@ -37,7 +37,6 @@ static const struct {
 
 TEST_EACH(converges, converging)
 {
-        typeof(converging[0]) *c = &converging[_i];
         Machine m = history_start(c->table, c->options);
         double share;
 

@@ -34,7 +34,6 @@ static const struct {
 
 TEST_EACH(use, uses)
 {
-        typeof(uses[0]) *c = &uses[_i];
         g_autofree char *options = g_strconcat("UtilizationAware=yes", *c->options ? " " : "",
                                                c->options, NULL);
         Machine m = machine_start(c->table, c->table, options);

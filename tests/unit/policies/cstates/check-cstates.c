@@ -42,7 +42,6 @@ static const struct {
 /* A latency is a time, and each CPU has the states that are as fast, whatever their numbers. */
 TEST_EACH(peer_defect_9_limit, limits)
 {
-        typeof(limits[0]) *c = &limits[_i];
         Machine m = machine_start(c->first, c->second, c->options);
         Reason reasons[EXPLAIN_MAX];
         int n;
@@ -298,7 +297,6 @@ static const struct {
 /* What no CPU has is reported, and what one CPU has is not. */
 TEST_EACH(unmet, unmets)
 {
-        typeof(unmets[0]) *c = &unmets[_i];
         Machine m = machine_start(c->first, c->second, c->options);
         PolicyInput machine = { .topology = m.topology, .idle = m.tables };
         g_autoptr(GString) keys = g_string_new(NULL);

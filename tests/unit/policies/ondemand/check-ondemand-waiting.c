@@ -75,7 +75,6 @@ static void pass(World *world, const Interval *interval)
 
 TEST_EACH(reads_again, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         CpuSet rested, expected = set_of(c->allowed);
@@ -140,7 +139,6 @@ static const struct {
 
 TEST_EACH(short_periods, short_cases)
 {
-        typeof(short_cases[0]) *c = &short_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
 
@@ -179,7 +177,6 @@ static const struct {
 
 TEST_EACH(lone_thread, lone_cases)
 {
-        typeof(lone_cases[0]) *c = &lone_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         unsigned period_ms = 10;
 
@@ -338,7 +335,6 @@ static const struct {
 
 TEST_EACH(accepts_waiting, accepted)
 {
-        typeof(accepted[0]) *c = &accepted[_i];
         g_autoptr(Topology) topology = grid_build(&eight);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         unsigned changes, ms = 0;

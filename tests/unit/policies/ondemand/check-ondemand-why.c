@@ -127,7 +127,6 @@ static void assert_input(const char *name, const Reason *reason, const char *inp
 
 TEST_EACH(says_why, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         const Reason *reason = &world->wish.allowed_reason;
@@ -166,7 +165,6 @@ static const struct {
 
 TEST_EACH(says_why_active, kept)
 {
-        typeof(kept[0]) *c = &kept[_i];
         const Grid grid = { .packages = 1, .clusters = 1, .cores = 4, .threads = 1 };
         g_autoptr(Topology) topology = grid_build(&grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
@@ -214,7 +212,6 @@ static bool run_until(World *world, const char *busy, bool parked)
 
 TEST_EACH(quotes_dwell_as_configured, dwells)
 {
-        typeof(dwells[0]) *c = &dwells[_i];
         g_autoptr(Topology) topology = grid_build(&two);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         const Reason *reason = &world->wish.allowed_reason;

@@ -106,7 +106,6 @@ static void expect(const char *name, const World *world, const char *allowed)
 
 TEST_EACH(decisions, cases)
 {
-        typeof(cases[0]) *c = &cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         const Reason *reason = &world->wish.allowed_reason;
@@ -169,7 +168,6 @@ static const struct {
 
 TEST_EACH(lasting, lasting_cases)
 {
-        typeof(lasting_cases[0]) *c = &lasting_cases[_i];
         g_autoptr(Topology) topology = grid_build(c->grid);
         g_autoptr(World) world = world_new(&idled_policy, topology);
 
@@ -373,7 +371,6 @@ static const struct {
 
 TEST_EACH(contradictions, check_cases)
 {
-        typeof(check_cases[0]) *c = &check_cases[_i];
         g_autoptr(Topology) topology = grid_build(&one);
         g_autoptr(World) world = world_new(&idled_policy, topology);
         const char *key = NULL, *wrong;
