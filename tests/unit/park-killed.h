@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the tests of the ways of parking share: one that is killed at any place, and the next
+ * What the tests of the ways of parking share: knobs, one that is killed at any place, and the next
  * instance, which restores everything.
  */
 #ifndef IDLED_TESTS_PARK_KILLED_H
 #define IDLED_TESTS_PARK_KILLED_H
 
 #include "act/park/park-common.h"
-#include "act/park/park-workqueue.h"
 #include "scratch.h"
 
 #include "steps.h"
 
-/* The kinds of knobs of parking, up to a NULL, and that which it shares with housekeeping. */
-static inline const KnobKind *const *park_kinds(void)
-{
-        static const KnobKind *kinds[16] = { &park_workqueue_kind };
+static const UnitControl *park_units; /* systemd, as the test has it; NULL: none */
 
-        for (int i = 0; actuator_park.kinds[i]; i++)
-                kinds[i + 1] = actuator_park.kinds[i];
-        return kinds;
+static inline ActContext park_context(void)
+{
+        return (ActContext){ .root = scratch_fd, .units = park_units };
+}
+
+static inline Knobs *park_open_knobs(void)
+{
+        const ActContext context = park_context();
+
+        return knobs_new(&context, scratch_fd, false);
 }
 
 /* Returns how many places there were. */
 static inline int kill_everywhere(void (*run)(void), Knobs *(*open_knobs)(void),
                                   void (*expect_as_found)(void))
 {
+        g_autofree const KnobKind **kinds = actuators_kinds();
         bool killed = true;
         int n;
 
@@ -35,7 +39,7 @@ static inline int kill_everywhere(void (*run)(void), Knobs *(*open_knobs)(void),
 
                 killed = killed_at(n, run);
                 knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, park_kinds(), &skipped), 0);
+                ck_assert_int_ge(knobs_recover(knobs, kinds, &skipped), 0);
                 ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
                 expect_as_found();
         }

@@ -42,17 +42,13 @@ static const UnitControl control = {
         .reload_later = reload_later,
 };
 
-static ActContext context(void)
-{
-        return (ActContext){ .root = scratch_fd, .units = &control };
-}
-
 static void setup(void)
 {
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         scratch_file("run/systemd/system/some.service", "");
         systemd_new();
+        park_units = &control;
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
         reloads = 0;
@@ -64,19 +60,12 @@ static void teardown(void)
         scratch_close();
 }
 
-static Knobs *open_knobs(void)
-{
-        const ActContext c = context();
-
-        return knobs_new(&c, scratch_fd, false);
-}
-
 static int apply(Knobs *knobs, const char *allowed)
 {
         char glob[] = "*", *all[] = { glob, NULL }, *none[] = { NULL };
         const ParkOptions options = { .units = all, .exclude = none };
         const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = context();
+        const ActContext c = park_context();
         CpuSet set = cpus_of(allowed);
         void *state;
         int r;
@@ -101,7 +90,7 @@ static void expect_file(const char *unit, bool there)
 
 TEST(removed_at_the_end)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         expect_file("init.scope", true);
@@ -119,7 +108,7 @@ TEST(removed_at_the_end)
 /* It would limit the next unit of that name, and look like the administrator's. */
 TEST_RANGE(removed_with_its_unit, 0, 2)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         CpuSet limit = cpus_of("");
 
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
@@ -137,7 +126,7 @@ TEST_RANGE(removed_with_its_unit, 0, 2)
 
 TEST(those_of_others_stay)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         g_autofree char *text = NULL;
 
         systemd_unit("batch.slice", "-.slice", "1-3"); /* it is not touched at all */
@@ -154,7 +143,7 @@ TEST(those_of_others_stay)
 /* The file has the administrator's limit now. */
 TEST(limit_set_by_the_administrator_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         const CpuSet theirs = cpus_of("2");
 
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
@@ -167,7 +156,7 @@ TEST(limit_set_by_the_administrator_stays)
 /* Also if its unit goes before idled ends. */
 TEST(limit_of_another_outlasts_its_unit)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         const CpuSet theirs = cpus_of("2");
 
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
@@ -183,7 +172,7 @@ TEST(limit_of_another_outlasts_its_unit)
 
 TEST(unit_is_gone)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
         systemd_gone("user.slice");
@@ -194,7 +183,7 @@ TEST(unit_is_gone)
 /* A unit that has CPUs of its own is not touched. */
 TEST(none_of_units_with_their_own)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         systemd_unit("batch.slice", "-.slice", "1-3");
         ck_assert_int_eq(apply(knobs, "1"), 0);
@@ -204,7 +193,7 @@ TEST(none_of_units_with_their_own)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         apply(knobs, "0-1");
         apply(knobs, "0-3");
@@ -220,7 +209,7 @@ static void expect_as_found(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found), 20);
+        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found), 20);
 }
 
 /* A record that was damaged, or forged, names no unit. */
@@ -229,7 +218,7 @@ TEST(no_name_of_a_unit)
         static const char *const names[] = { "../../../etc/systemd/system/some.slice",
                                              "../transient/some.slice", "some/other.slice", "..",
                                              "" };
-        const ActContext c = context();
+        const ActContext c = park_context();
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *file = g_strdup_printf(

@@ -6,6 +6,7 @@
 #include "act/park/park-isolate.h"
 #include "fake-systemd.h"
 #include "model/kind.h"
+#include "park-killed.h"
 #include "scratch.h"
 
 #define MODE "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"
@@ -24,6 +25,7 @@ static void setup(void)
         scratch_file(MODE, "frequency\n");
         scratch_file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
         systemd_new();
+        park_units = &systemd_control;
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("background.slice", "-.slice", "");
         systemd_unit("game.scope", "system.slice", "");
@@ -36,18 +38,6 @@ static void teardown(void)
         g_ptr_array_unref(requests);
         systemd_done();
         scratch_close();
-}
-
-static ActContext context(void)
-{
-        return (ActContext){ .root = scratch_fd, .units = &systemd_control };
-}
-
-static Knobs *open_knobs(void)
-{
-        const ActContext c = context();
-
-        return knobs_new(&c, scratch_fd, false);
 }
 
 static void request(const char *cgroup, unsigned kinds)
@@ -70,7 +60,7 @@ static int apply(Knobs *knobs, const char *allowed)
         const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
         const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = true };
         const Plan plan = { .allowed = cpus_of(allowed) };
-        const ActContext c = context();
+        const ActContext c = park_context();
         void *kinds, *park;
         int first, r;
 
@@ -106,7 +96,7 @@ static int apply_before_partition(Knobs *knobs, const char *allowed)
         const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
         const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = parks };
         const Plan plan = { .allowed = cpus_of(allowed) };
-        const ActContext c = context();
+        const ActContext c = park_context();
         void *kinds;
         int r;
 
@@ -145,7 +135,7 @@ static void expect_as_found(void)
 
 TEST(limits_and_restores)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         request("/background.slice", KIND_EFFICIENT);
         request("/system.slice/game.scope", KIND_CACHE);
@@ -171,7 +161,7 @@ static const struct {
 
 TEST(yields_to_parking)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         request("/background.slice", KIND_EFFICIENT);
         request("/system.slice/game.scope", KIND_CACHE);
@@ -188,7 +178,7 @@ TEST(yields_to_parking)
 /* A unit passes from parking to a request, and back. */
 TEST(passes_between_owners)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "1-2"), 0);
         expect("background.slice", "1-2");
@@ -206,7 +196,7 @@ TEST(passes_between_owners)
 /* The list that the kernel keeps never stands in the way of a partition. */
 TEST(next_to_partition)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         const CpuSet parked = cpus_of("2-3");
 
         scratch_file("proc/sys/kernel/osrelease", "6.12.0\n");
@@ -229,7 +219,7 @@ TEST(next_to_partition)
 /* Parking failed: the plan's CPUs are not those that tasks have. */
 TEST(nothing_is_parked)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         request("/background.slice", KIND_EFFICIENT);
         parks = false; /* cases are processes of their own */
@@ -240,7 +230,7 @@ TEST(nothing_is_parked)
 /* A cgroup that would have none of the CPUs keeps its unit from the limit. */
 TEST_EACH(list_below, lists)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         scratch_file("sys/fs/cgroup/background.slice/a.slice/b.service/cpuset.cpus", c->below);
         request("/background.slice", KIND_EFFICIENT);
@@ -250,7 +240,7 @@ TEST_EACH(list_below, lists)
 
 TEST(taken_over)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         request("/system.slice/game.scope", KIND_CACHE);
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
@@ -265,7 +255,7 @@ TEST(taken_over)
 /* The scope ends with its process, before idled hears of either. */
 TEST(unit_is_gone)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         request("/system.slice/game.scope", KIND_CACHE);
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
@@ -279,7 +269,7 @@ TEST(unit_is_gone)
 /* Kinds, then parking, then neither; the child dies anywhere in between. */
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         apply(knobs, "1-2");
         request("/background.slice", KIND_EFFICIENT);
@@ -290,21 +280,7 @@ static void run_all(void)
 
 TEST(killed_anywhere)
 {
-        g_autofree const KnobKind **kinds = actuators_kinds();
-        bool killed = true;
-        int n;
-
-        for (n = 0; killed; n++) {
-                g_autoptr(Knobs) knobs = NULL;
-                int skipped;
-
-                killed = killed_at(n, run_all);
-                knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, kinds, &skipped), 0);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-                expect_as_found();
-        }
-        ck_assert_int_gt(n, 30);
+        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found), 30);
 }
 
 UNIT("park-kinds", .setup = setup, .teardown = teardown, .timeout = 60)

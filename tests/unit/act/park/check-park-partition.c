@@ -12,13 +12,6 @@
 static char *all_units[] = { (char *)"*", NULL }, *none[] = { NULL };
 static const ParkOptions options = { .units = all_units, .exclude = none };
 
-static Knobs *open_knobs(void)
-{
-        const ActContext context = { .root = scratch_fd };
-
-        return knobs_new(&context, scratch_fd, false);
-}
-
 static int apply(Knobs *knobs, const char *allowed)
 {
         const ActContext context = { .root = scratch_fd };
@@ -51,7 +44,7 @@ static void expect_as_found(bool controller)
 
 TEST(from_mask_to_mask)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("");
@@ -73,7 +66,7 @@ TEST(from_mask_to_mask)
 
 TEST(restored)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
         fake->log[0] = '\0';
@@ -85,7 +78,7 @@ TEST(restored)
 /* A controller that another program switched on stays on. */
 TEST(controller_of_others_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake->controller = true;
         fake_show(true);
@@ -99,7 +92,7 @@ TEST(controller_of_others_stays)
 /* Unparked CPUs get their scheduling domain, without a moment in which all are unparked. */
 TEST(domains_are_rebuilt_where_needed)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake_kernel_6_1();
         ck_assert_int_eq(apply(knobs, "0"), 0);
@@ -118,7 +111,7 @@ TEST(domains_are_rebuilt_where_needed)
 /* A neighbour wants a parked CPU: the kernel gives it all, and we leave nothing lying about. */
 TEST(invalid_is_dissolved)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake_insist("0-3");
         ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
@@ -138,7 +131,7 @@ TEST(invalid_is_dissolved)
 
 TEST(never_all)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
         fake->log[0] = '\0';
@@ -161,7 +154,7 @@ static const struct {
 
 TEST_EACH(fault, faults)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         int r;
 
         fake_fail(c->file, c->error);
@@ -213,7 +206,7 @@ TEST_EACH(work_of_others, works)
         g_autofree char *log = c->log ? g_strconcat(c->log, "parked=mkdir cpus=2-3 ",
                                                     "partition=isolated ", NULL)
                                       : g_strdup("");
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         CpuSet found;
         int r;
 
@@ -232,7 +225,7 @@ TEST_EACH(work_of_others, works)
 /* Unbound work cannot leave all CPUs, so that none are parked for a moment. */
 TEST(all_others)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake->controller = true;
         fake_show(true);
@@ -247,7 +240,7 @@ TEST(all_others)
 /* Another program changes the mask while CPUs are parked. */
 TEST(work_is_taken_over)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake->controller = true;
         fake_show(true);
@@ -270,7 +263,7 @@ TEST(work_is_taken_over)
 
 TEST(work_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         fake->controller = true;
         fake_show(true);
@@ -330,7 +323,7 @@ TEST_EACH(opens, open_cases)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         apply(knobs, "0-1");
         apply(knobs, "0-2");
@@ -352,13 +345,13 @@ static void expect_with_controller(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_without_controller), 90);
+        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_without_controller), 90);
 }
 
 TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_with_controller), 90);
+        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_with_controller), 90);
 }
 
 UNIT("park-partition", .setup = fake_new, .teardown = fake_done, .timeout = 60)

@@ -12,6 +12,7 @@ static void setup(void)
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         systemd_new();
+        park_units = &systemd_control;
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
@@ -29,25 +30,13 @@ static void teardown(void)
         scratch_close();
 }
 
-static ActContext context(void)
-{
-        return (ActContext){ .root = scratch_fd, .units = &systemd_control };
-}
-
-static Knobs *open_knobs(void)
-{
-        const ActContext c = context();
-
-        return knobs_new(&c, scratch_fd, false);
-}
-
 static int apply_with(Knobs *knobs, const char *allowed, const char *units, const char *exclude)
 {
         g_auto(GStrv) unit_globs = g_strsplit(units, " ", 0),
                       exclude_globs = g_strsplit(exclude, " ", 0);
         const ParkOptions options = { .units = unit_globs, .exclude = exclude_globs };
         const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = context();
+        const ActContext c = park_context();
         CpuSet set = cpus_of(allowed);
         void *state;
         int r;
@@ -86,7 +75,7 @@ static void expect_as_found(void)
 
 TEST(all_top_level_units)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_log("");
@@ -132,7 +121,7 @@ static void start_scope(const char *name)
  */
 TEST(old_list_written_again)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         scratch_file(USER_LIST, "0-3\n");
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
@@ -147,7 +136,7 @@ TEST(old_list_written_again)
 /* Each is given all CPUs before its limit is taken away. */
 TEST(restored)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0,3"), 0);
         systemd->log[0] = '\0';
@@ -175,7 +164,7 @@ static const struct {
 
 TEST_EACH(selection, selections)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         ck_assert_int_eq(apply_with(knobs, "0", c->units, c->exclude), 0);
         ck_case(c->name, g_str_equal(systemd->log, c->log), "%s", systemd->log);
         expect_kept(knobs, "0-3", c->kept);
@@ -185,7 +174,7 @@ TEST_EACH(selection, selections)
 
 TEST(units_that_come_and_go)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
         systemd->log[0] = '\0';
@@ -200,7 +189,7 @@ TEST(units_that_come_and_go)
 
 TEST(limit_changed_by_the_administrator_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
         systemd_foreign("user.slice", "1-2");
@@ -217,7 +206,7 @@ TEST(limit_changed_by_the_administrator_stays)
  * recognises it by its new cgroup. */
 TEST_RANGE(limit_taken_away, 0, 2)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         scratch_file("sys/fs/cgroup/user.slice/cgroup.procs", "");
         scratch_file("sys/fs/cgroup/another/cgroup.procs", "");
@@ -241,7 +230,7 @@ TEST_RANGE(limit_taken_away, 0, 2)
 /* systemd says "done", the kernel has refused. */
 TEST(limit_not_effective)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         systemd_refuses("system.slice", true);
         ck_assert_int_eq(apply(knobs, "0"), -EPERM);
@@ -255,11 +244,11 @@ TEST(limit_not_effective)
 /* systemd does not answer: what was parked before still is, and nothing else. */
 TEST(no_answer)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
         const ParkOptions options = { .units = (char *[]){ (char *)"*", NULL },
                                       .exclude = (char *[]){ NULL } };
         const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = context();
+        const ActContext c = park_context();
         CpuSet fewer = cpus_of("0-1");
         void *state;
 
@@ -278,8 +267,8 @@ TEST(no_answer)
 
 TEST(bus_vanishes)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-        const ActContext c = context();
+        g_autoptr(Knobs) knobs = park_open_knobs();
+        const ActContext c = park_context();
         void *state;
 
         ck_assert_int_eq(apply(knobs, "0"), 0);
@@ -305,7 +294,7 @@ TEST(without_systemd)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) knobs = park_open_knobs();
 
         apply(knobs, "0-2");
         apply(knobs, "1");
@@ -322,7 +311,8 @@ static void expect_as_found_and_forget(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 100);
+        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found_and_forget),
+                         100);
 }
 
 UNIT("park-systemd", .setup = setup, .teardown = teardown, .timeout = 60)
