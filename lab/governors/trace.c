@@ -480,7 +480,8 @@ Trace *trace_new(int fd, const char *name, char **ret_error)
 Trace *trace_open(const char *path, char **ret_error)
 {
         bool is_stdin = strcmp(path, "-") == 0;
-        int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                          : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
         if (fd < 0) {
                 failed(-errno, ret_error, "%s: cannot open: %s", path, g_strerror(errno));

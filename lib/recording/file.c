@@ -116,7 +116,7 @@ int recording_file_open(int dir, const char *path, const RecordingLimits *limits
         file->text = g_string_new(NULL);
         file->frame = g_byte_array_new();
         file->fd = strcmp(path, "-") == 0
-                           ? dup(STDOUT_FILENO)
+                           ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
                            : openat(dir, path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
                                     0600);
         if (file->fd < 0 || fstat(file->fd, &st) < 0)

@@ -54,7 +54,7 @@ RecordingReader *recording_reader_bytes(const void *data, size_t size)
 int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader)
 {
         struct stat st;
-        int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+        int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                         : openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
         if (fd < 0)
