@@ -440,7 +440,7 @@ static int act_on(const Arguments *arguments, int *ret_status)
 {
         g_autofree char *run = NULL;
         Daemon daemon = { 0 };
-        ManagerSetup setup;
+        ManagerSetup setup = { .root = -1, .run = -1 };
         int r, restored;
 
         r = fill_setup(arguments, &setup);

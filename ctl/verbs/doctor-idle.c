@@ -344,8 +344,8 @@ static void add_state(Doctor *doctor, const OffState *state)
                 [OFF_BY_DEAD_IDLED] = "by idled, which died before it restored them",
                 [OFF_BY_KERNEL] = "by the kernel, whose driver does so by default on this CPU",
                 [OFF_BY_OTHER] = "by another program",
-                [OFF_BY_OTHER_OR_DEAD_IDLED] = "by another program, or by idled before it died: "
-                                               "only root can read its record",
+                [OFF_BY_OTHER_OR_DEAD_IDLED] = ("by another program, or by idled before it died: "
+                                                "only root can read its record"),
                 [OFF_BY_UNKNOWN] = "by another program or the kernel",
         };
         bool wrong = state->by != OFF_BY_IDLED && state->by != OFF_BY_KERNEL;

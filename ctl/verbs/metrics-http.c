@@ -257,7 +257,7 @@ static bool is_loopback(int fd)
                 struct sockaddr any;
                 struct sockaddr_in v4;
                 struct sockaddr_in6 v6;
-        } local;
+        } local = { 0 };
         socklen_t length = sizeof(local);
         const uint8_t *mapped = local.v6.sin6_addr.s6_addr + 12;
 

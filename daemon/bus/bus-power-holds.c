@@ -109,7 +109,7 @@ static int read_request(sd_bus_message *message, const Bus *bus, HoldRequest *re
 static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
-        HoldRequest request;
+        HoldRequest request = HOLD_REQUEST_NONE;
         g_autofree char *owner = NULL;
         uint32_t cookie;
         int r;

@@ -344,7 +344,7 @@ static int method_read(sd_bus_message *message, void *userdata, sd_bus_error *er
         LedgerTotals totals;
         int r = find_session(message, bus, &session, error);
 
-        if (r < 0)
+        if (r < 0 || !session)
                 return r;
         bus->sleeps->backend->read(session->ledger, &totals);
         missing = bus->sleeps->backend->missing(session->ledger);
@@ -376,7 +376,7 @@ static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *er
         Session *session = NULL;
         int r = find_session(message, bus, &session, error);
 
-        if (r < 0)
+        if (r < 0 || !session)
                 return r;
         bus->sleeps->backend->stop(session->ledger);
         return sd_bus_reply_method_return(message, NULL);

@@ -125,11 +125,12 @@ unsigned active_profile_senses(const Config *config)
 /* "held by user 1000 (:1.4): a game", "chosen", ... as a new string. */
 static char *describe(const ActiveProfile *active, const Holds *holds, const ProfileChoice *choice)
 {
-        const Held *held = choice->hold ? holds_find(holds, choice->hold) : NULL;
+        const Held *held;
         const char *kept = active->keep_error < 0 ? g_strerror(-active->keep_error) : NULL;
 
         switch (choice->why) {
         case PROFILE_HELD:
+                held = holds_find(holds, choice->hold);
                 return g_strdup_printf("held by %s: %s", held->owner, held->reason);
         case PROFILE_CHOSEN:
                 return kept ? g_strdup_printf(
@@ -262,7 +263,7 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
                 profile_keeper_keep(active->keeper, active->chosen);
         }
         explain(active, scene->holds, &choice);
-        if (choice.why == PROFILE_HELD)
+        if (choice.why == PROFILE_HELD && choice.profile)
                 log_limited(&profile_log, "Profile %s is chosen, but %s stays active: %s",
                             automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
         else

@@ -253,7 +253,7 @@ static void report_kinds(const Manager *manager, const Held *held, GString *text
                                 "affinities alone");
         else if (!a || !a->state)
                 report(&demand, "%s", a && a->why ? a->why : "systemd cannot be reached");
-        if (demand.reported)
+        if (demand.reported || !held->unit)
                 return;
         cpuset_subtract(&active, &manager->seen->parked);
         report_unit(manager, held, &active, &demand);

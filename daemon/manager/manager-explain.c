@@ -166,6 +166,11 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         }
 }
 
+static bool is_same(const Reason *a, const Reason *b)
+{
+        return memcmp(a, b, sizeof(*a)) == 0; /* NOLINT: that 0 and -0 differ does no harm */
+}
+
 const CpuCause *manager_cause(Manager *manager, int cpu)
 {
         CpuCause *cause = history_cause(manager->decided->history, cpu), now = *cause;
@@ -176,7 +181,7 @@ const CpuCause *manager_cause(Manager *manager, int cpu)
              !pauses_any(manager->asked->pauses)))
                 return cause;
         cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
-        if (now.policy != cause->policy || memcmp(&now.reason, &cause->reason, sizeof(now.reason)))
+        if (now.policy != cause->policy || !is_same(&now.reason, &cause->reason))
                 *cause = now; /* else its option's source is that of the decision */
         return cause;
 }

@@ -213,7 +213,7 @@ json_object *record_idle_ask(Ctl *ctl, int *ret_status)
         json_object *answer = NULL;
 
         *ret_status = open_ledger(ctl, &recorder);
-        if (*ret_status != EXIT_FINE)
+        if (*ret_status != EXIT_FINE || !recorder.backend)
                 return NULL;
         recorder.file = is_standard_output(ctl) ? stdout : fopen(record_asked.idle, "we");
         if (!recorder.file) {

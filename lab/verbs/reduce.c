@@ -186,7 +186,7 @@ json_object *reduced_times(const Reduced *reduced, double offset)
         for (guint i = 0; i < reduced->points->len; i++) {
                 const Point *point = reduced->points->pdata[i];
 
-                if (point->gap)
+                if (point->gap && before)
                         json_object_array_add(times, json_real(before->end + offset, 3));
                 json_object_array_add(times, json_real(point->begin + offset, 3));
                 before = point;

@@ -537,7 +537,7 @@ static bool hardware_complete(const Reader *reader)
 static Turbostat *turbostat_make(const Reader *reader)
 {
         bool software = has_role(reader, ROLE_SOFTWARE) && !hardware_complete(reader);
-        guint columns[STATES_MAX];
+        guint columns[STATES_MAX] = { 0 };
         int n = columns_find(reader, software ? ROLE_SOFTWARE : ROLE_HARDWARE, columns);
         Turbostat *turbostat = turbostat_new(n);
 

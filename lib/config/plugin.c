@@ -75,7 +75,7 @@ static char *linker_message(const char *opened)
 static int check_whole(const char *path, const char *opened, uint64_t size, char **ret_error)
 {
         _fd_ int fd = open(opened, O_RDONLY | O_CLOEXEC);
-        uint64_t expected;
+        uint64_t expected = 0;
         int r = fd < 0 ? -errno : plugin_elf_check(fd, &expected);
 
         if (r == -ENODATA)

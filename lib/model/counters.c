@@ -107,7 +107,7 @@ static void compute_residency(const Counters *previous, const Counters *current,
 {
         size_t n = (size_t)snapshot->n_cpus;
 
-        if (!(snapshot->have & SENSE_RESIDENCY)) {
+        if (!previous || !(snapshot->have & SENSE_RESIDENCY)) {
                 g_clear_pointer(&snapshot->residency, g_free);
                 return;
         }
@@ -147,7 +147,7 @@ static bool energy_between(const EnergyCounter *previous, const EnergyCounter *c
 static void compute_energy(const Counters *previous, const Counters *current, Snapshot *snapshot)
 {
         double interval = (double)snapshot->interval_usec, uj;
-        int n = snapshot->have & SENSE_ENERGY ? current->n_energy : 0;
+        int n = previous && (snapshot->have & SENSE_ENERGY) ? current->n_energy : 0;
 
         if (n != snapshot->n_energy)
                 snapshot->energy = g_renew(EnergyUse, snapshot->energy, n);
@@ -193,7 +193,7 @@ void snapshot_compute(const Counters *previous, const Counters *current, Snapsho
 
         compute_load(previous, current, snapshot);
         snapshot->pressure = 0;
-        if (snapshot->have & SENSE_PRESSURE)
+        if (previous && (snapshot->have & SENSE_PRESSURE))
                 snapshot->pressure = MIN(progress(previous->pressure_usec, current->pressure_usec) /
                                                  (double)snapshot->interval_usec,
                                          1);

@@ -335,8 +335,8 @@ const char *safety_text(Safety safety)
                 [SAFETY_LAST] = "the last CPU for ordinary tasks",
                 [SAFETY_ISOLATED] = "isolated by the administrator",
                 [SAFETY_PINNED] = "the last CPU of a task's affinity or of a cpuset",
-                [SAFETY_UNKNOWN] = "tasks may be pinned to it: reading all affinities again would "
-                                   "cost more than 1 % of a CPU",
+                [SAFETY_UNKNOWN] = ("tasks may be pinned to it: reading all affinities again would "
+                                    "cost more than 1 % of a CPU"),
                 [SAFETY_KEPT] = "an application holds it, or a number of cores",
                 [SAFETY_NODE] = "the last CPU of a NUMA node to which memory of tasks is bound",
                 [SAFETY_UNIT] = "the last CPU of the set of a systemd unit",

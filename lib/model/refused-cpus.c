@@ -324,6 +324,8 @@ static bool parse_line(RefusedTable *table, const char *line)
             cpuset_parse(words[1], &cpus) < 0 || cpuset_is_empty(&cpus))
                 return false;
         entry = find(table, words[0], 0) ?: add(table, words[0], 0);
+        if (!entry)
+                return false;
         cpuset_or(&entry->cpus, &cpus);
         g_free(entry->program);
         entry->program = log_clean(words[2]);

@@ -219,7 +219,7 @@ int frequency_read(int root, const Topology *topology, FreqPolicy **ret_policies
         int r, n = 0;
 
         r = list_policies(root, &numbers);
-        if (r < 0)
+        if (r < 0 || !numbers)
                 return r;
         policies = g_new0(FreqPolicy, numbers->len);
         for (guint i = 0; i < numbers->len; i++) {

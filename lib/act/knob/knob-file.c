@@ -126,7 +126,7 @@ int knob_entry_write_file(const Knobs *knobs, const KnobEntry *entry, const char
 
         if (!knobs->context.live && length < entry->size) {
                 memset(padded, '\n', entry->size);
-                value = memcpy(padded, value, length);
+                value = memcpy(padded, value, length); /* NOLINT: is used with its length */
                 length = entry->size;
         }
         do

@@ -65,7 +65,7 @@ static void prepare(CpufreqState *state, int n_cpus)
         state->n_cpus = n_cpus;
         state->policies = tune_new(n_cpus);
         state->found = g_new0(CpufreqFound, (gsize)n_cpus);
-        state->seen = g_new(CpuWish, (gsize)n_cpus);
+        state->seen = g_new0(CpuWish, (gsize)n_cpus);
 }
 
 static bool same_frequency(const CpuWish *a, const CpuWish *b)

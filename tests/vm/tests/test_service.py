@@ -199,8 +199,9 @@ class Service(lab.IdledTest):
         """idled has a network namespace of its own, and still the kernel's events: of CPUs that come and go, and of
         processes for application rules; also after a reload, and after it was killed."""
         self.configure(ONLY_USERSPACE.replace("userspace", "userspace latency"))
-        self.addCleanup(self.guest.run, "rm -f /etc/idled/apps/sleep.conf; echo 1 >/sys/devices/system/cpu/cpu3/online")
-        self.write("/etc/idled/apps/sleep.conf", "[Match]\nExecutable=/usr/bin/sleep\n[Ask]\nLatency=20us\n")
+        self.addCleanup(self.guest.run, "rm -f /usr/local/bin/t-sleep; echo 1 >/sys/devices/system/cpu/cpu3/online")
+        self.guest.run("cp /usr/bin/sleep /usr/local/bin/t-sleep")
+        self.write("/etc/idled/apps/sleep.conf", "[Match]\nExecutable=/usr/local/bin/t-sleep\n[Ask]\nLatency=20us\n")
         self.start()
 
         def hear():
@@ -208,10 +209,10 @@ class Service(lab.IdledTest):
             for online, cpus in (0, "0-2"), (1, "0-3"):
                 self.guest.run(f"echo {online} >/sys/devices/system/cpu/cpu3/online")
                 self.wait_for(f"CPUs {cpus}", lambda cpus=cpus: self.string("Online") == cpus)
-            self.guest.run("systemd-run -q --unit t-sleep sleep 600")
-            self.wait_for("the hold of a rule", lambda: "app sleep" in self.property("Holds"))
+            self.guest.run("systemd-run -q --unit t-sleep /usr/local/bin/t-sleep 600")
+            self.wait_for("the hold of a rule", lambda: self.property("Holds").startswith("ao 1 "))
             self.guest.run("systemctl stop t-sleep")
-            self.wait_for("its end", lambda: "app sleep" not in self.property("Holds"))
+            self.wait_for("its end", lambda: self.property("Holds") == "ao 0")
             self.assertNotRegex(self.property("Missing"), "process events|fork events")
 
         hear()
