@@ -339,7 +339,6 @@ static const struct {
 /* Executables of NAMES names have waited. */
 TEST_EACH(many_rows, shares)
 {
-        typeof(shares[0]) *c = &shares[_i];
         g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
         g_autofree char *program = g_build_filename(top, "program", NULL), *bytes = NULL;
         g_auto(BillReading) reading = { 0 };

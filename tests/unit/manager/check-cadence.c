@@ -105,7 +105,6 @@ static const struct {
 
 TEST_EACH(quiet_in_short_intervals, shorts)
 {
-        typeof(shorts[0]) *c = &shorts[_i];
         uint64_t now = 5000000;
         bool is_quiet = false;
         Quiet state = { 0 };

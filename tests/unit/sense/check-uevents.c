@@ -41,7 +41,6 @@ static const struct {
 
 TEST_EACH(parsed, messages)
 {
-        typeof(messages[0]) *c = &messages[_i];
         g_autofree char *copy = g_memdup2(c->message, c->size ? c->size : 1);
         Uevent event = { 0 };
         int r = uevent_parse(copy, c->size, &event);
@@ -78,7 +77,6 @@ static const struct {
 
 TEST_EACH(filtered, beginnings)
 {
-        typeof(beginnings[0]) *c = &beginnings[_i];
         int ends[2];
         char buffer[UEVENT_SIZE];
 
