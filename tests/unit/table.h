@@ -108,7 +108,7 @@ static inline void unit_register(UnitTest *test)
 typedef struct {
         const char *name;
         void (*setup)(void), (*teardown)(void); /* around each test, in its process */
-        double timeout;                         /* seconds for each; 0: Check's own */
+        double timeout; /* seconds for each test; 0: Check's own, negative: none */
 } Unit;
 
 static inline int unit_run(const Unit *unit)
@@ -118,8 +118,8 @@ static inline int unit_run(const Unit *unit)
         for (const UnitTest *test = unit_tests; test; test = test->next) {
                 TCase *tcase = tcase_create(test->test.name);
 
-                if (unit->timeout > 0)
-                        tcase_set_timeout(tcase, unit->timeout);
+                if (unit->timeout != 0)
+                        tcase_set_timeout(tcase, MAX(unit->timeout, 0));
                 tcase_add_checked_fixture(tcase, unit->setup, unit->teardown);
                 tcase_add_loop_test(tcase, &test->test, test->first, test->end);
                 suite_add_tcase(suite, tcase);

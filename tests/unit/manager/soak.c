@@ -494,5 +494,5 @@ TEST(ticks)
 int main(void)
 {
         log_set_level(LOG_CRIT);
-        return unit_run(&(const Unit){ "soak" });
+        return unit_run(&(const Unit){ "soak", .timeout = -1 });
 }
