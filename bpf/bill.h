@@ -26,7 +26,8 @@
 #define BILL_DELAYS  8192
 #define BILL_CGROUPS 4096
 
-/* One service or user has at most one of so many parts of the rows, so that others keep theirs. */
+/* One service or user has at most one of so many parts of the rows, so that others keep rows, too.
+ */
 #define BILL_SHARES 8
 
 /* Tasks that wait, by the last bits of their PIDs: 1 MB. */

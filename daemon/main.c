@@ -402,9 +402,9 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
 /* Gives the service manager sockets that the daemon may not open. Those of a process that was
  * killed are replaced. Without FDPOLL=0 systemd would drop one whose queue is full. Waits until the
  * manager has them. */
-static int store_sockets(void)
+static int store_sockets(int root)
 {
-        int fds[NETLINK_SOCKETS], n, r = netlink_enter_first();
+        int fds[NETLINK_SOCKETS], n, r = netlink_enter_first(root);
 
         if (r < 0)
                 log_warning("Events of processes cannot reach the daemon: the first network "
@@ -427,7 +427,7 @@ static int store_sockets(void)
 /* Before each start: what the rights that idled.service gives the daemon do not permit. */
 static int probe(const ManagerSetup *setup)
 {
-        int r = getenv("NOTIFY_SOCKET") ? store_sockets() : 0;
+        int r = getenv("NOTIFY_SOCKET") ? store_sockets(setup->root) : 0;
 
         if (r < 0)
                 log_warning("Sockets for the kernel's events cannot be passed to the daemon (%s)",

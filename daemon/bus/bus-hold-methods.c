@@ -102,7 +102,7 @@ static int check_available(const Bus *bus, const HoldRequest *request, sd_bus_er
         return 0;
 }
 
-/* What is requested and by whom, if it can be had. */
+/* What is requested and by whom, if it is available. */
 static int read_request(sd_bus_message *message, Bus *bus, BusHoldRequest *ret_request,
                         Sender *ret_sender, sd_bus_error *error)
 {

@@ -166,7 +166,7 @@ static int open_ledger(Bus *bus, Session *session, LedgerConfig *config, sd_bus_
         return sd_bus_error_setf(error, BUS_ERROR_NOT_AVAILABLE, "No sleep ledger: %s", why);
 }
 
-/* What is requested and by whom, if it can be had. */
+/* What is requested and by whom, if it is available. */
 static int read_start(sd_bus_message *message, Bus *bus, LedgerConfig *config, Sender *sender,
                       sd_bus_error *error)
 {

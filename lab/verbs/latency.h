@@ -7,7 +7,7 @@
 
 #include "cli/verb.h"
 
-/* The names in answers of what is said of a histogram, in the order of CSV. */
+/* The names of the numbers of a histogram in answers, in the order of CSV. */
 #define LATENCY_NUMBERS 7
 extern const char *const latency_keys[LATENCY_NUMBERS];
 

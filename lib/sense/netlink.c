@@ -20,7 +20,7 @@
 
 #include "base/file.h"
 
-#define FIRST_NAMESPACE "/proc/1/ns/net"
+#define FIRST_NAMESPACE "proc/1/ns/net"
 
 /* What the daemon may need: uevents, and events of processes for new tasks, for application rules,
  * and for the rules that replace these at a reload. Each has a filter of its own. */
@@ -153,9 +153,9 @@ int netlink_receive(int fd, void *buffer, size_t buffer_size)
 }
 
 /* systemd gives all commands of a service the service's network namespace, also those with "+". */
-int netlink_enter_first(void)
+int netlink_enter_first(int root)
 {
-        _fd_ int fd = open(FIRST_NAMESPACE, O_RDONLY | O_CLOEXEC);
+        _fd_ int fd = openat(root, FIRST_NAMESPACE, O_RDONLY | O_CLOEXEC);
 
         return fd < 0 || setns(fd, CLONE_NEWNET) < 0 ? -errno : 0;
 }

@@ -15,8 +15,8 @@
 /* The most sockets that the daemon uses at once. */
 #define NETLINK_SOCKETS 4
 
-/* Moves this process to the first network namespace. Negative errno. */
-int netlink_enter_first(void);
+/* Moves this process to the network namespace of process 1 below `root`. Negative errno. */
+int netlink_enter_first(int root);
 
 /* Opens the sockets that the daemon may need. Returns how many; negative errno if none. */
 int netlink_open_all(int fds[NETLINK_SOCKETS]);
