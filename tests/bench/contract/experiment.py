@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import figures
+import packages
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,36 +32,53 @@ MACHINES = {"2x2": ("2x2", 2, 2), "4x2": ("4x2", 4, 2)}
 # Shape, arrivals a second, and how long each computes, in us (load.c).
 LOADS = {
     "poisson": "poisson 25 20000",
-    "bursts": "bursts 25 20000",
-    "heavy": "heavy 25 20000",
-    "day": "day 25 20000",
-    "step": "step 8 20000",
     "many": "poisson 1500 400",
+    "bursts": "bursts 25 20000",
+    "heavy": "heavy 1500 400",
+    "day": "day 1000 400",
+    "step": "step 400 400",
+    "memcached": "poisson 400 /run/memcached.socket",
 }
+
+# What --short measures: 25 minutes of the guest's time.
+SHORT = "2x2/spr/heavy,2x2/spr/bursts,2x2/spr/step"
+
+# A real server, and next to it tasks of a unit without a contract.
+SERVER = """#!/bin/sh
+rm -f /run/memcached.socket
+memcached -u root -t 4 -s /run/memcached.socket &
+until [ -S /run/memcached.socket ]; do sleep 0.1; done
+exec /root/load "$@"
+"""
+NEIGHBOUR = "/root/load poisson 2 400 400"
 
 # Settling and measuring, in seconds. A contract is judged after its first minute; a step comes after one.
 STATIC, IDLED, STEP = (10, 40), (60, 60), (0, 180)
 
 
-def prepare(lab, machine, table):
-    """The guest, with idled installed and the load compiled."""
+def prepare(lab, machine, table, load):
+    """The guest, with idled and the load installed, and what it needs."""
     guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table][-1]}")
     lab.install(guest)
     (guest.share / "measure").write_text((HERE / "measure").read_text())
+    (guest.share / "server").write_text(SERVER)
+    if load == "memcached":
+        packages.install(guest, "memcached")
     subprocess.run(["cc", "-O2", "-static", "-std=gnu17", "-D_GNU_SOURCE", "-o", guest.share / "load", HERE / "load.c", "-lm"],
                    check=True)
-    guest.run("cp /share/measure /share/load /root; for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
+    guest.run("cp /share/measure /share/load /share/server /root; for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
               "echo performance >$f; done; systemctl is-system-running --wait", check=False)
     return guest
 
 
-def settings(machine, table):
-    """(title, CPUs that are set aside, indexes of disabled states) of all static settings, the default first."""
+def settings(machine, table, short=False):
+    """(title, CPUs that are set aside, indexes of disabled states) of all static settings, the default first; `short`:
+    those with all states."""
     _, cores, threads = MACHINES[machine]
     states = TABLES[table][:-1]
     for active in range(cores, 0, -1):
         aside = f"{active * threads}-{cores * threads - 1}" if active < cores else "-"
-        for deepest in range(len(states), 0, -1):
+        for deepest in range(len(states), len(states) - 1 if short else 0, -1):
             disabled = ",".join(str(s) for s in range(deepest + 1, len(states) + 1)) or "-"
             yield f"{active} cores, {states[deepest - 1]}", aside, disabled
 
@@ -68,8 +86,9 @@ def settings(machine, table):
 def measure(guest, seconds, aside, disabled, contract, load, seed):
     settle, length = seconds
     shape, rate, work = LOADS[load].split()
-    output = guest.read(f"bash /root/measure {settle} {length} {aside} {disabled} {contract} "
-                        f"/root/load {shape} {seed} {rate} {work}", timeout=7200)
+    program, neighbour = ("sh /root/server", NEIGHBOUR) if load == "memcached" else ("/root/load", "")
+    output = guest.read(f"NEIGHBOUR='{neighbour}' bash /root/measure {settle} {length} {aside} {disabled} {contract} "
+                        f"{program} {shape} {seed} {rate} {work}", timeout=7200)
     return figures.read(output, settle)
 
 
@@ -82,45 +101,54 @@ def attempt(say, title, function, *words):
         say(f"{title} failed: {failure}")
         return None
     late = ", ".join(str(window["p99_us"]) for window in found["windows"])
-    say(f"{title}: {found['watts']:.1f} W, p99 of windows {late} us ({time.monotonic() - began:.0f} s)")
+    neighbour = ", ".join(str(window["p99_us"]) for window in found["neighbour"])
+    say(f"{title}: {found['watts']:.1f} W, p99 of windows {late} us{', neighbour ' + neighbour + ' us' if neighbour else ''} "
+        f"({time.monotonic() - began:.0f} s)")
     return found
 
 
-def run(lab, arguments, kind, record):
-    """All settings of one kind, then idled with each contract."""
+def runs(arguments, kind):
+    """What is measured of one kind: its row's first fields, and the arguments of measure() for them."""
     machine, table, load = kind
-    guest, title = prepare(lab, machine, table), "/".join(kind)
-    seconds = STEP if load == "step" else None
-    for setting, aside, disabled in settings(machine, table) if not arguments.only_idled else ():
-        found = attempt(lab.settings.say, f"{title}, {setting}", measure, guest, seconds or STATIC, aside, disabled, "-",
-                        load, arguments.seed)
-        if found:
-            record({"kind": title, "setting": setting} | found)
+    step = STEP if load == "step" else None
+    for setting, aside, disabled in settings(machine, table, arguments.short) if not arguments.only_idled else ():
+        yield {"kind": "/".join(kind), "setting": setting}, (step or STATIC, aside, disabled, "-")
     for contract in arguments.contracts if not arguments.only_static else ():
-        found = attempt(lab.settings.say, f"{title}, {contract} ms", measure, guest, seconds or IDLED, "-", "-",
-                        f"{contract}ms", load, arguments.seed)
+        yield {"kind": "/".join(kind), "contract_ms": contract}, (step or IDLED, "-", "-", f"{contract}ms")
+
+
+def run(lab, arguments, kind, rows, record):
+    """All settings of one kind, then idled with each contract; not what FILE has already."""
+    missing = [(row, how) for row, how in runs(arguments, kind) if not any(row.items() <= old.items() for old in rows)]
+    guest = prepare(lab, *kind) if missing else None
+    for row, how in missing:
+        title = row.get("setting") or f"{row['contract_ms']} ms"
+        found = attempt(lab.settings.say, f"{row['kind']}, {title}", measure, guest, *how, kind[2], arguments.seed)
         if found:
-            record({"kind": title, "contract_ms": contract} | found)
+            record(row | found)
 
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="tools/vm bench contract", description=__doc__)
-    kinds = [f"{machine}/{table}/{load}" for machine in MACHINES for table in TABLES for load in LOADS]
-    parser.add_argument("--kinds", default=",".join(kinds), help="MACHINE/TABLE/LOAD,... of " + ", ".join(
+    parser.add_argument("--kinds", help="MACHINE/TABLE/LOAD,... of " + ", ".join(
         [*MACHINES, *TABLES, *LOADS]))
-    parser.add_argument("--contracts", default="2,5,10,20", help="in ms, of " + ", ".join(map(str, figures.LIMITS_MS)))
+    parser.add_argument("--contracts", help="in ms, of " + ", ".join(map(str, figures.LIMITS_MS)))
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
+    parser.add_argument("--short", action="store_true", help=f"by default {SHORT}, each with a contract of 5 and of 20 "
+                        "ms; of static settings only those with all idle states")
     parser.add_argument("--only-static", action="store_true", help="measure the static settings alone")
     parser.add_argument("--only-idled", action="store_true", help="measure idled alone")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
     parser.add_argument("--report", action="store_true", help="measure nothing, show that file")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     result = parser.parse_args(words)
-    result.kinds = [tuple(kind.split("/")) for kind in result.kinds.split(",")]
+    kinds = ",".join(f"{machine}/{table}/{load}" for machine in MACHINES for table in TABLES for load in LOADS)
+    result.kinds = [tuple(kind.split("/")) for kind in (result.kinds or (SHORT if result.short else kinds)).split(",")]
     for kind in result.kinds:
         if len(kind) != 3 or kind[0] not in MACHINES or kind[1] not in TABLES or kind[2] not in LOADS:
             parser.error(f"--kinds: found {'/'.join(kind)}, expected MACHINE/TABLE/LOAD")
-    result.contracts = [int(text) if text.isdigit() else 0 for text in result.contracts.split(",")]
+    contracts = result.contracts or ("5,20" if result.short else "2,5,10,20")
+    result.contracts = [int(text) if text.isdigit() else 0 for text in contracts.split(",")]
     if set(result.contracts) - set(figures.LIMITS_MS):
         parser.error("--contracts: expected some of " + ", ".join(map(str, figures.LIMITS_MS)))
     if result.report and not result.results:
@@ -140,7 +168,7 @@ def main(lab, words):
                 file.write(json.dumps(row) + "\n")
 
     for kind in [] if arguments.report else arguments.kinds:
-        run(lab, arguments, kind, record)
+        run(lab, arguments, kind, rows, record)
     cases = figures.cases(rows, arguments.contracts)
     print(json.dumps({"cases": cases, "summary": figures.summary(cases)}) if arguments.json else figures.text(cases))
     return 0

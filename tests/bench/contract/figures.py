@@ -16,22 +16,32 @@ FIRST_SECONDS = 60
 INFEASIBLE_SECONDS = 120
 
 
+def read_window(words, settle):
+    """What a line of load.c says; None: it is no such line, or was before the time."""
+    if len(words) != 5 + len(LIMITS_MS):
+        return None
+    end, n, p50, p99, longest, *late = map(int, words)
+    found = {"end": end, "n": n, "p50_us": p50, "p99_us": p99, "longest_us": longest, "late": late}
+    return found if end > settle else None
+
+
 def read(text, settle):
     """A run, from the output of `measure`. Raises ValueError if figures are missing."""
-    windows, contracts, drawn = [], [], None
+    windows, neighbour, contracts, drawn = [], [], [], None
     for line in text.splitlines():
         if line.startswith("contract: "):
             _, seconds, value = line.split(" ", 2)
             contracts.append([int(seconds), json.loads(value)["data"]])
         elif line.startswith("drawn: "):
             drawn = [int(word) for word in line.split()[1:]]
-        elif len(line.split()) == 5 + len(LIMITS_MS):
-            end, n, p50, p99, longest, *late = map(int, line.split())
-            if end > settle:
-                windows.append({"end": end, "n": n, "p50_us": p50, "p99_us": p99, "longest_us": longest, "late": late})
+        elif line.startswith("neighbour: "):
+            neighbour.append(read_window(line.split()[1:], settle))
+        else:
+            windows.append(read_window(line.split(), settle))
+    windows, neighbour = [list(filter(None, some)) for some in (windows, neighbour)]
     if not drawn or not windows:
         raise ValueError("figures are missing:\n" + text[-2000:])
-    return {"watts": drawn[0] / drawn[1], "windows": windows, "contracts": contracts}
+    return {"watts": drawn[0] / drawn[1], "windows": windows, "contracts": contracts, "neighbour": neighbour}
 
 
 def judged(windows, limit_ms):

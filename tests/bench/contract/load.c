@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A load with open-loop arrivals that measures how late its threads wake up.
+ * A load with open-loop arrivals that measures how late its threads wake up, or a server answers.
  *
- * usage: load SHAPE SEED RATE WORK_US
+ * usage: load SHAPE SEED RATE WORK_US|SOCKET
  *
  * RATE arrivals a second on average, each of which wakes a thread that then computes for an
  * exponentially distributed time of WORK_US on average. Arrivals do not wait for the threads: they
  * are drawn from SEED alone. A thread that is still busy then has no wake-up to measure, and goes
- * on at once. SHAPE is poisson   arrivals at exponentially distributed distances bursts    four at
- * the same moment, the moments as above heavy     distances of a Lomax distribution, whose variance
- * is infinite (a = 1.5) day       poisson, from a fifth of the rate to 1.8 times of it and back in
- * 4 minutes step      poisson, and after 60 s four times as often
+ * on at once. With the SOCKET of memcached the thread asks for a value in place of computing, and
+ * what is measured is from the arrival, also if the thread was busy then, to the answer. SHAPE is
+ * poisson: arrivals at exponentially distributed distances; bursts: four at the same moment, the
+ * moments as above; heavy: distances of a Lomax distribution, whose variance is infinite (a = 1.5);
+ * day: poisson, from a fifth of the rate to 1.8 times of it and back in 4 minutes; step: poisson,
+ * and after 60 s four times as often.
  *
  * Until SIGTERM it prints a line for each WINDOW_SECONDS: when it ended, wake-ups, the p50, the p99
  * and the longest delay in us, and how many took longer than each of the limits.
@@ -25,7 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #define THREADS        32
 #define BURST          4
@@ -37,7 +42,7 @@
 static const uint32_t limits_us[] = { 1000, 2000, 5000, 10000, 20000, 50000 };
 
 typedef struct Load {
-        const char *shape;
+        const char *shape, *socket; /* NULL: no server */
         uint64_t seed, began_ns;
         double distance_ns, work_ns; /* means */
 } Load;
@@ -109,20 +114,58 @@ static uint64_t burst_distance(Thread *thread)
         return (uint64_t)sum;
 }
 
-static void wait_for(uint64_t ns)
+static void count_delay(uint64_t since_ns)
 {
-        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-        uint64_t late;
-        unsigned i;
+        uint64_t late = (now_ns(CLOCK_MONOTONIC) - since_ns) / 1000;
+        unsigned i = atomic_fetch_add(&n_delays, 1);
 
-        if (now_ns(CLOCK_MONOTONIC) >= ns)
-                return;
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-                ;
-        late = (now_ns(CLOCK_MONOTONIC) - ns) / 1000;
-        i = atomic_fetch_add(&n_delays, 1);
         if (i < DELAYS)
                 delays_us[i] = late < UINT32_MAX ? (uint32_t)late : UINT32_MAX;
+}
+
+/* False if it is over already. */
+static bool wait_for(uint64_t ns)
+{
+        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+        if (now_ns(CLOCK_MONOTONIC) >= ns)
+                return false;
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+                ;
+        return true;
+}
+
+static void compute(double ns)
+{
+        uint64_t used = now_ns(CLOCK_THREAD_CPUTIME_ID), end = used + (uint64_t)ns;
+
+        while (used < end)
+                used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static int connect_to(const char *path)
+{
+        struct sockaddr_un name = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        strncpy(name.sun_path, path, sizeof(name.sun_path) - 1);
+        if (fd >= 0 && connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0)
+                return fd;
+        fprintf(stderr, "load: failed to connect to %s: %s\n", path, strerror(errno));
+        exit(EXIT_FAILURE);
+}
+
+/* The value does not exist: the answer is "END". */
+static void ask(int fd)
+{
+        static const char question[] = "get value\r\n";
+        char answer[64];
+
+        if (write(fd, question, sizeof(question) - 1) == sizeof(question) - 1 &&
+            read(fd, answer, sizeof(answer)) > 0)
+                return;
+        fprintf(stderr, "load: the server does not answer: %s\n", strerror(errno));
+        exit(EXIT_FAILURE);
 }
 
 static void *run(void *argument)
@@ -132,6 +175,7 @@ static void *run(void *argument)
         bool bursts = strcmp(load->shape, "bursts") == 0;
         int member = thread->number / BURST;
         uint64_t work = load->seed + 1000 + (uint64_t)thread->number, at = load->began_ns;
+        int fd = load->socket ? connect_to(load->socket) : -1;
 
         prctl(PR_SET_TIMERSLACK, 1UL);
         thread->random = load->seed + (bursts ? 0 : (uint64_t)thread->number * 7919);
@@ -139,15 +183,17 @@ static void *run(void *argument)
         for (int i = 0; bursts && i <= member; i++)
                 at += (uint64_t)exponential(&thread->random, load->distance_ns * BURST);
         for (;;) {
-                uint64_t used, end;
+                bool waited;
 
                 if (!bursts)
                         at += distance(thread, at);
-                wait_for(at);
-                used = now_ns(CLOCK_THREAD_CPUTIME_ID);
-                end = used + (uint64_t)exponential(&work, load->work_ns);
-                while (used < end)
-                        used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+                waited = wait_for(at);
+                if (fd >= 0)
+                        ask(fd);
+                if (waited || fd >= 0)
+                        count_delay(at);
+                if (fd < 0)
+                        compute(exponential(&work, load->work_ns));
                 if (bursts)
                         at += burst_distance(thread);
         }
@@ -208,13 +254,17 @@ int main(int argc, char **argv)
         for (size_t i = 0; argc == 5 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
                 known |= strcmp(argv[1], shapes[i]) == 0;
         if (!known) {
-                fputs("usage: load poisson|bursts|heavy|day|step SEED RATE WORK_US\n", stderr);
+                fputs("usage: load poisson|bursts|heavy|day|step SEED RATE WORK_US|SOCKET\n",
+                      stderr);
                 return EXIT_FAILURE;
         }
         load.shape = argv[1];
         load.seed = (uint64_t)positive(argv[2]);
         load.distance_ns = 1e9 / positive(argv[3]);
-        load.work_ns = positive(argv[4]) * 1e3;
+        if (*argv[4] == '/')
+                load.socket = argv[4];
+        else
+                load.work_ns = positive(argv[4]) * 1e3;
         load.began_ns = now_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < THREADS; i++) {
                 threads[i].load = &load;
