@@ -93,8 +93,9 @@ class Contract(lab.IdledTest):
         self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: wake-ups were later")
 
     def test_infeasible(self):
-        """No task runs within 1 us, and with only this policy nothing is parked in vain. Without idle states: to poll
-        in the shallowest one takes an emulated CPU for ever."""
+        """No task runs within 1 us, and with only this policy nothing is parked in vain. No state helps, so that takes
+        seconds and not the time that several cores are given. Without idle states: to poll in the shallowest one takes
+        an emulated CPU for ever."""
         self.guest.run("rmmod pmlab")
         self.addCleanup(self.guest.run, "insmod /share/pmlab.ko")
         self.configure("[Daemon]\nPolicies=contract\n")
@@ -102,8 +103,9 @@ class Contract(lab.IdledTest):
         self.start_load("poisson 1 100 2000", "idlectl run --p99 1us")
         began = int(self.guest.read("date +%s"))
         found = self.wait_for("saying so", lambda: (c := self.contract()).get("infeasible") and c, 600)
-        print(found)
-        self.assertLess(int(self.guest.read("date +%s")) - began, 120)
+        took = int(self.guest.read("date +%s")) - began
+        print(found, f"after {took} s")
+        self.assertLess(took, 30)
         self.assertGreater(found["best_us"], 1)
         self.assertNotIn("cores", found)
         self.assertRegex(self.guest.read("idlectl status"), r"infeasible with everything active \(p99 .*s\)")
