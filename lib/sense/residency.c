@@ -218,7 +218,7 @@ static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
         idle->budget--;
         cpu->directory = directory;
         cpu->last.n_states = n;
-        cpu->fds = g_new(StateFds, n);
+        cpu->fds = g_new0(StateFds, n);
         for (int s = 0; s < n; s++) {
                 cpu->fds[s].usage = keep_open(idle, directory, s, "usage");
                 cpu->fds[s].time = -1;
