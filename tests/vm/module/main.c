@@ -45,6 +45,8 @@ static int capacities_add(void)
                 return 0;
         for_each_present_cpu(cpu)
         {
+                /* Linux 7.3 has files of its own, which say that all CPUs are alike. */
+                device_remove_file(get_cpu_device(cpu), &dev_attr_cpu_capacity);
                 r = device_create_file(get_cpu_device(cpu), &dev_attr_cpu_capacity);
                 if (r < 0) {
                         capacities_remove();
