@@ -62,6 +62,11 @@ struct mm_struct {
         struct file *exe_file;
 };
 
+/* Of Linux 7.3. */
+struct task_struct___byte {
+        unsigned char on_rq;
+};
+
 struct task_struct {
         struct thread_info thread_info;
         unsigned int __state;

@@ -159,12 +159,20 @@ static int on_woken(const struct task_struct *task)
         return 0;
 }
 
+static bool is_queued(const struct task_struct *task)
+{
+        const struct task_struct___byte *newer = (const void *)task;
+
+        return bpf_core_field_size(newer->on_rq) == sizeof(newer->on_rq) ? newer->on_rq
+                                                                         : task->on_rq;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
         bool delayed = bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed;
 
-        return task->on_rq && !delayed ? 0 : on_woken(task);
+        return is_queued(task) && !delayed ? 0 : on_woken(task);
 }
 
 SEC("tp_btf/sched_wakeup_new")

@@ -433,6 +433,18 @@ class Costs(SleepsTest):
         self.assertTrue(6 < row["cost_watts_at_most_estimate"] <= 14, row)  # some time is in POLL
 
 
+class Bill(lab.IdledTest):
+    def test_each_unit(self):
+        """Units that woke up while it counted, and which states they left."""
+        self.start()
+        bill = json.loads(self.guest.read("idlectl bill --seconds 2 --json -- init.scope idled.service"))
+        self.assertIsNone(bill["source_error"])
+        for unit in bill["units"]:
+            self.assertGreater(unit["wakeups"], 0, unit)
+            self.assertLess(unit["p50_us"], unit["longest_us"], unit)
+        self.assertIn("idled.service", [unit["unit"] for unit in bill["units"]])
+
+
 class Refused(SleepsTest):
     def test_without_rights_counters_and_the_remedy(self):
         text = self.guest.read("setpriv --reuid=65534 --regid=65534 --clear-groups "
