@@ -62,7 +62,7 @@ struct mm_struct {
         struct file *exe_file;
 };
 
-/* Of Linux 7.3. */
+/* In Linux 7.3. */
 struct task_struct___byte {
         unsigned char on_rq;
 };
