@@ -245,6 +245,7 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
 {
         bool automatic = !*name || g_str_equal(name, PROFILE_AUTO);
         g_autofree char *before = g_strdup(active->chosen);
+        const char *effective;
         ProfileChoice choice;
         int r;
 
@@ -263,11 +264,12 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
                 profile_keeper_keep(active->keeper, active->chosen);
         }
         explain(active, scene->holds, &choice);
-        if (choice.why == PROFILE_HELD && choice.profile)
+        effective = choice.profile ? choice.profile->name : "none";
+        if (choice.why == PROFILE_HELD)
                 log_limited(&profile_log, "Profile %s is chosen, but %s stays active: %s",
-                            automatic ? PROFILE_AUTO : name, choice.profile->name, active->reason);
+                            automatic ? PROFILE_AUTO : name, effective, active->reason);
         else
-                log_limited(&profile_log, "Profile %s: %s", choice.profile->name, active->reason);
+                log_limited(&profile_log, "Profile %s: %s", effective, active->reason);
         active->held = choice.why == PROFILE_HELD;
         return PROFILE_CHANGED_TEXT | (r > 0 ? PROFILE_CHANGED_OPTIONS : 0);
 }

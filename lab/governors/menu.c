@@ -105,7 +105,7 @@ static Spread find_spread(const Menu *menu, int64_t above_us, int64_t below_us)
                 int64_t off = (int64_t)menu->intervals_us[i] - spread.mean;
 
                 if (is_between(menu->intervals_us[i], above_us, below_us))
-                        spread.variance += (uint64_t)(off * off);
+                        spread.variance += (uint64_t)off * (uint64_t)off;
         }
         spread.variance /= spread.n;
         return spread;

@@ -81,9 +81,14 @@ int uevent_parse(const char *message, size_t size, Uevent *ret_event)
         if (size == 0 || message[size - 1] != '\0' || !strchr(message, '@'))
                 return -EBADMSG;
         for (const char *text = message; text < message + size; text += strlen(text) + 1) {
-                event.action = value_of(text, "ACTION") ?: event.action;
-                event.subsystem = value_of(text, "SUBSYSTEM") ?: event.subsystem;
-                path = value_of(text, "DEVPATH") ?: path;
+                const char *value;
+
+                if ((value = value_of(text, "ACTION")))
+                        event.action = value;
+                else if ((value = value_of(text, "SUBSYSTEM")))
+                        event.subsystem = value;
+                else if ((value = value_of(text, "DEVPATH")))
+                        path = value;
         }
         if (!event.action || !event.subsystem || !path || !strchr(path, '/'))
                 return -EBADMSG;
