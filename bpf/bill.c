@@ -93,8 +93,8 @@ typedef struct Table {
         size_t key_size, value_size, epoch_at; /* 0: no halves */
 } Table;
 
-/* Calls `use` for all rows of one half; their keys are in `keys` then. Negative errno: the kernel
- * refuses to read it. */
+/* Calls `use`, if not NULL, for all rows of one half; their keys are in `keys` then. Negative
+ * errno: the kernel refuses to read it. */
 static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data, GByteArray *keys)
 {
         g_autofree uint8_t *chunk_keys = g_malloc(table->key_size * ROWS_EACH);
@@ -120,7 +120,8 @@ static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data
                                 memcpy(&its, key + table->epoch_at, sizeof(its));
                         if (its != epoch)
                                 continue;
-                        use(key, values + i * table->value_size, data);
+                        if (use)
+                                use(key, values + i * table->value_size, data);
                         g_byte_array_append(keys, key, (guint)table->key_size);
                 }
         }
@@ -151,10 +152,6 @@ static void add_path(const void *row, const void *value, void *paths)
 
         g_hash_table_insert(paths, g_memdup2(&key->cgroup, sizeof(key->cgroup)),
                             cgroup_unit_path(path));
-}
-
-static void forget_share(const void *key, const void *value, void *data)
-{
 }
 
 static void add_skipped(const void *key, const void *value, void *skipped)
@@ -238,7 +235,7 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
         error = take_rows(&cgroups, epoch, add_path, paths);
         r = take_rows(&delays, epoch, add_delays, &taking);
         if (r >= 0)
-                r = take_rows(&shares, epoch, forget_share, NULL);
+                r = take_rows(&shares, epoch, NULL, NULL);
         take_counters(bill, ret_reading);
         return r < 0 ? r : error;
 }

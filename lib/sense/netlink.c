@@ -24,15 +24,11 @@
 
 /* What the daemon may need: uevents, and events of processes for new tasks, for application rules,
  * and for the rules that replace these at a reload. Each has a filter of its own. */
-static const struct {
-        int protocol;
-        unsigned groups;
-} wanted[NETLINK_SOCKETS] = {
-        { NETLINK_KOBJECT_UEVENT, 1 },
-        { NETLINK_CONNECTOR, CN_IDX_PROC },
-        { NETLINK_CONNECTOR, CN_IDX_PROC },
-        { NETLINK_CONNECTOR, CN_IDX_PROC },
-};
+static const int wanted[NETLINK_SOCKETS] = { NETLINK_KOBJECT_UEVENT, NETLINK_CONNECTOR,
+                                             NETLINK_CONNECTOR, NETLINK_CONNECTOR };
+
+/* The kernel's own multicast group of uevents; udev sends its events to group 2. */
+#define UEVENTS_OF_KERNEL 1
 
 static struct {
         int fd, protocol;
@@ -76,9 +72,12 @@ void netlink_adopt(int fd)
         passed[n_passed++].fd = fd;
 }
 
-static int open_new(int protocol, unsigned groups)
+static int open_new(int protocol)
 {
-        const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = groups };
+        const struct sockaddr_nl address = {
+                .nl_family = AF_NETLINK,
+                .nl_groups = protocol == NETLINK_CONNECTOR ? CN_IDX_PROC : UEVENTS_OF_KERNEL,
+        };
         int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol), r;
 
         if (fd < 0)
@@ -101,7 +100,7 @@ void netlink_drain(int fd)
         while (n > 0 || n == -ENOBUFS);
 }
 
-int netlink_open(int protocol, unsigned groups)
+int netlink_open(int protocol)
 {
         const int none = 0;
 
@@ -114,7 +113,7 @@ int netlink_open(int protocol, unsigned groups)
                 passed[i].used = true;
                 return passed[i].fd;
         }
-        return open_new(protocol, groups);
+        return open_new(protocol);
 }
 
 const char *netlink_strerror(int error)
@@ -165,7 +164,7 @@ int netlink_open_all(int fds[NETLINK_SOCKETS])
         int n = 0, error = 0;
 
         for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++) {
-                int fd = open_new(wanted[i].protocol, wanted[i].groups);
+                int fd = open_new(wanted[i]);
 
                 if (fd < 0) {
                         error = fd;

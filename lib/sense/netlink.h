@@ -24,10 +24,10 @@ int netlink_open_all(int fds[NETLINK_SOCKETS]);
 /* Takes a netlink socket that another process opened so. */
 void netlink_adopt(int fd);
 
-/* A non-blocking socket of `protocol` (NETLINK_...) that is bound to the multicast groups of this
- * mask: an adopted one without a user, else a new one. -EAFNOSUPPORT: idled.service does not permit
- * new ones; else socket(2)'s or bind(2)'s errors. */
-int netlink_open(int protocol, unsigned groups);
+/* A non-blocking socket for the kernel's messages of NETLINK_KOBJECT_UEVENT or NETLINK_CONNECTOR
+ * (processes): an adopted one without a user, else a new one. -EAFNOSUPPORT: idled.service does not
+ * permit new ones; else socket(2)'s or bind(2)'s errors. */
+int netlink_open(int protocol);
 
 /* The error of netlink_open() for people. */
 const char *netlink_strerror(int error);

@@ -177,7 +177,7 @@ static int read_answer(int fd)
 
 int process_events_open(unsigned kinds, int buffer_size)
 {
-        int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC), r;
+        int fd = netlink_open(NETLINK_CONNECTOR), r;
 
         if (fd < 0)
                 return fd;

@@ -11,9 +11,6 @@
 
 #include "sense/netlink.h"
 
-/* udev sends its events to group 2. */
-#define GROUP 1
-
 /* Four characters, as the filter's machine reads them. */
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d))
 
@@ -52,7 +49,7 @@ int uevents_filter(int fd)
 
 int uevents_open(void)
 {
-        int fd = netlink_open(NETLINK_KOBJECT_UEVENT, GROUP);
+        int fd = netlink_open(NETLINK_KOBJECT_UEVENT);
         int r = fd < 0 ? fd : uevents_filter(fd);
 
         if (r < 0)

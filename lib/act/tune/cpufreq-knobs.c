@@ -225,13 +225,11 @@ static bool is_top(int root, int policy, uint64_t khz)
                 return true;
         for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
                 char path[sizeof(TUNE_DIR) + TUNE_NAME];
-                g_autofree char *text = NULL;
                 g_auto(GStrv) words = NULL;
 
                 snprintf(path, sizeof(path), TUNE_DIR "cpufreq/policy%d/%s", policy, tables[i]);
-                if (file_read(root, path, &text) < 0)
+                if (file_read_words(root, path, &words) < 0)
                         continue;
-                words = g_strsplit(g_strchomp(text), " ", -1);
                 top = 0;
                 for (char **word = words; *word; word++)
                         if (u64_parse(*word, &listed) == 0)

@@ -2,8 +2,6 @@
 /* Uevents, and the sockets for them: new ones, and those of another process. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/cn_proc.h>
-#include <linux/connector.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -171,7 +169,7 @@ TEST(adopted)
         ck_assert(!has_waiting(fds[0]));
         ck_assert(provoke() && hears(fds[0]));
         for (int i = 1; i < NETLINK_SOCKETS; i++)
-                ck_assert_int_eq(netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC), fds[i]);
+                ck_assert_int_eq(netlink_open(NETLINK_CONNECTOR), fds[i]);
 }
 
 UNIT("uevents", .timeout = 60)
