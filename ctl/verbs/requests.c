@@ -8,10 +8,10 @@
 
 json_object *contracts_describe(json_object *manager)
 {
-        static const char *const same[] = { "contract",     "limit_us",      "measured",
-                                            "infeasible",   "p99_us",        "wakeups",
-                                            "best_us",      "cores",         "latency_us",
-                                            "windows_kept", "windows_broken" };
+        static const char *const same[] = { "contract",          "limit_us",     "measured",
+                                            "infeasible",        "p99_us",       "wakeups",
+                                            "best_us",           "cores",        "latency_us",
+                                            "highest_frequency", "windows_kept", "windows_broken" };
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(manager, "Contracts")) {
@@ -36,6 +36,8 @@ static void append_lever(GString *text, json_object *contract, int cores)
         if (json_get(contract, "latency_us"))
                 g_string_append_printf(text, ", idle states up to %d us",
                                        (int)json_int(contract, "latency_us", 0));
+        if (json_true(contract, "highest_frequency"))
+                g_string_append(text, ", highest frequency");
 }
 
 static void append_measured(GString *text, json_object *contract)

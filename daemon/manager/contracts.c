@@ -413,7 +413,7 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
                 changed |= report.infeasible != last->infeasible ||
                            report.measured != last->measured || report.kept != last->kept ||
                            report.broken != last->broken || report.cores != last->cores ||
-                           report.latency_us != last->latency_us;
+                           report.latency_us != last->latency_us || report.fast != last->fast;
                 *last = report;
         }
         return changed;

@@ -37,6 +37,7 @@ typedef struct ContractReport {
         uint64_t kept, broken; /* windows */
         unsigned cores;        /* active ones that the policy requests; 0: no request */
         int32_t latency_us;    /* idle states that it permits; -1: any */
+        bool fast;             /* it keeps CPUs at their highest frequency */
 } ContractReport;
 
 #endif

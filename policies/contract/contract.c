@@ -6,16 +6,17 @@
  *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
  *     one. idled counts their wake-ups.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
- *     cores and deepest idle state that keep them all.
+ *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. The first ones of ondemand's order, of those that policies of higher rank offer, are
  *     active: no more, and no policy of lower rank parks any of them. So ondemand, and with it
  *     MaxWait=, decides nothing as long as a contract rules. With Park=no all cores are active.
  *  4. Idle states. On active CPUs that a contract's tasks may run on, the deepest one is that of
  *     the setting. If there are none, the tasks are pinned, and it applies to all of their CPUs.
- *  5. Nothing is requested for contracts that are not measured or infeasible. Without any other
+ *  5. Frequency. If they may not, the highest one of these CPUs' hardware is their lowest.
+ *  6. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
- *  6. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
- *  7. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
+ *  7. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
+ *  8. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
  *     of a change; else it stretches. INFEASIBLE_USEC while nothing is requested.
  */
 #include "contract/controller.h"
@@ -68,6 +69,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                              .n_cores = n_cores,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
                              .starts_per_sec = input->snapshot->switches_per_sec,
+                             .can_speed = input->n_frequency > 0,
                              .idle = idle,
                              .contracts = input->contracts,
                              .n_contracts = input->n_contracts };
@@ -126,25 +128,35 @@ static void request_cores(const ContractPolicy *self, const PolicyInput *input, 
                                                       : "a contract or the CPUs are new");
 }
 
-/* Step 4. */
-static void limit_states(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
+/* Steps 4 and 5 for the CPUs of one contract. */
+static void limit_cpus(const ContractPolicy *self, const PolicyInput *input, const CpuSet *cpus,
+                       Wish *wish)
+{
+        CPUSET_FOREACH(cpu, cpus)
+                if (cpu < wish->n_cpus)
+                        wish->cpus[cpu].latency_us = self->latency_us;
+        for (int i = 0; self->controller.fast && i < input->n_frequency; i++)
+                CPUSET_FOREACH(cpu, &input->frequency[i].cpus)
+                        if (cpuset_has(cpus, cpu) && cpu < wish->n_cpus)
+                                wish->cpus[cpu].min_khz = input->frequency[i].max_khz;
+}
+
+static void limit_contracts(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         const Controller *c = &self->controller;
 
-        for (int i = 0; i < c->n_contracts && self->latency_us >= 0; i++) {
+        for (int i = 0; i < c->n_contracts; i++) {
                 CpuSet cpus = input->contracts[i].cpus;
 
                 if (!c->contracts[i].measured || c->contracts[i].infeasible)
                         continue;
                 if (cpuset_intersects(&cpus, &wish->kept))
                         cpuset_and(&cpus, &wish->kept); /* else its tasks are pinned to others */
-                CPUSET_FOREACH(cpu, &cpus)
-                        if (cpu < wish->n_cpus)
-                                wish->cpus[cpu].latency_us = self->latency_us;
+                limit_cpus(self, input, &cpus, wish);
         }
 }
 
-/* Step 7. */
+/* Step 8. */
 static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         bool rules = self->controller.cores > 0;
@@ -182,7 +194,7 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
                 return;
         self->cores = options->park ? self->controller.cores : self->pack.n_cores;
         request_cores(self, input, wish);
-        limit_states(self, input, wish);
+        limit_contracts(self, input, wish);
 }
 
 static int contract_explain(const void *state, const PolicyInput *input, int cpu,
@@ -204,7 +216,11 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                         .inputs = { { "limit", "ms", c->limit_us / 1e3 } },
                 };
         }
-        if (self->latency_us < 0)
+        if (self->controller.cores > 0 && self->controller.fast)
+                ret_reasons[n++] = reason_of(self, input,
+                                             "wake-ups wait although all cores are active, so "
+                                             "frequencies may not be low");
+        if (self->latency_us < 0 || n >= EXPLAIN_MAX)
                 return n;
         ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");
         ret_reasons[n].inputs[2].name = "wake-up latency";
@@ -231,7 +247,8 @@ static int contract_contracts(const void *state, ContractReport *ret_reports)
                                                    .kept = c->n_windows - c->n_broken,
                                                    .broken = c->n_broken,
                                                    .cores = rules ? (unsigned)self->cores : 0,
-                                                   .latency_us = rules ? self->latency_us : -1 };
+                                                   .latency_us = rules ? self->latency_us : -1,
+                                                   .fast = rules && controller->fast };
         }
         return controller->n_contracts;
 }

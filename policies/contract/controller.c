@@ -12,14 +12,15 @@
  *     setting that has proved itself may use all.
  *  5. Up. Where most that were late had left an idle state, the deepest one goes. Else cores: as
  *     many as the queue fitted to this setting needs, twice as many if the CPUs were busy, all
- *     after a second violation.
+ *     after a second violation. Where all are active, CPUs stay at their highest frequency.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
  *     the load decreases.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
  *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
- *     that fewer cores multiply them by. States before cores.
- *  8. Trying. The queue is only a model: where few are late for longer, one step is tried, a
- *     deeper idle state first.
+ *     that fewer cores multiply them by. Frequencies before states, states before
+ *     cores.
+ *  8. Trying. The queue is only a model: where few are late for longer, one step is tried,
+ *     lower frequencies and deeper idle states first.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
  *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so
  *     many left the shallowest idle state, because then nothing helps, and polling costs most.
@@ -301,17 +302,24 @@ static void change(Controller *self, const ControlInput *input, int cores, int s
 static bool raise_setting(Controller *self, const ControlInput *input, const ContractState *c)
 {
         uint64_t now = input->now_usec;
+        bool left_idle = c->recent.late_idle > c->recent.late / 2;
 
         self->decides = c->id;
-        if (self->state > 0 && c->recent.late_idle > c->recent.late / 2) {
+        if (self->state > 0 && left_idle) {
                 note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
                 change(self, input, self->cores, self->state - 1, true);
                 return true;
         }
-        if (self->cores >= input->n_cores)
+        if (self->cores < input->n_cores) {
+                note_failure(self, &self->failed_cores, self->cores, now);
+                change(self, input, cores_that_cure(self, c, input), self->state, true);
+                return true;
+        }
+        if (left_idle || self->fast || !input->can_speed)
                 return false;
-        note_failure(self, &self->failed_cores, self->cores, now);
-        change(self, input, cores_that_cure(self, c, input), self->state, true);
+        note_failure(self, &self->failed_slow, 0, now);
+        self->fast = true;
+        change(self, input, self->cores, self->state, true);
         return true;
 }
 
@@ -380,8 +388,8 @@ static int cores_to_keep(Controller *self, const ControlInput *input)
         return most > keep ? most : keep;
 }
 
-/* Steps 8 and 10 for idle states, where no fewer cores do. */
-static bool may_deepen(const Controller *self, const ControlInput *input)
+/* Steps 8 and 10 for what the queue says nothing about: idle states and frequencies. */
+static bool may_try(const Controller *self, const ControlInput *input)
 {
         for (int i = 0; i < self->n_contracts; i++) {
                 const ContractState *c = &self->contracts[i];
@@ -398,7 +406,15 @@ static void lower_setting(Controller *self, const ControlInput *input, int deepe
 {
         int cores = cores_to_keep(self, input), deeper;
 
-        if (self->state < deepest && (cores < self->cores || may_deepen(self, input))) {
+        if (self->fast) {
+                if (may_try(self, input) &&
+                    !has_failed(self, &self->failed_slow, 0, 1, input->now_usec)) {
+                        self->fast = false;
+                        change(self, input, self->cores, self->state, false);
+                }
+                return;
+        }
+        if (self->state < deepest && (cores < self->cores || may_try(self, input))) {
                 deeper = input->idle->n_states - self->state - 1;
                 if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
                         change(self, input, self->cores, self->state + 1, false);
@@ -462,8 +478,9 @@ static int deepest_state(const Controller *self, const ControlInput *input)
 static void start(Controller *self, const ControlInput *input)
 {
         if (self->n_cores != input->n_cores)
-                self->failed_cores = self->failed_state = (Failure){ .at = -1 };
+                self->failed_cores = self->failed_state = self->failed_slow = (Failure){ .at = -1 };
         self->n_cores = input->n_cores;
+        self->fast = false;
         self->work = input->work;
         change(self, input, input->n_cores, deepest_state(self, input), false);
         self->lowered = false;

@@ -22,6 +22,7 @@ typedef struct ControlInput {
         double cpus_per_core;  /* 1 or more */
         double work;           /* CPUs that were busy since the last call */
         double starts_per_sec; /* of tasks on CPUs, to guess how long one runs; 0: not known */
+        bool can_speed;        /* CPUs can be kept at their highest frequency */
         const IdleTable *idle; /* of the CPU with the most states; NULL: none */
         const Contract *contracts;
         int n_contracts;
@@ -66,11 +67,12 @@ typedef struct Controller {
         int n_cores;      /* of the machine; 0: nothing was decided yet */
         int cores;        /* active ones requested; 0: no request */
         int state;        /* the deepest idle state; -1: any */
+        bool fast;        /* CPUs stay at their highest frequency */
         uint64_t decides; /* the contract because of which the setting is not lower; 0: none */
         uint64_t seen_usec, changed_usec;
         bool raised, lowered; /* the last change */
         double work, changed_work;
-        Failure failed_cores, failed_state;
+        Failure failed_cores, failed_state, failed_slow;
 } Controller;
 
 /* Brings the setting up to date with what was measured. */

@@ -70,7 +70,7 @@ SIGNATURES = {
         "profile": "s",
         "unit": "s", "cpus": "s", "program": "s", "pid": "u", "count": "t",
         "cgroup": "s", "contract": "t", "limit_us": "u", "measured": "b", "infeasible": "b", "p99_us": "d",
-        "wakeups": "t", "best_us": "d", "cores": "u", "windows_kept": "t", "windows_broken": "t",
+        "wakeups": "t", "best_us": "d", "cores": "u", "highest_frequency": "b", "windows_kept": "t", "windows_broken": "t",
     },
 }
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,

@@ -37,7 +37,7 @@ CONTRACT = {"contract": int, "unit": optional(str), "cgroup": optional(str), "ow
             "reason": optional(str), "obstacle": optional(str), "limit_us": int, "measured": bool,
             "infeasible": bool, "p99_us": optional(number), "wakeups": optional(int),
             "best_us": optional(number), "cores": optional(int), "latency_us": optional(int),
-            "windows_kept": optional(int), "windows_broken": optional(int)}
+            "highest_frequency": optional(bool), "windows_kept": optional(int), "windows_broken": optional(int)}
 KINDS = {"hold": int, "cgroup": str, "kind": str, "owner": str, "reason": optional(str),
          "cpus": optional(str), "cpus_before": optional(str), "obstacle": optional(str)}
 SHAPES = {

@@ -91,8 +91,9 @@ class Verbs(TestCase):
         """What narrows a unit's CPUs, and what decides cores, with the hold that requests it."""
         self.start("held")
         text = " ".join(self.run_ctl("why").stdout.split())
-        self.assertIn("nginx.service: 99 % of wake-ups within 5 ms: 1 of 2 cores, idle states up to 10 us, p99 3.25 ms of "
-                      "12000 wake-ups, windows: 58 kept, 2 broken; requested by app web (/etc/idled/apps/web.conf)", text)
+        self.assertIn("nginx.service: 99 % of wake-ups within 5 ms: 2 of 2 cores, idle states up to 10 us, highest "
+                      "frequency, p99 3.25 ms of 12000 wake-ups, windows: 58 kept, 2 broken; requested by "
+                      "app web (/etc/idled/apps/web.conf)", text)
         self.assertIn("game.scope: AllowedCPUs=0-1, before: all, for cores of kind cache; requested by user 1000 (:1.7) "
                       "(a game); not fully in effect: a client requested a pause", text)
         answer = json.loads(self.run_ctl("why", "--json").stdout)

@@ -92,6 +92,27 @@ class Contract(lab.IdledTest):
         self.assertGreater(self.measured(2)["windows_kept"], broken["windows_kept"])
         self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: wake-ups were later")
 
+    def test_frequency(self):
+        """On the one CPU that its tasks may use they wait for each other, and no other core helps: the CPU goes as fast
+        as it can, and after a while as before, because that is not enough."""
+        policy = "/sys/devices/system/cpu/cpufreq/policy0"
+        before = self.dump()
+        highest = self.guest.read(f"cat {policy}/cpuinfo_max_freq")
+        self.start()
+        self.start_load(f"poisson 1 {LOAD}", "--collect -p CPUAffinity=0 idlectl run --p99 5ms --")
+        found = self.wait_for("the highest frequency",
+                              lambda: (c := self.contract()).get("highest_frequency") and c, 600)
+        print(found)
+        self.assertEqual(found["cores"], 2)
+        self.assertEqual(self.guest.read(f"cat {policy}/scaling_min_freq"), highest)
+        self.assertIn("highest frequency", self.guest.read("idlectl status"))
+        self.assertRegex(" ".join(self.guest.read("idlectl why 0").split()), "frequencies may not be low")
+        found = self.wait_for("saying that it is infeasible",
+                              lambda: (c := self.contract()).get("infeasible") and c, 600)
+        self.assertNotIn("highest_frequency", found)
+        self.guest.run(f"systemctl stop {UNIT} idled")
+        self.assertEqual(self.dump(), before)
+
     def test_infeasible(self):
         """No task runs within 1 us, and with only this policy nothing is parked in vain. No state helps, so that takes
         seconds and not the time that several cores are given. Without idle states: to poll in the shallowest one takes

@@ -145,6 +145,37 @@ TEST_EACH(requests, cases)
                 (unsigned)(report.kept + report.broken));
 }
 
+/* Where tasks wait although all cores are active, the contract's CPUs get their hardware's highest
+ * frequency, until that was not enough. */
+TEST(frequencies)
+{
+        FreqPolicy policies[] = { { .cpus = cpus_of("0,4"), .max_khz = 3000000 },
+                                  { .cpus = cpus_of("1-3,5-7"), .max_khz = 4000000 } };
+        Reason reasons[EXPLAIN_MAX] = { 0 };
+        PolicyInput input = { .options = world->options, .contracts = &contract, .n_contracts = 1 };
+
+        contract.cpus = cpus_of("0-1,4-5");
+        world->frequency = policies;
+        world->n_frequency = 2;
+        world_put(world, "0=0.2");
+        for (int tick = 0; tick < 400; tick++) {
+                wake(LATE_ALWAYS);
+                world_decide(world, 500000);
+                if (tick != 60)
+                        continue;
+                ck_assert_uint_eq(world->cpus[0].min_khz, 3000000);
+                ck_assert_uint_eq(world->cpus[2].min_khz, 4000000);
+                ck_assert_uint_eq(world->cpus[4].min_khz, 0);
+                ck_assert_int_eq(idled_policy.contracts(world->state, &report), 1);
+                ck_assert(report.fast && report.cores == 4);
+                ck_assert_int_eq(idled_policy.explain(world->state, &input, 0, reasons), 1);
+                ck_assert_ptr_nonnull(strstr(reasons[0].because, "frequencies may not be low"));
+        }
+        ck_assert_uint_eq(world->cpus[0].min_khz, 0);
+        idled_policy.contracts(world->state, &report);
+        ck_assert(report.infeasible && !report.fast);
+}
+
 /* CPUs go offline while a contract is active, those that it keeps among them, and come back. */
 TEST(offline)
 {

@@ -27,6 +27,7 @@ typedef struct Case {
         int cores;
         double per_sec, work_ms, limit_ms;
         double step_at, step; /* the load is `step` times as large from then on; 0: never */
+        double slow;          /* so many times as much work at a low frequency; 0: there is none */
 } Case;
 
 /* As the kernel reports a server's states, with watts of a core. */
@@ -44,6 +45,7 @@ typedef struct Simulation {
         const Case *c;
         uint64_t random;
         int cores, state; /* the setting */
+        bool fast;
         double now, joules;
         Cpu cpus[CORES_MAX];
         double arrived[QUEUE_MAX]; /* those that wait */
@@ -60,6 +62,7 @@ typedef struct Result {
         double infeasible_after; /* seconds; INFINITY: never */
         double best_us;
         double mean_cores;
+        bool fast_at_step, fast;
 } Result;
 
 static double uniform(Simulation *s)
@@ -85,7 +88,7 @@ static double rate(const Simulation *s)
 
 static double task_sec(Simulation *s)
 {
-        double mean = s->c->work_ms / 1e3;
+        double mean = s->c->work_ms / 1e3 * (s->c->slow > 0 && !s->fast ? s->c->slow : 1);
 
         return s->c->arrivals == ARRIVE_HEAVY    ? heavy(s, mean)
                : s->c->arrivals == ARRIVE_TIMERS ? mean
@@ -249,6 +252,7 @@ static Result run_controlled(const Case *c, double seconds, bool report)
         ControlInput input = { .effect = true,
                                .n_cores = c->cores,
                                .cpus_per_core = 1,
+                               .can_speed = c->slow > 0,
                                .idle = &states,
                                .contracts = &contract,
                                .n_contracts = 1 };
@@ -275,6 +279,9 @@ static Result run_controlled(const Case *c, double seconds, bool report)
                 }
                 set_cores(s, controller->cores > 0 ? controller->cores : c->cores);
                 s->state = controller->cores > 0 ? controller->state : states.n_states - 1;
+                s->fast = controller->cores > 0 && controller->fast;
+                if (s->now == c->step_at)
+                        result.fast_at_step = s->fast;
                 if (tick % 20 == 0)
                         judge(s, &begin, &result);
                 if (s->now == SETTLED) {
@@ -288,6 +295,7 @@ static Result run_controlled(const Case *c, double seconds, bool report)
                              (i < s->cores ? state_watts[s->state] : PARKED_WATTS);
         result.watts = (s->joules - joules) / (seconds - SETTLED);
         result.mean_cores = cores / 2 / (seconds - SETTLED);
+        result.fast = s->fast;
         return result;
 }
 
@@ -410,6 +418,24 @@ TEST_EACH(follows_a_step, steps)
         Result got = run_controlled(c, 420, g_getenv("CONTRACT_REPORT") != NULL);
 
         ck_case(c->name, got.broken_after_step <= 3, "%u windows broken", got.broken_after_step);
+        ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
+}
+
+/* Low frequencies make tasks wait, however many cores are active. */
+static const Case slow[] = {
+        { "all day", ARRIVE_POISSON, 4, 500, 4, 10, 600, 1, 1.7 },
+        { "until the load is a quarter", ARRIVE_POISSON, 4, 500, 4, 10, 600, 0.25, 1.7 },
+        { "never", ARRIVE_POISSON, 4, 150, 4, 20, 600, 1, 1.5 },
+};
+
+TEST_EACH(keeps_frequencies_high, slow)
+{
+        Result got = run_controlled(c, 1200, g_getenv("CONTRACT_REPORT") != NULL);
+        bool expected = c->per_sec > 150;
+
+        ck_case(c->name, got.fast_at_step == expected, "fast at the step: %d", got.fast_at_step);
+        ck_case(c->name, got.fast == (expected && c->step == 1), "fast at the end: %d", got.fast);
+        ck_case(c->name, keeps(&got), "%u of %u windows broken", got.broken, got.windows);
         ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
 }
 
@@ -593,6 +619,24 @@ TEST(does_not_give_up_soon)
         for (int tick = 0; tick < 60; tick++) {
                 feed(f, tick < 2 ? 2 : tick > 30 ? 10 : 0, tick < 2);
                 ck_assert(!f->controller.contracts[0].infeasible);
+        }
+}
+
+/* Where late wake-ups leave idle states no frequency helps; else it is tried before giving up. */
+TEST(gives_frequencies_up)
+{
+        for (int idle = 0; idle < 2; idle++) {
+                g_autofree Feed *f = feed_new(2);
+                unsigned fast = 0;
+
+                f->input.can_speed = true;
+                for (int tick = 0; tick < 240; tick++) {
+                        feed(f, 10, idle);
+                        fast += f->controller.cores > 0 && f->controller.fast;
+                }
+                ck_assert(f->controller.contracts[0].infeasible);
+                ck_assert(!f->controller.cores);
+                ck_assert_int_eq(fast > 0, !idle);
         }
 }
 
