@@ -43,6 +43,13 @@
 /* For so long after the start parking waits for systemd to say what units need. */
 #define UNITS_USEC (5 * G_USEC_PER_SEC)
 
+/* A descriptor that reports changes while CPUs are parked. */
+typedef struct Listener {
+        sd_event_source *source;   /* NULL: there is none yet */
+        int error;                 /* why some are not watched; 0: all are, or there are none */
+        const char *what, *effect; /* what is watched, and what follows if it is not */
+} Listener;
+
 struct Watching {
         Ground *ground;
         const MachineFacts *machine;
@@ -58,11 +65,10 @@ struct Watching {
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
         Refusals *refusals;
-        uint64_t listens_usec;              /* since when, CLOCK_MONOTONIC */
-        int terminals_error, cpusets_error; /* why some are not watched; 0: all are, or there are
-                                               none */
-        bool follows;                       /* systemd's units are reported */
-        sd_event_source *close, *terminal, *groups, *groups_settle;
+        uint64_t listens_usec; /* since when, CLOCK_MONOTONIC */
+        Listener input, groups;
+        bool follows; /* systemd's units are reported */
+        sd_event_source *close, *groups_settle;
 };
 
 static const ParkOptions *options_of(const Watching *w)
@@ -130,7 +136,7 @@ static void on_made(const char *path, void *userdata)
 /* The cgroups made while idled did not listen; when is not known. */
 static void look_back_at_cgroups(Watching *w)
 {
-        if (w->cpusets && sd_event_source_get_enabled(w->groups, NULL) <= 0 &&
+        if (w->cpusets && sd_event_source_get_enabled(w->groups.source, NULL) <= 0 &&
             cpuset_watch_read(w->cpusets, on_made, w))
                 g_clear_pointer(&w->group_affinities, affinities_free);
 }
@@ -364,42 +370,29 @@ static const char *unwatched_reason(int error)
 
 const char *watching_terminals_unwatched(const Watching *w)
 {
-        return w->terminals_error && options_of(w)->terminal_window
-                       ? unwatched_reason(w->terminals_error)
-                       : NULL;
+        return w->input.error && options_of(w)->terminal_window ? unwatched_reason(w->input.error)
+                                                                : NULL;
 }
 
 const char *watching_cpusets_unwatched(const Watching *w)
 {
-        return w->cpusets_error ? unwatched_reason(w->cpusets_error) : NULL;
+        return w->groups.error ? unwatched_reason(w->groups.error) : NULL;
 }
 
 /* Logs an error once. There may be nothing to watch. */
-static void note_watch(Watching *w, int *known, int error, const char *what, const char *effect)
+static void note_error(Watching *w, Listener *listener, int error)
 {
         if (error == -ENOENT)
                 error = 0;
-        if (error == *known)
+        if (error == listener->error)
                 return;
-        *known = error;
+        listener->error = error;
         if (error < 0)
-                log_warning("Failed to watch %s (%s): %s", what, unwatched_reason(error), effect);
+                log_warning("Failed to watch %s (%s): %s", listener->what, unwatched_reason(error),
+                            listener->effect);
         else
-                log_info("Watching %s again", what);
+                log_info("Watching %s again", listener->what);
         ground_raise(w->ground, CHANGE_MISSING);
-}
-
-static void note_terminals(Watching *w, int error)
-{
-        note_watch(w, &w->terminals_error, error, "input to terminals",
-                   "what a user starts there may see only the active CPUs");
-}
-
-static void note_cpusets(Watching *w, int error)
-{
-        note_watch(w, &w->cpusets_error, error, "cpusets of cgroups",
-                   "one that changes may have only parked CPUs until idled parks again, and "
-                   "programs that start in a new one may see only the active CPUs");
 }
 
 static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -407,7 +400,7 @@ static int on_terminal(sd_event_source *source, int fd, uint32_t revents, void *
         Watching *w = userdata;
         g_autofree char *name = terminals_read(w->terminals);
 
-        note_terminals(w, terminals_error(w->terminals));
+        note_error(w, &w->input, terminals_error(w->terminals));
         if (!name || !options_of(w)->terminal_window)
                 return 0;
         log_debug("Input to terminal %s", name);
@@ -427,7 +420,7 @@ static int on_groups(sd_event_source *source, int fd, uint32_t revents, void *us
 
         if (w->windows.started_usec != before)
                 opened(w);
-        note_cpusets(w, cpuset_watch_error(w->cpusets));
+        note_error(w, &w->groups, cpuset_watch_error(w->cpusets));
         if (changed && sd_event_source_get_enabled(w->groups_settle, NULL) <= 0)
                 timer_set_in(w->groups_settle, SETTLE_USEC);
         return 0;
@@ -448,30 +441,11 @@ static void watch_terminals(Watching *w)
         int r = terminals_new(w->ground->setup.root, &w->terminals);
 
         if (r >= 0)
-                r = sd_event_add_io(w->ground->event, &w->terminal, terminals_fd(w->terminals),
+                r = sd_event_add_io(w->ground->event, &w->input.source, terminals_fd(w->terminals),
                                     EPOLLIN, on_terminal, w);
-        note_terminals(w, r < 0 ? r : terminals_error(w->terminals));
+        note_error(w, &w->input, r < 0 ? r : terminals_error(w->terminals));
         if (r < 0)
                 g_clear_pointer(&w->terminals, terminals_free);
-}
-
-/* What was not watched is tried again. What happened while nothing was parked is of no interest. */
-static void attend_to_terminals(Watching *w)
-{
-        terminals_retry(w->terminals);
-        g_free(terminals_read(w->terminals));
-        note_terminals(w, terminals_error(w->terminals));
-}
-
-static void follow_input(Watching *w, bool wanted)
-{
-        if (wanted && !w->terminals)
-                watch_terminals(w);
-        if (!w->terminal || wanted == (sd_event_source_get_enabled(w->terminal, NULL) > 0))
-                return;
-        if (wanted)
-                attend_to_terminals(w);
-        sd_event_source_set_enabled(w->terminal, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
 static void watch_cpusets(Watching *w)
@@ -479,29 +453,43 @@ static void watch_cpusets(Watching *w)
         int r = cpuset_watch_new(w->ground->setup.root, &w->cpusets);
 
         if (r >= 0)
-                r = sd_event_add_io(w->ground->event, &w->groups, cpuset_watch_fd(w->cpusets),
-                                    EPOLLIN, on_groups, w);
-        note_cpusets(w, r < 0 ? r : cpuset_watch_error(w->cpusets));
+                r = sd_event_add_io(w->ground->event, &w->groups.source,
+                                    cpuset_watch_fd(w->cpusets), EPOLLIN, on_groups, w);
+        note_error(w, &w->groups, r < 0 ? r : cpuset_watch_error(w->cpusets));
         if (r < 0)
                 g_clear_pointer(&w->cpusets, cpuset_watch_free);
 }
 
-static void attend_to_cpusets(Watching *w)
+/* Turns the listener on or off. True: it is on now and was not before. */
+static bool listener_turn(Listener *listener, bool on)
 {
-        cpuset_watch_retry(w->cpusets);
-        cpuset_watch_read(w->cpusets, NULL, NULL);
-        note_cpusets(w, cpuset_watch_error(w->cpusets));
+        if (!listener->source || on == (sd_event_source_get_enabled(listener->source, NULL) > 0))
+                return false;
+        sd_event_source_set_enabled(listener->source, on ? SD_EVENT_ON : SD_EVENT_OFF);
+        return on;
+}
+
+/* What was not watched is tried again. What happened while nothing was parked is of no interest. */
+static void follow_input(Watching *w, bool wanted)
+{
+        if (wanted && !w->terminals)
+                watch_terminals(w);
+        if (!listener_turn(&w->input, wanted))
+                return;
+        terminals_retry(w->terminals);
+        g_free(terminals_read(w->terminals));
+        note_error(w, &w->input, terminals_error(w->terminals));
 }
 
 static void follow_cpusets(Watching *w, bool wanted)
 {
         if (wanted && !w->cpusets)
                 watch_cpusets(w);
-        if (!w->groups || wanted == (sd_event_source_get_enabled(w->groups, NULL) > 0))
+        if (!listener_turn(&w->groups, wanted))
                 return;
-        if (wanted)
-                attend_to_cpusets(w);
-        sd_event_source_set_enabled(w->groups, wanted ? SD_EVENT_ON : SD_EVENT_OFF);
+        cpuset_watch_retry(w->cpusets);
+        cpuset_watch_read(w->cpusets, NULL, NULL);
+        note_error(w, &w->groups, cpuset_watch_error(w->cpusets));
 }
 
 void watching_follow(Watching *w, const CpuSet *widest)
@@ -537,6 +525,13 @@ Watching *watching_new(Ground *ground, const MachineFacts *machine, const Knobs 
         w->machine = machine;
         w->knobs = knobs;
         w->parked = parked;
+        w->input = (Listener){ .what = "input to terminals",
+                               .effect = "what a user starts there may see only the active CPUs" };
+        w->groups = (Listener){
+                .what = "cpusets of cgroups",
+                .effect = "one that changes may have only parked CPUs until idled parks again, and "
+                          "programs that start in a new one may see only the active CPUs",
+        };
         w->refusals = refusals_new(ground, knobs);
         w->units = unit_table_new();
         windows_init(&w->windows);
@@ -558,8 +553,8 @@ int watching_listen(Watching *w)
 void watching_unlisten(Watching *w)
 {
         w->close = sd_event_source_disable_unref(w->close);
-        w->terminal = sd_event_source_disable_unref(w->terminal);
-        w->groups = sd_event_source_disable_unref(w->groups);
+        w->input.source = sd_event_source_disable_unref(w->input.source);
+        w->groups.source = sd_event_source_disable_unref(w->groups.source);
         w->groups_settle = sd_event_source_disable_unref(w->groups_settle);
 }
 

@@ -58,7 +58,8 @@ static const struct {
         [COLUMN_EXIT] = { "exit_ns", "the time to leave the idle state in ns", TIME_MAX, false },
 };
 
-struct Trace {
+/* The file and what decompresses it. */
+typedef struct Source {
         char *path; /* for messages */
         int fd;
         uint64_t bytes;    /* read of the file */
@@ -67,7 +68,11 @@ struct Trace {
         ZSTD_DStream *zstd; /* NULL: it is not zstd */
         ZSTD_inBuffer zstd_in;
         bool in_frame;
-        uint8_t *packed;    /* a block as in the file, if it is compressed */
+        uint8_t *packed; /* a block as in the file, if it is compressed */
+} Source;
+
+struct Trace {
+        Source source;
         char *block;        /* LINE_BYTES + BLOCK_BYTES */
         char *next, *ready; /* what is not parsed yet, and the end of the last whole line */
         char *filled;
@@ -92,25 +97,25 @@ failed(int r, char **ret_error, const char *format, ...)
 }
 
 /* Reads from the file until `size` bytes or its end. */
-static ssize_t read_fully(Trace *trace, void *to, size_t size, char **ret_error)
+static ssize_t read_fully(Source *source, void *to, size_t size, char **ret_error)
 {
         size_t n = 0;
 
         while (n < size) {
-                ssize_t r = read(trace->fd, (char *)to + n, size - n);
+                ssize_t r = read(source->fd, (char *)to + n, size - n);
 
                 if (r < 0 && errno == EINTR)
                         continue;
                 if (r < 0) {
                         r = -errno;
-                        return failed((int)r, ret_error, "%s: cannot read: %s", trace->path,
+                        return failed((int)r, ret_error, "%s: cannot read: %s", source->path,
                                       g_strerror((int)-r));
                 }
                 if (r == 0)
                         break;
                 n += (size_t)r;
         }
-        trace->bytes += n;
+        source->bytes += n;
         return (ssize_t)n;
 }
 
@@ -131,77 +136,77 @@ static const char *xz_problem(lzma_ret r)
 }
 
 /* Reads the next compressed block. Returns its size. */
-static ssize_t read_packed(Trace *trace, char **ret_error)
+static ssize_t read_packed(Source *source, char **ret_error)
 {
-        ssize_t n = read_fully(trace, trace->packed, BLOCK_BYTES, ret_error);
+        ssize_t n = read_fully(source, source->packed, BLOCK_BYTES, ret_error);
 
-        trace->ended = n < (ssize_t)BLOCK_BYTES;
+        source->ended = n < (ssize_t)BLOCK_BYTES;
         return n;
 }
 
 /* Decompresses until `to` is full or the data end. */
-static ssize_t unpack_zstd(Trace *trace, char *to, size_t size, char **ret_error)
+static ssize_t unpack_zstd(Source *source, char *to, size_t size, char **ret_error)
 {
         ZSTD_outBuffer out = { to, size, 0 };
-        ZSTD_inBuffer *in = &trace->zstd_in;
+        ZSTD_inBuffer *in = &source->zstd_in;
 
         while (out.pos < size) {
                 size_t before = out.pos, r;
 
-                if (in->pos == in->size && !trace->ended) {
-                        ssize_t n = read_packed(trace, ret_error);
+                if (in->pos == in->size && !source->ended) {
+                        ssize_t n = read_packed(source, ret_error);
 
                         if (n < 0)
                                 return n;
-                        *in = (ZSTD_inBuffer){ trace->packed, (size_t)n, 0 };
+                        *in = (ZSTD_inBuffer){ source->packed, (size_t)n, 0 };
                 }
-                if (in->pos == in->size && !trace->in_frame)
+                if (in->pos == in->size && !source->in_frame)
                         break;
-                r = ZSTD_decompressStream(trace->zstd, &out, in);
+                r = ZSTD_decompressStream(source->zstd, &out, in);
                 if (ZSTD_isError(r))
                         return failed(-EBADMSG, ret_error,
                                       "%s: the zstd data are corrupt, or something else follows "
                                       "them: %s",
-                                      trace->path, ZSTD_getErrorName(r));
-                trace->in_frame = r > 0;
-                if (trace->in_frame && trace->ended && in->pos == in->size && out.pos == before)
+                                      source->path, ZSTD_getErrorName(r));
+                source->in_frame = r > 0;
+                if (source->in_frame && source->ended && in->pos == in->size && out.pos == before)
                         return failed(-EBADMSG, ret_error,
                                       "%s: the zstd data end too early, the file is truncated",
-                                      trace->path);
+                                      source->path);
         }
         return (ssize_t)out.pos;
 }
 
-static ssize_t unpack(Trace *trace, char *to, size_t size, char **ret_error)
+static ssize_t unpack(Source *source, char *to, size_t size, char **ret_error)
 {
-        trace->xz.next_out = (uint8_t *)to;
-        trace->xz.avail_out = size;
-        while (trace->xz.avail_out > 0) {
+        source->xz.next_out = (uint8_t *)to;
+        source->xz.avail_out = size;
+        while (source->xz.avail_out > 0) {
                 lzma_ret r;
 
-                if (trace->xz.avail_in == 0 && !trace->ended) {
-                        ssize_t n = read_packed(trace, ret_error);
+                if (source->xz.avail_in == 0 && !source->ended) {
+                        ssize_t n = read_packed(source, ret_error);
 
                         if (n < 0)
                                 return n;
-                        trace->xz.next_in = trace->packed;
-                        trace->xz.avail_in = (size_t)n;
+                        source->xz.next_in = source->packed;
+                        source->xz.avail_in = (size_t)n;
                 }
-                r = lzma_code(&trace->xz, trace->ended ? LZMA_FINISH : LZMA_RUN);
+                r = lzma_code(&source->xz, source->ended ? LZMA_FINISH : LZMA_RUN);
                 if (r == LZMA_STREAM_END)
                         break;
                 if (r != LZMA_OK)
-                        return failed(-EBADMSG, ret_error, "%s: %s", trace->path, xz_problem(r));
+                        return failed(-EBADMSG, ret_error, "%s: %s", source->path, xz_problem(r));
         }
-        return (ssize_t)(size - trace->xz.avail_out);
+        return (ssize_t)(size - source->xz.avail_out);
 }
 
-static ssize_t read_block(Trace *trace, char *to, size_t size, char **ret_error)
+static ssize_t read_block(Source *source, char *to, size_t size, char **ret_error)
 {
-        if (trace->zstd)
-                return unpack_zstd(trace, to, size, ret_error);
-        return trace->is_xz ? unpack(trace, to, size, ret_error)
-                            : read_fully(trace, to, size, ret_error);
+        if (source->zstd)
+                return unpack_zstd(source, to, size, ret_error);
+        return source->is_xz ? unpack(source, to, size, ret_error)
+                             : read_fully(source, to, size, ret_error);
 }
 
 /* Makes `next` .. `ready` whole lines, each with its '\n'. 0: there are no more. */
@@ -212,12 +217,12 @@ static int fill(Trace *trace, char **ret_error)
 
         if (rest >= LINE_BYTES)
                 return failed(-EINVAL, ret_error,
-                              "%s:%" PRIu64 ":1: the line is longer than %u bytes", trace->path,
-                              trace->line, LINE_BYTES - 1);
+                              "%s:%" PRIu64 ":1: the line is longer than %u bytes",
+                              trace->source.path, trace->line, LINE_BYTES - 1);
         memmove(trace->block, trace->next, rest);
         trace->next = trace->block;
         trace->filled = trace->block + rest;
-        n = read_block(trace, trace->filled, BLOCK_BYTES - 1, ret_error);
+        n = read_block(&trace->source, trace->filled, BLOCK_BYTES - 1, ret_error);
         if (n < 0)
                 return (int)n;
         trace->filled += n;
@@ -238,14 +243,14 @@ static int wrong_field(Trace *trace, const char *field, Column column, char **re
         g_autofree char *shown = g_strescape(found, NULL);
 
         return failed(-EINVAL, ret_error, "%s:%" PRIu64 ":%zu: found '%.40s', expected %s, %s",
-                      trace->path, trace->line, (size_t)(field - trace->next) + 1, shown,
+                      trace->source.path, trace->line, (size_t)(field - trace->next) + 1, shown,
                       columns[column].name, columns[column].what);
 }
 
 static int wrong_count(Trace *trace, const char *at, int found, char **ret_error)
 {
         return failed(-EINVAL, ret_error, "%s:%" PRIu64 ":%zu: found %d fields, expected %d",
-                      trace->path, trace->line, (size_t)(at - trace->next) + 1, found,
+                      trace->source.path, trace->line, (size_t)(at - trace->next) + 1, found,
                       trace->n_columns);
 }
 
@@ -332,8 +337,8 @@ static int parse_header(Trace *trace, const char *line, char **ret_error)
 
                 if (column < 0 || seen[column])
                         return failed(-EINVAL, ret_error,
-                                      "%s:%" PRIu64 ":%zu: found '%.40s', expected %s", trace->path,
-                                      trace->line, at, shown,
+                                      "%s:%" PRIu64 ":%zu: found '%.40s', expected %s",
+                                      trace->source.path, trace->line, at, shown,
                                       column < 0 ? "cpu, t_enter_ns, sleep_len_ns, idle_ns, "
                                                    "wake_timer, util, lat_us, iowait, resched, "
                                                    "got_tick or exit_ns"
@@ -345,7 +350,7 @@ static int parse_header(Trace *trace, const char *line, char **ret_error)
                 if (!seen[i])
                         return failed(-EINVAL, ret_error,
                                       "%s:%" PRIu64 ":1: the header has no %s, which is mandatory",
-                                      trace->path, trace->line, columns[i].name);
+                                      trace->source.path, trace->line, columns[i].name);
         trace->has_wake_timer = seen[COLUMN_WAKE_TIMER];
         return 0;
 }
@@ -375,8 +380,8 @@ static int parse_first(Trace *trace, char **ret_error)
                 n += *c == ',';
         if (n < N_MANDATORY || n > N_USUAL)
                 return failed(-EINVAL, ret_error,
-                              "%s:%" PRIu64 ":1: found %d fields, expected %d to %d", trace->path,
-                              trace->line, n, N_MANDATORY, N_USUAL);
+                              "%s:%" PRIu64 ":1: found %d fields, expected %d to %d",
+                              trace->source.path, trace->line, n, N_MANDATORY, N_USUAL);
         for (int i = 0; i < n; i++)
                 trace->order[i] = (Column)i;
         trace->n_columns = n;
@@ -429,43 +434,44 @@ int trace_read(Trace *trace, Record *ret_records, int max, char **ret_error)
 /* Reads enough to recognise a compressed file, and begins with that. */
 static int start(Trace *trace, char **ret_error)
 {
+        Source *source = &trace->source;
         static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
         static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
-        ssize_t n = read_fully(trace, trace->packed, sizeof(magic), ret_error);
+        ssize_t n = read_fully(source, source->packed, sizeof(magic), ret_error);
 
         if (n < 0)
                 return (int)n;
-        if (n >= 2 && trace->packed[0] == 0x1f && trace->packed[1] == 0x8b)
+        if (n >= 2 && source->packed[0] == 0x1f && source->packed[1] == 0x8b)
                 return failed(-EINVAL, ret_error,
-                              "%s: found a gzip file, expected xz, zstd or text", trace->path);
-        if (n >= (ssize_t)sizeof(zstd) && memcmp(trace->packed, zstd, sizeof(zstd)) == 0) {
-                trace->zstd = ZSTD_createDStream();
-                trace->zstd_in = (ZSTD_inBuffer){ trace->packed, (size_t)n, 0 };
-                return trace->zstd ? 0
-                                   : failed(-ENOMEM, ret_error, "%s: cannot start to decompress",
-                                            trace->path);
+                              "%s: found a gzip file, expected xz, zstd or text", source->path);
+        if (n >= (ssize_t)sizeof(zstd) && memcmp(source->packed, zstd, sizeof(zstd)) == 0) {
+                source->zstd = ZSTD_createDStream();
+                source->zstd_in = (ZSTD_inBuffer){ source->packed, (size_t)n, 0 };
+                return source->zstd ? 0
+                                    : failed(-ENOMEM, ret_error, "%s: cannot start to decompress",
+                                             source->path);
         }
-        trace->is_xz = n == sizeof(magic) && memcmp(trace->packed, magic, sizeof(magic)) == 0;
-        if (!trace->is_xz) {
-                memcpy(trace->block, trace->packed, (size_t)n);
+        source->is_xz = n == sizeof(magic) && memcmp(source->packed, magic, sizeof(magic)) == 0;
+        if (!source->is_xz) {
+                memcpy(trace->block, source->packed, (size_t)n);
                 trace->filled = trace->block + n;
                 return 0;
         }
-        trace->xz.next_in = trace->packed;
-        trace->xz.avail_in = (size_t)n;
-        if (lzma_stream_decoder(&trace->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK)
+        source->xz.next_in = source->packed;
+        source->xz.avail_in = (size_t)n;
+        if (lzma_stream_decoder(&source->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK)
                 return 0;
-        return failed(-ENOMEM, ret_error, "%s: cannot start to decompress", trace->path);
+        return failed(-ENOMEM, ret_error, "%s: cannot start to decompress", source->path);
 }
 
 Trace *trace_new(int fd, const char *name, char **ret_error)
 {
         Trace *trace = g_new0(Trace, 1);
 
-        trace->path = g_strdup(name);
-        trace->fd = fd;
+        trace->source.path = g_strdup(name);
+        trace->source.fd = fd;
         trace->line = 1;
-        trace->packed = g_malloc(BLOCK_BYTES);
+        trace->source.packed = g_malloc(BLOCK_BYTES);
         trace->block = g_malloc0(LINE_BYTES + BLOCK_BYTES);
         trace->next = trace->ready = trace->filled = trace->block;
         trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
@@ -494,20 +500,20 @@ void trace_free(Trace *trace)
 {
         if (!trace)
                 return;
-        lzma_end(&trace->xz);
-        ZSTD_freeDStream(trace->zstd);
-        close(trace->fd);
+        lzma_end(&trace->source.xz);
+        ZSTD_freeDStream(trace->source.zstd);
+        close(trace->source.fd);
         g_free(trace->has_cpu);
         g_free(trace->last_enter_ns);
         g_free(trace->block);
-        g_free(trace->packed);
-        g_free(trace->path);
+        g_free(trace->source.packed);
+        g_free(trace->source.path);
         g_free(trace);
 }
 
 uint64_t trace_bytes(const Trace *trace)
 {
-        return trace->bytes;
+        return trace->source.bytes;
 }
 
 TraceFacts trace_facts(const Trace *trace)

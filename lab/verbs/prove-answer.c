@@ -55,7 +55,7 @@ static json_object *describe_quantity(const Prove *prove, Quantity quantity)
         bool power = quantity == QUANTITY_POWER;
         Estimate found = power && prove->unit != WORK_RUNS
                                  ? prove_estimate(prove)
-                                 : estimate(prove->quantities[quantity],
+                                 : estimate(prove->results.quantities[quantity],
                                             &(EstimateQuery){ .work_error = INFINITY });
         json_object *object;
         int decimals = rows[quantity].decimals;
@@ -99,14 +99,16 @@ static json_object *describe_blocks(const Prove *prove, const Estimate *found)
         json_object *object = json_object_new_object(), *reasons = json_object_new_array();
 
         for (int i = 0; i < BLOCK_DROPS; i++)
-                add_reason(reasons, block_drop_text(i), prove->energy->dropped[i]);
-        add_reason(reasons, "the command ended within the block, or failed", prove->command_drops);
+                add_reason(reasons, block_drop_text(i), prove->results.energy->dropped[i]);
+        add_reason(reasons, "the command ended within the block, or failed",
+                   prove->results.command_drops);
         json_put_int(object, "used", 2 * (int64_t)found->n_pairs);
-        json_put_int(object, "dropped",
-                     (int64_t)(estimator_dropped(prove->energy) + prove->command_drops));
+        json_put_int(
+                object, "dropped",
+                (int64_t)(estimator_dropped(prove->results.energy) + prove->results.command_drops));
         json_put(object, "dropped_because", reasons);
-        json_put_int(object, "checked_for_effect", prove->effect.blocks);
-        json_put_int(object, "without_effect", prove->effect.without);
+        json_put_int(object, "checked_for_effect", prove->results.effect.blocks);
+        json_put_int(object, "without_effect", prove->results.effect.without);
         return object;
 }
 
@@ -154,7 +156,7 @@ static void put_verdict(const Prove *prove, json_object *answer, const Estimate 
 /* Whether the p99 of wake-ups is another one, and whose they are. */
 static void put_delays(const Prove *prove, json_object *answer)
 {
-        Estimate found = estimate(prove->quantities[QUANTITY_DELAY_P99],
+        Estimate found = estimate(prove->results.quantities[QUANTITY_DELAY_P99],
                                   &(EstimateQuery){ .work_error = INFINITY });
         const char *verdict = found.n_pairs == 0     ? NULL
                               : found.watts.low > 0  ? "shorter"

@@ -85,7 +85,7 @@ static void reconnect(Prove *prove)
 
 static BlockEnd drop(Prove *prove, const ScheduleSlot *slot, BlockDrop why)
 {
-        estimator_drop(prove->energy, why, slot->pair);
+        estimator_drop(prove->results.energy, why, slot->pair);
         return BLOCK_DROPPED;
 }
 
@@ -107,7 +107,7 @@ static BlockEnd drop_energy(Prove *prove, const ScheduleSlot *slot, BlockDrop wh
 
 static BlockEnd drop_command(Prove *prove)
 {
-        prove->command_drops++;
+        prove->results.command_drops++;
         if (++prove->failures < FAILURES_MAX)
                 return BLOCK_DROPPED;
         prove_fail(prove,
@@ -267,7 +267,7 @@ static Woke measure(Prove *prove, Measured *measured)
 static void add_quantity(Prove *prove, Quantity quantity, const ScheduleSlot *slot, double value)
 {
         if (isfinite(value) && value >= 0)
-                estimator_add(prove->quantities[quantity],
+                estimator_add(prove->results.quantities[quantity],
                               &(Block){ .on = slot->on, .seconds = 1, .joules = value, .work = 1 },
                               slot->pair);
 }
@@ -298,7 +298,7 @@ static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured
                 block.cpu_seconds = reading->cpu_seconds;
                 block.switches = reading->task_switches;
         }
-        estimator_add(prove->energy, &block, slot->pair);
+        estimator_add(prove->results.energy, &block, slot->pair);
         add_quantity(prove, QUANTITY_WAITING, slot, reading->waiting / reading->seconds * 100);
         add_quantity(prove, QUANTITY_DELAY_MEAN, slot, measured->delay_mean);
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);
@@ -327,7 +327,7 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
         if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->joules <= 0)
                 return drop_energy(prove, slot, DROP_FROZEN);
         prove->failures = 0;
-        prove_note_effect(&prove->effect, slot, arms_state(prove->arms),
+        prove_note_effect(&prove->results.effect, slot, arms_state(prove->arms),
                           arms_transitions(prove->arms) != measured->transitions);
         add(prove, slot, measured);
         return BLOCK_FINE;

@@ -32,7 +32,7 @@ uint64_t prove_pair_usec(const Prove *prove)
 
 Estimate prove_estimate(const Prove *prove)
 {
-        return estimate(prove->energy,
+        return estimate(prove->results.energy,
                         &(EstimateQuery){ .work_error = work_unit_error(prove->unit) });
 }
 
@@ -55,7 +55,8 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
 /* True if the compared policies had no effect in any block, so that the settings are the same. */
 static bool is_idle(const Prove *prove)
 {
-        return prove->effect.blocks > 0 && prove->effect.without == prove->effect.blocks;
+        return prove->results.effect.blocks > 0 &&
+               prove->results.effect.without == prove->results.effect.blocks;
 }
 
 Verdict prove_verdict(const Prove *prove, const Estimate *found)
@@ -72,7 +73,7 @@ static bool is_open(const Prove *prove, const Estimate *found)
 
 double prove_verdict_seconds(const Prove *prove, const Estimate *found)
 {
-        g_autofree Estimator *later = g_memdup2(prove->energy, sizeof(*later));
+        g_autofree Estimator *later = g_memdup2(prove->results.energy, sizeof(*later));
         const EstimateQuery query = { .work_error = work_unit_error(prove->unit) };
 
         if (found->verdict != VERDICT_UNKNOWN || is_open(prove, found))

@@ -219,11 +219,11 @@ static void prove_done(Prove *prove)
         fd_close(&prove->signals);
         bill_close(prove->bill);
         g_free(prove->bill_error);
-        g_free(prove->energy);
+        g_free(prove->results.energy);
         for (int i = 0; i < QUANTITIES; i++)
-                g_free(prove->quantities[i]);
+                g_free(prove->results.quantities[i]);
         for (int arm = 0; arm < 2; arm++)
-                g_free(prove->effect.states[arm]);
+                g_free(prove->results.effect.states[arm]);
         g_free(prove->problem);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prove, prove_done)
@@ -261,9 +261,9 @@ static json_object *prove_ask(Ctl *ctl, int *ret_status)
         int r;
 
         *ret_status = PROVE_EXIT_ERROR;
-        prove.energy = g_new0(Estimator, 1);
+        prove.results.energy = g_new0(Estimator, 1);
         for (int i = 0; i < QUANTITIES; i++)
-                prove.quantities[i] = g_new0(Estimator, 1);
+                prove.results.quantities[i] = g_new0(Estimator, 1);
         if (block_signals(&prove) < 0 || !open_arms(&prove) || !open_meter(&prove))
                 return NULL;
         prove.unit = meter_unit(prove.meter);

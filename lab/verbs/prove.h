@@ -46,6 +46,14 @@ typedef struct ProveEffect {
         unsigned blocks, without; /* active blocks of whole pairs, and those without effect */
 } ProveEffect;
 
+/* What was measured so far. */
+typedef struct ProveResults {
+        Estimator *energy;                 /* of runs: a block is a run, and a second long */
+        Estimator *quantities[QUANTITIES]; /* those that nothing was added to are empty */
+        uint64_t command_drops;            /* blocks in which the command ended or failed */
+        ProveEffect effect;                /* of policies */
+} ProveResults;
+
 typedef struct Prove {
         Ctl *ctl;
         const ProveAsked *asked;
@@ -60,11 +68,8 @@ typedef struct Prove {
         double run_seconds; /* of the last block's runs of the command */
 
         ScheduleOptions schedule;
-        Estimator *energy;                 /* of runs: a block is a run, and a second long */
-        Estimator *quantities[QUANTITIES]; /* those that nothing was added to are empty */
-        uint64_t command_drops;            /* blocks in which the command ended or failed */
+        ProveResults results;
         unsigned failures;             /* blocks without energy or command, one after the other */
-        ProveEffect effect;            /* of policies */
         uint64_t begin_usec, end_usec; /* CLOCK_MONOTONIC */
 
         int signals;     /* descriptor */

@@ -155,11 +155,11 @@ TEST_EACH(has_a_verdict, cases)
         Ctl ctl = { 0 };
         const Prove prove = { .ctl = &ctl,
                               .asked = &asked,
-                              .energy = e,
                               .unit = WORK_BUSY,
                               .schedule = { .block_usec = 8000000, .washout_usec = 2000000 },
-                              .quantities = { e, nothing, nothing, nothing, nothing },
-                              .effect = { .blocks = c->pairs, .without = c->idle } };
+                              .results = { e,
+                                           { e, nothing, nothing, nothing, nothing },
+                                           .effect = { .blocks = c->pairs, .without = c->idle } } };
         g_autoptr(json_object) answer = prove_answer(&prove);
         g_autofree char *text = seen(&prove, answer);
         double seconds = json_number(answer, "verdict_after_seconds", -1);
@@ -178,12 +178,12 @@ TEST_EACH(has_a_verdict, cases)
 TEST(credits_no_idle_policy)
 {
         g_autofree Estimator *e = measured(10, 0, 1, 0.1);
-        Prove prove = { .energy = e, .effect = { .blocks = 10, .without = 10 } };
+        Prove prove = { .results = { e, .effect = { .blocks = 10, .without = 10 } } };
         Estimate found = prove_estimate(&prove);
 
         ck_assert_int_eq(found.verdict, VERDICT_SAVES);
         ck_assert_int_eq(prove_verdict(&prove, &found), VERDICT_UNKNOWN);
-        prove.effect.without = 9;
+        prove.results.effect.without = 9;
         ck_assert_int_eq(prove_verdict(&prove, &found), VERDICT_SAVES);
 }
 
@@ -213,10 +213,9 @@ TEST_EACH(has_one_number, ones)
         Ctl ctl = { 0 };
         const Prove prove = { .ctl = &ctl,
                               .asked = &asked,
-                              .energy = e,
                               .unit = c->unit,
                               .schedule = { .block_usec = 3000000 },
-                              .quantities = { none, none, none, none, none } };
+                              .results = { e, { none, none, none, none, none } } };
         g_autoptr(json_object) answer = NULL;
         g_autofree char *text = NULL, *share = NULL;
         uint64_t state = 3;
@@ -257,7 +256,7 @@ TEST_EACH(has_one_number, ones)
 /* The verdict of so many pairs, of which those after the first are the first again. */
 static Verdict repeated(const Prove *prove, unsigned n_pairs)
 {
-        g_autofree Estimator *e = g_memdup2(prove->energy, sizeof(*e));
+        g_autofree Estimator *e = g_memdup2(prove->results.energy, sizeof(*e));
         unsigned n = (unsigned)e->n_pairs;
 
         for (unsigned i = n; i < n_pairs; i++)
@@ -274,7 +273,7 @@ TEST(takes_as_long_as_it_says)
         for (size_t i = 0; i < G_N_ELEMENTS(later); i++)
                 for (int noise = 3; noise < 30; noise++) {
                         g_autofree Estimator *e = measured(later[i], 0, 1, noise / 10.0);
-                        Prove prove = { .energy = e,
+                        Prove prove = { .results.energy = e,
                                         .unit = WORK_RUNS,
                                         .schedule = { .block_usec = 1000000 } };
                         Estimate found = prove_estimate(&prove);
