@@ -19,22 +19,6 @@ json_object *cpus_summarize(json_object *cpus);
  * all. */
 json_object *cpus_interval(json_object *facts);
 
-/* The names of all idle states of these CPUs, each once, shallowest first as far as they agree. */
-json_object *cpus_state_names(json_object *cpus);
-
-/* The element of "states" with this name, NULL if there is none. */
-json_object *cpus_find_state(json_object *cpu, const char *name);
-
-/* What idled limits the CPU of facts.h to; NULL if that is not known: the machine alone does not
- * show it. */
-json_object *cpus_describe_limits(json_object *cpu);
-
-/* That in a few words, "50us -C6 <=2000MHz", "" for nothing; a new string. */
-char *cpus_limits_text(json_object *limits);
-
-/* True if idled holds any of these CPUs to something. */
-bool cpus_have_limits(json_object *cpus);
-
 /* "12.3", "~12.3" if estimated, "-" if not known, as a new string. */
 char *percent_text(json_object *object, const char *key, bool estimated);
 

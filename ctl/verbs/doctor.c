@@ -8,7 +8,7 @@
  * below the root are read, and the running idled is asked.
  *
  * Where findings keep CPUs from deep states and there is a power table, the cost is also in watts:
- * a bound (doctor-cost.h).
+ * a bound.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,7 @@
 #include "control.h"
 #include "doctor.h"
 #include "cli/facts.h"
+#include "cli/watch.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 #include "systemd/power-daemons.h"
@@ -33,6 +34,9 @@
 
 /* In this time CPUs move between the root and a partition. */
 #define MOVE_USEC 100000
+
+/* What sleeps cost is measured for so long. */
+#define SAMPLE_USEC 1000000
 
 #define NO_BPF "what ends sleeps cannot be recorded by BPF, and refused affinities go unseen"
 
@@ -58,18 +62,92 @@ void doctor_add(Doctor *doctor, bool wrong, const char *check, char *found, cons
         doctor_add_priced(doctor, wrong, check, found, cost, NAN, fix);
 }
 
+/* A second of this machine, once. False: the CPUs cannot be read. */
+static bool sample(Doctor *doctor)
+{
+        if (doctor->sampled || !doctor->prices)
+                return doctor->watch;
+        doctor->sampled = true;
+        if (watch_new(doctor->root, &doctor->watch) < 0)
+                return false;
+        if (watch_begin(doctor->watch, SENSE_RESIDENCY, false) == 0) {
+                g_usleep(SAMPLE_USEC);
+                if (watch_sample(doctor->watch, SENSE_RESIDENCY, false) == 0)
+                        return true;
+        }
+        g_clear_pointer(&doctor->watch, watch_free);
+        return false;
+}
+
+/* The cheapest of the CPU's own states, those included that are switched off. */
+static double cheapest(const Doctor *doctor, int cpu)
+{
+        IdleState states[IDLE_STATES_MAX];
+        int n = idle_states_read(doctor->root, cpu, states);
+        double lowest = NAN;
+
+        for (int s = 0; s < n; s++)
+                lowest = fmin(lowest, price_find(doctor->prices, cpu, states[s].name));
+        return lowest;
+}
+
+/* What the CPU's sleeps cost above a state of `lowest` watts. NaN: not known. */
+static double excess(const Doctor *doctor, int cpu, double lowest, const char *idle)
+{
+        const Snapshot *seen = doctor->watch->seen;
+        const Residency *row = seen->residency ? &seen->residency[cpu] : NULL;
+        IdleTable table = { 0 };
+        uint16_t permitted;
+        double watts = 0;
+        int deepest = 0;
+
+        if (!cpuset_has(&seen->cpus, cpu))
+                return NAN;
+        table.n_states = idle_states_read(doctor->root, cpu, table.states);
+        if (!row || table.n_states <= 0 || row->n_states != table.n_states) {
+                double more = price_find(doctor->prices, cpu, idle) - lowest;
+
+                return more < 0 ? 0 : (1 - (double)seen->busy[cpu]) * more;
+        }
+        /* A sleep that goes on may be credited to a state that the CPU may not enter: the kernel's
+         * counters have it only when it ends. */
+        permitted = idle_states_permitted(doctor->root, cpu, &table);
+        for (int s = 0; s < table.n_states; s++)
+                deepest = permitted >> s & 1 ? s : deepest;
+        for (int s = 0; s < table.n_states; s++) {
+                const char *state = table.states[MIN(s, deepest)].name;
+                double more = price_find(doctor->prices, cpu, state) - lowest;
+
+                if (row->share[s] > 0 && !(more < 0))
+                        watts += (double)row->share[s] * more;
+        }
+        return watts;
+}
+
 double doctor_price_known(Doctor *doctor, const CpuSet *cpus)
 {
+        double watts = 0;
+
         doctor->unpriced |= !doctor->prices;
-        return doctor_cost_known(doctor->cost, cpus);
+        if (!sample(doctor))
+                return NAN;
+        CPUSET_FOREACH(cpu, cpus)
+                watts += excess(doctor, cpu, cheapest(doctor, cpu), "C1");
+        return watts;
 }
 
 double doctor_price_hidden(Doctor *doctor, const char *idle)
 {
+        double watts = 0;
+
         if (!idle)
                 return NAN;
         doctor->unpriced |= !doctor->prices;
-        return doctor_cost_hidden(doctor->cost, &doctor->topology->online, idle);
+        if (!sample(doctor))
+                return NAN;
+        CPUSET_FOREACH(cpu, &doctor->topology->online)
+                watts += excess(doctor, cpu, price_lowest(doctor->prices, cpu), idle);
+        return watts;
 }
 
 static bool exists(const Doctor *doctor, const char *path)
@@ -532,7 +610,6 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 check_refused,    check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
-        g_autoptr(DoctorCost) cost = NULL;
         g_autoptr(Prices) prices = NULL;
         json_object *answer;
         int r = topology_read(ctl->root, &doctor.topology), skipped;
@@ -552,7 +629,6 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
                 doctor.left_error = left_read(ctl, &doctor.left, &skipped);
         doctor.prices = prices;
         file_read_words(ctl->root, "proc/cmdline", &doctor.options);
-        doctor.cost = cost = doctor_cost_new(ctl->root, prices);
         for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
                 checks[i](&doctor);
         answer = answer_new(ctl);
@@ -563,6 +639,7 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "findings", doctor.findings);
         undo_entries_done(&doctor.left);
         topology_free(doctor.topology);
+        watch_free(doctor.watch);
         g_strfreev(doctor.options);
         if (doctor.wrong > 0)
                 *ret_status = EXIT_FAILED;

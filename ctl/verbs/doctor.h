@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl doctor, its parts for each other: doctor.c has the verb and what most checks need,
- * doctor-idle.c the checks of idle states, doctor-cost.c their costs.
+ * idlectl doctor, its parts for each other: doctor.c has the verb, what most checks need, and what
+ * shallow sleeps cost, doctor-idle.c the checks of idle states.
  */
 #ifndef IDLED_DOCTOR_H
 #define IDLED_DOCTOR_H
 
+#include "cli/price.h"
 #include "cli/verb.h"
-#include "doctor-cost.h"
+#include "cli/watch.h"
 #include "left.h"
 
 #define CPUS "sys/devices/system/cpu"
@@ -22,7 +23,8 @@ typedef struct Doctor {
         bool hypervisor;
         char **options; /* of the kernel's command line; NULL: not known */
         Prices *prices; /* NULL: none */
-        DoctorCost *cost;
+        Watch *watch;     /* with one interval; NULL: not yet, or the CPUs cannot be read */
+        bool sampled;     /* that was tried */
         bool unpriced;    /* some finding has a cost in watts, but there is no power table */
         UndoEntries left; /* what an idled that died has changed; empty while one runs */
         int left_error;   /* why that is not known; 0: it is */
@@ -37,10 +39,13 @@ void doctor_add_priced(Doctor *doctor, bool wrong, const char *check, char *foun
 void doctor_add(Doctor *doctor, bool wrong, const char *check, char *found, const char *cost,
                 const char *fix);
 
-/* What it costs that these CPUs do not use states that they have. */
+/* The watts that these CPUs draw now above the cheapest state that the kernel offers them, if only
+ * it is switched off or forbidden. NaN: not known. The first call takes a second. */
 double doctor_price_known(Doctor *doctor, const CpuSet *cpus);
 
-/* What it costs that no CPU has deep states; NaN without `idle`. */
+/* The same for all CPUs above the cheapest state of the table, which the kernel may not offer.
+ * `idle` is the state that CPUs sleep in where the kernel does not say: "C0" if they poll, "C1" if
+ * they halt. NaN without it. */
 double doctor_price_hidden(Doctor *doctor, const char *idle);
 
 /* The value of a small file, "" if it cannot be read. */

@@ -3,16 +3,191 @@
  * idlectl status --dump: everything that idled knows in one document, for a report; or the bare
  * values of all knobs, for a comparison.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/cpuset-text.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "cli/client.h"
+#include "cli/verb.h"
 #include "cpus.h"
 #include "cli/facts.h"
-#include "knob-values.h"
 #include "cli/offline.h"
+#include "model/idle-table.h"
 #include "status.h"
+#include "systemd/unit-control.h"
 #include "verbs.h"
+
+#define CGROUPS   "sys/fs/cgroup"
+#define ROOTSLICE "-.slice"
+#define CPUS      "sys/devices/system/cpu"
+
+/* Directories this close to the mount point are looked into even if they have no cpuset: in v1 the
+ * controllers' mounts, in v2 the root. */
+#define DEPTH_ALWAYS 1
+#define DEPTH_MAX    32
+
+static void add_file(GTree *values, int root, const char *dir, const char *name)
+{
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        char *text = NULL;
+
+        if (faccessat(root, path, F_OK, 0) < 0)
+                return;
+        file_read(root, path, &text);
+        g_tree_insert(values, g_strconcat("/", path, NULL), text);
+}
+
+static void add_group(GTree *values, int root, const char *dir, int depth)
+{
+        static const char *const names[] = { "cpuset.cpus", "cpuset.cpus.partition",
+                                             "cgroup.subtree_control" };
+        g_autofree char *cpus = g_build_filename(dir, names[0], NULL);
+        struct dirent *entry;
+        DIR *handle;
+        int fd;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                add_file(values, root, dir, names[i]);
+        if (depth >= DEPTH_MAX || (depth > DEPTH_ALWAYS && faccessat(root, cpus, F_OK, 0) < 0))
+                return;
+        fd = openat(root, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        handle = fd < 0 ? NULL : fdopendir(fd);
+        while (handle && (entry = readdir(handle))) {
+                g_autofree char *path = g_build_filename(dir, entry->d_name, NULL);
+
+                if (entry->d_type == DT_DIR && !g_str_equal(entry->d_name, ".") &&
+                    !g_str_equal(entry->d_name, ".."))
+                        add_group(values, root, path, depth + 1);
+        }
+        if (handle)
+                closedir(handle);
+        else
+                fd_close(&fd);
+}
+
+static void add_files(GTree *values, int root, const char *dir, const char *const *names)
+{
+        for (; *names; names++)
+                add_file(values, root, dir, *names);
+}
+
+/* What a CPU, or a cpufreq policy, has of its own. */
+static void add_cpu(GTree *values, int root, const char *parent, const char *name)
+{
+        static const char *const files[] = { "power/pm_qos_resume_latency_us",
+                                             "power/energy_perf_bias",
+                                             "scaling_governor",
+                                             "scaling_min_freq",
+                                             "scaling_max_freq",
+                                             "energy_performance_preference",
+                                             "boost",
+                                             NULL };
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_files(values, root, dir, files);
+        for (int i = 0; i < IDLE_STATES_MAX; i++) {
+                g_autofree char *file = g_strdup_printf("cpuidle/state%d/disable", i);
+
+                add_file(values, root, dir, file);
+        }
+}
+
+/* Those below `dir` whose names are `prefix` and a number. */
+static void add_numbered(GTree *values, int root, const char *dir, const char *prefix,
+                         void (*add)(GTree *values, int root, const char *parent, const char *name))
+{
+        _dir_ DIR *handle = dir_open(root, dir);
+        struct dirent *entry;
+        int number;
+
+        while (handle && (entry = readdir(handle)))
+                if (g_str_has_prefix(entry->d_name, prefix) &&
+                    int_parse(entry->d_name + strlen(prefix), &number) == 0)
+                        add(values, root, dir, entry->d_name);
+}
+
+static void add_tunings(GTree *values, int root)
+{
+        static const char *const files[] = { "cpufreq/boost", "intel_pstate/no_turbo",
+                                             "cpuidle/current_governor", NULL };
+
+        add_files(values, root, CPUS, files);
+        add_numbered(values, root, CPUS, "cpu", add_cpu);
+        add_numbered(values, root, CPUS "/cpufreq", "policy", add_cpu);
+}
+
+static void add_interrupt(GTree *values, int root, const char *parent, const char *name)
+{
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_file(values, root, dir, "smp_affinity_list");
+}
+
+static void add_check(GTree *values, int root, const char *parent, const char *name)
+{
+        g_autofree char *dir = g_build_filename(parent, name, NULL);
+
+        add_file(values, root, dir, "check_interval");
+}
+
+/* What the policy quiet changes. */
+static void add_housekeeping(GTree *values, int root)
+{
+        add_numbered(values, root, "proc/irq", "", add_interrupt);
+        add_file(values, root, "proc/irq", "default_smp_affinity");
+        add_file(values, root, "sys/devices/virtual/workqueue", "cpumask");
+        add_file(values, root, "proc/sys/vm", "stat_interval");
+        add_file(values, root, "proc/sys/vm", "dirty_writeback_centisecs");
+        add_numbered(values, root, "sys/devices/system/machinecheck", "machinecheck", add_check);
+}
+
+static void add_units(GTree *values, const char *bus)
+{
+        g_autoptr(Units) units = units_new(NULL, bus);
+        const UnitControl *control = units_control(units);
+        g_auto(GStrv) names = NULL;
+
+        if (control->list_children(control->userdata, ROOTSLICE, &names) < 0)
+                return;
+        for (char **name = names; *name; name++) {
+                CpuSet cpus;
+                bool known = control->get_allowed(control->userdata, *name, &cpus) >= 0;
+
+                g_tree_insert(values, g_strconcat(*name, " AllowedCPUs", NULL),
+                              known ? cpuset_format(&cpus) : NULL);
+        }
+}
+
+static gboolean put_value(gpointer key, gpointer value, gpointer userdata)
+{
+        json_put_text(userdata, key, value);
+        return FALSE;
+}
+
+static int compare(gconstpointer a, gconstpointer b, gpointer userdata)
+{
+        return strcmp(a, b);
+}
+
+/* An object with a member per knob, its path or the unit's name, sorted; the value is a string, or
+ * null if it cannot be read. Two of these are equal if nothing has been changed in between. */
+static json_object *knob_values(const Ctl *ctl)
+{
+        g_autoptr(GTree) values = g_tree_new_full(compare, NULL, g_free, g_free);
+        json_object *answer = json_object_new_object();
+
+        add_group(values, ctl->root, CGROUPS, 0);
+        add_tunings(values, ctl->root);
+        add_housekeeping(values, ctl->root);
+        if (!ctl->root_path || ctl->bus)
+                add_units(values, ctl->bus);
+        g_tree_foreach(values, put_value, answer);
+        return answer;
+}
 
 static bool all, knobs;
 

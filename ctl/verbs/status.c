@@ -3,6 +3,7 @@
  * idlectl status: one screen about the daemon, the machine, and the parked CPUs.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "benefit.h"
 #include "cli/client.h"
@@ -158,6 +159,284 @@ static json_object *describe_energy(json_object *facts)
                 json_put_bool(object, "sampled", json_true(domain, "Sampled"));
         }
         return answer;
+}
+
+#define LABEL_WIDTH 12
+
+static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+
+static void line(const Screen *screen, Style style, const char *label, const char *format, ...)
+{
+        g_autofree char *text = NULL, *padded = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        padded = g_strdup_printf("%-*s", LABEL_WIDTH, label);
+        screen_print(screen, STYLE_TITLE, padded);
+        screen_wrapped(screen, style, LABEL_WIDTH, text);
+}
+
+/* A set of CPUs, "none" if it is empty, "-" if it is not known. */
+static const char *set_text(json_object *object, const char *key)
+{
+        const char *text = json_text(object, key);
+
+        return !json_get(object, key) ? "-" : *text ? text : "none";
+}
+
+static char *number_text(json_object *object, const char *key, int decimals, const char *unit)
+{
+        if (!json_get(object, key))
+                return g_strdup("-");
+        return g_strdup_printf("%.*f%s", decimals, json_number(object, key, 0), unit);
+}
+
+static char *join(json_object *strings, const char *none)
+{
+        GString *text = g_string_new(NULL);
+
+        for (size_t i = 0; i < json_length(strings); i++)
+                g_string_append_printf(text, "%s%s", text->len ? ", " : "",
+                                       json_element_text(strings, i));
+        if (!text->len)
+                g_string_append(text, none);
+        return g_string_free(text, FALSE);
+}
+
+static void show_profile(const Screen *screen, json_object *daemon)
+{
+        const char *name = json_text(daemon, "profile"), *why = json_text(daemon, "profile_reason");
+
+        if (*name)
+                line(screen, STYLE_PLAIN, "Profile", "%s%s%s%s", name, *why ? " (" : "", why,
+                     *why ? ")" : "");
+}
+
+static void show_daemon(const Screen *screen, json_object *daemon)
+{
+        g_autofree char *policies = join(json_get(daemon, "policies"), "none");
+        json_object *pauses = json_get(daemon, "pauses"), *pause;
+        bool kept = json_true(daemon, "keeps_affinities");
+
+        line(screen, STYLE_PLAIN, "Daemon", "idled %s%s", json_text(daemon, "version"),
+             json_true(daemon, "dry_run") ? ", dry run: nothing is changed" : "");
+        JSON_FOREACH(pause, pauses) {
+                g_autofree char *text = pause_text(pause);
+
+                line(screen, STYLE_WARN, "Paused", "%s", text);
+        }
+        if (json_get(daemon, "trial"))
+                line(screen, STYLE_WARN, "Trial", "%s: %s",
+                     json_text(json_get(daemon, "trial"), "owner"),
+                     json_text(json_get(daemon, "trial"), "reason"));
+        if (json_int(daemon, "holds", 0) > 0)
+                line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
+                     (int)json_int(daemon, "holds", 0));
+        show_profile(screen, daemon);
+        line(screen, STYLE_PLAIN, "Policies", "%s", policies);
+        line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
+        line(screen, kept ? STYLE_PLAIN : STYLE_WARN, "Affinities", "%s (%s)",
+             kept ? "kept" : "reset when CPUs are parked",
+             json_text(daemon, "keeps_affinities_because"));
+}
+
+static void show_cpus(const Screen *screen, json_object *cpus)
+{
+        line(screen, STYLE_PLAIN, "CPUs", "online %s, isolated %s", set_text(cpus, "online"),
+             set_text(cpus, "isolated"));
+        if (!json_get(cpus, "parked")) {
+                line(screen, STYLE_PLAIN, "Cores", "%d", (int)json_int(cpus, "cores", 0));
+                return;
+        }
+        if (json_get(cpus, "nothing_parked_because"))
+                line(screen, STYLE_PLAIN, "Parked", "none: %s",
+                     json_text(cpus, "nothing_parked_because"));
+        else if (g_str_equal(set_text(cpus, "parked"), set_text(cpus, "idle_mask")))
+                line(screen, STYLE_GOOD, "Parked", "%s", set_text(cpus, "parked"));
+        else
+                line(screen, STYLE_WARN, "Parked", "%s (decided: %s)", set_text(cpus, "parked"),
+                     set_text(cpus, "idle_mask"));
+        line(screen, STYLE_PLAIN, "Cores", "%d planned, %d active of %d",
+             (int)json_int(cpus, "wanted_cores", 0), (int)json_int(cpus, "active_cores", 0),
+             (int)json_int(cpus, "cores", 0));
+}
+
+/* Appends the numbers of one row, unless they are not known. */
+static void append_cell(GString *text, const Measured *row, json_object *answer)
+{
+        json_object *object = json_get(answer, row->group);
+
+        if (!json_get(object, row->keys[0]))
+                return;
+        g_string_append_printf(text, "%s%s", text->len ? ", " : "", row->before);
+        for (size_t i = 0; i < MEASURED_NUMBERS && row->keys[i]; i++) {
+                g_autofree char *number = number_text(object, row->keys[i], row->decimals, "");
+
+                g_string_append_printf(text, "%s%s", i ? " " : "",
+                                       row->words[0] ? json_text(object, row->keys[i]) : number);
+        }
+        g_string_append(text, row->after);
+}
+
+/* The lines of all measured properties, in the order of their first rows. */
+static void show_measured(const Screen *screen, json_object *answer)
+{
+        double interval = json_number(json_get(answer, "load"), "interval_usec", 0);
+
+        for (const Measured *row = measured_properties; row->property; row++) {
+                const Measured *first = measured_properties;
+                GString *text;
+
+                while (!g_str_equal(first->line, row->line))
+                        first++;
+                if (first != row)
+                        continue;
+                text = g_string_new(NULL);
+                for (; first->property; first++)
+                        if (g_str_equal(first->line, row->line))
+                                append_cell(text, first, answer);
+                if (text->len && row->mean)
+                        g_string_append_printf(text, " (over %.1f s)", interval / 1e6);
+                if (text->len)
+                        line(screen, STYLE_PLAIN, row->line, "%s", text->str);
+                g_string_free(text, TRUE);
+        }
+}
+
+static void show_energy(const Screen *screen, json_object *energy)
+{
+        GString *watts = g_string_new(NULL);
+        json_object *domain;
+
+        JSON_FOREACH(domain, energy) {
+                g_autofree char *text = number_text(domain, "power_watts", 1, " W");
+
+                g_string_append_printf(watts, "%s%s %s%s", watts->len ? ", " : "",
+                                       json_text(domain, "name"),
+                                       json_true(domain, "sampled") ? "~" : "", text);
+                if (!g_str_equal(json_text(domain, "source"), "rapl"))
+                        g_string_append_printf(watts, " (%s)", json_text(domain, "source"));
+        }
+        if (watts->len)
+                line(screen, STYLE_PLAIN, "Energy", "%s", watts->str);
+        g_string_free(watts, TRUE);
+}
+
+static void show_benefit(const Screen *screen, json_object *benefit)
+{
+        g_autofree char *text = benefit_text(benefit);
+
+        line(screen, STYLE_PLAIN, "Benefit", "%s", text);
+}
+
+static void show_contract(const Screen *screen, json_object *contract, json_object *cpus)
+{
+        g_autofree char *text = contract_text(contract, (int)json_int(cpus, "cores", 0));
+        bool warn = *json_text(contract, "obstacle") || json_true(contract, "infeasible");
+
+        line(screen, warn ? STYLE_WARN : STYLE_PLAIN, "Contract", "%s", text);
+}
+
+static void show_residency(const Screen *screen, json_object *residency)
+{
+        json_object *states = json_get(residency, "states"), *state;
+        g_autofree char *busy = percent_text(residency, "busy_percent", false);
+        double interval = json_number(residency, "interval_usec", 0);
+        g_autoptr(Table) table = table_new();
+
+        if (!json_length(states))
+                return;
+        table_columns(table, "Residency|>Busy%");
+        JSON_FOREACH(state, states) {
+                g_autofree char *title = g_strconcat(json_text(state, "name"), "%", NULL);
+
+                table_column(table, title, true);
+        }
+        table_cellf(table, STYLE_PLAIN, "over %.1f s", interval / 1e6);
+        table_cell(table, STYLE_PLAIN, busy);
+        JSON_FOREACH(state, states) {
+                g_autofree char *text = percent_text(state, "percent",
+                                                     json_true(state, "estimated"));
+
+                table_cell(table, STYLE_PLAIN, text);
+        }
+        table_print(table, screen);
+}
+
+/* "1 tick", "40 ticks". */
+static char *count_text(json_object *object, const char *key, const char *thing)
+{
+        int64_t n = json_int(object, key, 0);
+
+        return g_strdup_printf("%" G_GINT64_FORMAT " %s%s", n, thing, n == 1 ? "" : "s");
+}
+
+static void show_cost(const Screen *screen, json_object *daemon)
+{
+        double next = json_number(daemon, "next_tick_usec", 0);
+        g_autofree char *wakeups = count_text(daemon, "wakeups", "wake-up");
+        g_autofree char *ticks = count_text(daemon, "ticks", "tick");
+        g_autofree char *period = next > 0 ? g_strdup_printf("next in %.2f s", next / 1e6)
+                                           : g_strdup("sleeping until needed");
+
+        line(screen, STYLE_PLAIN, "Transitions",
+             "%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " in the last minute",
+             json_int(daemon, "transitions", 0), json_int(daemon, "transitions_last_minute", 0));
+        line(screen, STYLE_PLAIN, "Own cost", "%.1f ms of CPU, %s, %s, %s",
+             json_number(daemon, "cpu_usec", 0) / 1e3, wakeups, ticks, period);
+}
+
+static void show_left(const Screen *screen, int count)
+{
+        g_autofree char *left = left_text(count);
+        g_autofree char *text = g_strdup_printf("%s; \"idled --restore\" restores %s", left,
+                                                count == 1 ? "it" : "them");
+
+        if (count > 0)
+                screen_sentence(screen, STYLE_BAD, text);
+}
+
+/* Prints the screen of status. */
+static void status_show(const Ctl *ctl, json_object *answer)
+{
+        if (dump_asked()) {
+                dump_show(ctl, answer);
+                return;
+        }
+        const Screen *screen = &ctl->screen;
+        json_object *daemon = json_get(answer, "daemon"), *row;
+        json_object *degraded = json_get(answer, "degraded"),
+                    *missing = json_get(answer, "missing");
+
+        answer_show_daemon(ctl, answer);
+        show_left(screen, (int)json_int(answer, "to_restore", 0));
+        if (daemon)
+                show_daemon(screen, daemon);
+        show_cpus(screen, json_get(answer, "cpus"));
+        show_measured(screen, answer);
+        show_energy(screen, json_get(answer, "energy"));
+        JSON_FOREACH(row, json_get(answer, "contracts"))
+                show_contract(screen, row, json_get(answer, "cpus"));
+        JSON_FOREACH(row, json_get(answer, "benefits"))
+                show_benefit(screen, row);
+        show_residency(screen, json_get(answer, "residency"));
+        if (daemon)
+                show_cost(screen, daemon);
+        JSON_FOREACH(row, json_get(answer, "refused")) {
+                g_autofree char *text = refused_text(row);
+
+                line(screen, STYLE_WARN, "Refused", "%s: active while the %s", text,
+                     *json_text(row, "unit") ? "unit is loaded" : "process runs");
+        }
+        JSON_FOREACH(row, degraded)
+                line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),
+                     json_text(row, "name"), json_text(row, "why"));
+        JSON_FOREACH(row, missing)
+                line(screen, STYLE_DIM, "Missing", "%s: %s", json_text(row, "what"),
+                     json_text(row, "why"));
 }
 
 static json_object *status_ask(Ctl *ctl, int *ret_status)

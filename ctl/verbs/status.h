@@ -7,9 +7,6 @@
 
 #include "cli/verb.h"
 
-/* Prints the screen of status. */
-void status_show(const Ctl *ctl, json_object *answer);
-
 /* --dump and --knobs, and whether one of them was given. */
 extern const VerbOption dump_options[];
 bool dump_asked(void);

@@ -76,9 +76,4 @@ bool top_can_live(const Ctl *ctl);
 /* One sample as a JSON object. */
 json_object *top_describe(const Top *top);
 
-/* Runs the command in ctl->args, and measures as long as that takes. The command's exit status, as
- * of idlectl run; `*ret_seconds` and `*ret_cpu_seconds` are how long it took. False if it did not
- * run. */
-bool top_command(Top *top, int *ret_status, double *ret_seconds, double *ret_cpu_seconds);
-
 #endif
