@@ -25,23 +25,19 @@
 
 #include "base/file.h"
 #include "cli/client.h"
+#include "cli/command.h"
 #include "hold-options.h"
 #include "systemd/unit-control.h"
 #include "verbs.h"
 
 /* As env(1), nice(1) and timeout(1) have it. */
-#define EXIT_OURSELVES     125 /* we failed, and the command was not run */
-#define EXIT_NO_EXECUTABLE 126
-#define EXIT_NOT_FOUND     127
-#define EXIT_BY_SIGNAL     128 /* plus its number */
+#define EXIT_OURSELVES 125 /* we failed, and the command was not run */
 
-typedef struct Command {
-        pid_t pid;
-        int go;                 /* a byte starts it, closing ends it */
-        int error;              /* errno if it cannot be executed, closed if it could */
+typedef struct Run {
+        Command command;
         int signals;            /* those that are sent to us */
         struct sigaction child; /* what SIGCHLD did when we were started */
-} Command;
+} Run;
 
 static bool also_without;
 
@@ -54,31 +50,13 @@ static const VerbOption run_options[] = {
 static const int passed_on[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
                                  SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH };
 
-static void write_all(int fd, const void *data, size_t size)
+/* In the process that waits. */
+static void restore_child_signal(const void *data)
 {
-        while (write(fd, data, size) < 0 && errno == EINTR)
-                continue;
+        sigaction(SIGCHLD, &((const Run *)data)->child, NULL);
 }
 
-/* The child: waits, and becomes the command. */
-__attribute__((noreturn)) static void become(const Command *command, char **argv, int go, int error)
-{
-        char byte;
-        ssize_t n;
-        int failure;
-
-        while ((n = read(go, &byte, 1)) < 0 && errno == EINTR)
-                continue;
-        if (n == 1) {
-                sigaction(SIGCHLD, &command->child, NULL);
-                execvp(argv[0], argv);
-                failure = errno;
-                write_all(error, &failure, sizeof(failure));
-        }
-        _exit(EXIT_OURSELVES);
-}
-
-static int catch_signals(Command *command)
+static int catch_signals(Run *run)
 {
         sigset_t signals;
 
@@ -87,109 +65,56 @@ static int catch_signals(Command *command)
         for (size_t i = 0; i < G_N_ELEMENTS(passed_on); i++)
                 sigaddset(&signals, passed_on[i]);
         sigprocmask(SIG_BLOCK, &signals, NULL);
-        command->signals = signalfd(-1, &signals, SFD_CLOEXEC);
-        return command->signals < 0 ? -errno : 0;
-}
-
-/* Makes the process that waits to become the command. */
-static int prepare(Command *command, char **argv)
-{
-        const struct sigaction usual = { .sa_handler = SIG_DFL };
-        int go[2], error[2], r;
-
-        sigaction(SIGCHLD, &usual, &command->child);
-        if (pipe2(go, O_CLOEXEC) < 0)
-                return -errno;
-        command->go = go[1];
-        if (pipe2(error, O_CLOEXEC) < 0) {
-                r = -errno;
-                close(go[0]);
-                return r;
-        }
-        command->error = error[0];
-        command->pid = fork();
-        r = command->pid < 0 ? -errno : 0;
-        if (command->pid == 0) {
-                close(go[1]);
-                become(command, argv, go[0], error[1]);
-        }
-        close(go[0]);
-        close(error[1]);
-        return r;
-}
-
-static int wait_end(const Command *command)
-{
-        int status = 0;
-
-        while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR)
-                continue;
-        return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* Lets it become the command. Returns EXIT_FINE, or the exit status if that is not possible. */
-static int start(Command *command, char **argv)
-{
-        int failure = 0;
-        ssize_t n;
-
-        write_all(command->go, "", 1);
-        while ((n = read(command->error, &failure, sizeof(failure))) < 0 && errno == EINTR)
-                continue;
-        if (n != sizeof(failure))
-                return EXIT_FINE;
-        wait_end(command);
-        complain("%s: %s", argv[0], g_strerror(failure));
-        return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
+        run->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        return run->signals < 0 ? -errno : 0;
 }
 
 /* Reaps the command if it ended, and stops with it. True if it ended; then with its exit status. */
-static bool reap_command(const Command *command, int *ret_status)
+static bool reap_command(const Run *run, int *ret_status)
 {
         int status;
 
-        while (waitpid(command->pid, &status, WNOHANG | WUNTRACED) > 0) {
+        while (waitpid(run->command.pid, &status, WNOHANG | WUNTRACED) > 0) {
                 if (WIFSTOPPED(status)) {
                         raise(SIGSTOP);
                         continue;
                 }
-                *ret_status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
-                                                  : WEXITSTATUS(status);
+                *ret_status = command_status(status);
                 return true;
         }
         return false;
 }
 
 /* Does with a signal what it asks for. True if the command ended; then with its exit status. */
-static bool handle_signal(const Command *command, int *ret_status)
+static bool handle_signal(const Run *run, int *ret_status)
 {
         struct signalfd_siginfo info;
 
-        if (read(command->signals, &info, sizeof(info)) != sizeof(info))
+        if (read(run->signals, &info, sizeof(info)) != sizeof(info))
                 return false;
         if (info.ssi_signo == SIGCHLD)
-                return reap_command(command, ret_status);
+                return reap_command(run, ret_status);
         if (info.ssi_code <= 0) /* else it is from the kernel, and went to the whole group */
-                kill(command->pid, (int)info.ssi_signo);
+                kill(run->command.pid, (int)info.ssi_signo);
         return false;
 }
 
 /* Waits until the command ends, and returns its exit status. */
-static int follow(const Command *command, int hold)
+static int follow(const Run *run, int hold)
 {
-        struct pollfd fds[] = { { .fd = command->signals, .events = POLLIN }, { .fd = hold } };
+        struct pollfd fds[] = { { .fd = run->signals, .events = POLLIN }, { .fd = hold } };
         int status = EXIT_OURSELVES;
 
-        if (reap_command(command, &status)) /* perhaps before signals were caught */
+        if (reap_command(run, &status)) /* perhaps before signals were caught */
                 return status;
         for (;;) {
                 if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
                         continue;
                 if (fds[0].revents) {
-                        if (handle_signal(command, &status))
+                        if (handle_signal(run, &status))
                                 return status;
                 } else if (fds[1].revents) {
-                        if (reap_command(command, &status))
+                        if (reap_command(run, &status))
                                 return status;
                         complain("the hold has ended, because it was released or idled exited; the "
                                  "command continues without it");
@@ -199,11 +124,9 @@ static int follow(const Command *command, int hold)
 }
 
 /* The command is not to be. Returns the exit status. */
-static int give_up(Command *command)
+static int give_up(Run *run)
 {
-        fd_close(&command->go);
-        command->go = -1;
-        wait_end(command);
+        command_drop(&run->command);
         return EXIT_OURSELVES;
 }
 
@@ -219,24 +142,24 @@ static void make_scope(const Ctl *ctl, const Command *command)
                 complain("systemd makes no scope for %s: %s", ctl->args[0], g_strerror(-r));
 }
 
-static int run(Ctl *ctl, Command *command)
+static int hold_and_run(Ctl *ctl, Run *run)
 {
         g_autofree char *path = NULL, *error = NULL, *obstacle = NULL, *where = NULL;
         _fd_ int hold = -1;
         int status, r;
 
-        hold_arguments.pid = (uint64_t)command->pid;
+        hold_arguments.pid = (uint64_t)run->command.pid;
         if (hold_arguments.kind)
-                make_scope(ctl, command);
+                make_scope(ctl, &run->command);
         if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0) {
                 hold_complain(error, also_without ? "; the command runs without a hold" : "");
                 if (!also_without)
-                        return give_up(command);
+                        return give_up(run);
         }
-        r = catch_signals(command);
+        r = catch_signals(run);
         if (r < 0) {
                 complain("failed to wait for signals: %s", g_strerror(-r));
-                return give_up(command);
+                return give_up(run);
         }
         if (path)
                 obstacle = client_hold_obstacle(ctl->client, path);
@@ -244,26 +167,27 @@ static int run(Ctl *ctl, Command *command)
                 complain("the hold is not fully in effect: %s", obstacle);
         else if (path && isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))
                 complain("the hold is in effect on %s", where);
-        status = start(command, ctl->args);
-        return status == EXIT_FINE ? follow(command, hold) : status;
+        status = command_exec(&run->command, ctl->args[0]);
+        return status == EXIT_FINE ? follow(run, hold) : status;
 }
 
 static json_object *run_ask(Ctl *ctl, int *ret_status)
 {
-        Command command = { .go = -1, .error = -1, .signals = -1 };
-        int r = prepare(&command, ctl->args);
+        const struct sigaction usual = { .sa_handler = SIG_DFL };
+        Run run = { .signals = -1 };
+        int r;
 
+        sigaction(SIGCHLD, &usual, &run.child);
+        r = command_fork(&run.command, ctl->args, restore_child_signal, &run);
         if (!hold_arguments.reason)
                 hold_arguments.reason = ctl->args[0];
         if (r < 0) {
                 complain("%s cannot be started: %s", ctl->args[0], g_strerror(-r));
                 *ret_status = EXIT_OURSELVES;
         } else {
-                *ret_status = run(ctl, &command);
+                *ret_status = hold_and_run(ctl, &run);
         }
-        fd_close(&command.go);
-        fd_close(&command.error);
-        fd_close(&command.signals);
+        fd_close(&run.signals);
         return NULL;
 }
 

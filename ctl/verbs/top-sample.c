@@ -20,40 +20,23 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/client.h"
+#include "cli/command.h"
 
 #define SLOW_USEC  (990 * 1000)
 #define BUSY_LEAST 0.01
 
-/* So many descriptors may be open, if that is permitted: those of 576 CPUs with 10 idle states.
- * Each costs about 4.6 kB of kernel memory once it is read. */
-#define DESCRIPTORS 65536
-
-/* The usual 1024 are for programs that use select(2), which this one does not. */
-static void allow_descriptors(struct rlimit *ret_before)
-{
-        struct rlimit limit;
-
-        getrlimit(RLIMIT_NOFILE, ret_before);
-        limit = *ret_before;
-        limit.rlim_cur = MAX(limit.rlim_cur, MIN(limit.rlim_max, DESCRIPTORS));
-        setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int top_init(Top *top, Ctl *ctl, const char *table_name)
 {
-        struct rlimit descriptors;
         Watch *watch;
         int n, r;
 
-        allow_descriptors(&descriptors);
+        command_raise_descriptors();
         r = watch_new(ctl->root, &watch);
-
         if (r < 0)
                 return r;
         n = MAX(watch->topology->n_packages, 1);
         *top = (Top){ .ctl = ctl,
                       .watch = watch,
-                      .descriptors = descriptors,
                       .global_fd = -1,
                       .cpus = g_new0(TopCpu, watch->topology->n_cpus),
                       .celsius = g_new(double, n),

@@ -12,101 +12,23 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "cli/observe.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "verbs.h"
 
-#define EXIT_NO_EXECUTABLE 126
-#define EXIT_NOT_FOUND     127
-#define EXIT_BY_SIGNAL     128 /* plus its number */
-#define ENERGY_SEC         30
-
-extern char **environ;
-
-static int spawn(char **argv, const sigset_t *mask, pid_t *ret_pid)
-{
-        posix_spawnattr_t attributes;
-        sigset_t usual;
-        int error;
-
-        sigemptyset(&usual);
-        sigaddset(&usual, SIGINT);
-        sigaddset(&usual, SIGQUIT);
-        posix_spawnattr_init(&attributes);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        posix_spawnattr_setsigmask(&attributes, mask);
-        posix_spawnattr_setsigdefault(&attributes, &usual);
-        error = posix_spawnp(ret_pid, argv[0], NULL, &attributes, argv, environ);
-        posix_spawnattr_destroy(&attributes);
-        return error;
-}
-
-/* Waits for its end; reads energy meanwhile. */
-static int wait_end(Top *top, pid_t pid, const sigset_t *child, struct rusage *usage)
-{
-        struct timespec pause = { ENERGY_SEC, 0 };
-        uint64_t deadline = sensors_energy_deadline(top->watch->sensors);
-        int status;
-
-        if (deadline < (uint64_t)ENERGY_SEC * G_USEC_PER_SEC)
-                pause.tv_sec = (time_t)MAX(deadline / G_USEC_PER_SEC, 1);
-        while (wait4(pid, &status, WNOHANG, usage) == 0)
-                if (sigtimedwait(child, NULL, &pause) < 0 && errno == EAGAIN)
-                        watch_energy(top->watch);
-        return status;
-}
-
-/* Runs the command in ctl->args, and measures as long as that takes. The command's exit status, as
- * of idlectl run; `*ret_seconds` and `*ret_cpu_seconds` are how long it took. False if it did not
- * run. */
-static bool top_command(Top *top, int *ret_status, double *ret_seconds, double *ret_cpu_seconds)
-{
-        struct rusage usage = { 0 };
-        struct rlimit ours;
-        sigset_t child, before;
-        gint64 begin;
-        pid_t pid;
-        int error, status;
-
-        sigemptyset(&child);
-        sigaddset(&child, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &child, &before);
-        signal(SIGCHLD, SIG_DFL);
-        signal(SIGINT, SIG_IGN);
-        signal(SIGQUIT, SIG_IGN);
-        top_restart(top);
-        begin = g_get_monotonic_time();
-        getrlimit(RLIMIT_NOFILE, &ours);
-        setrlimit(RLIMIT_NOFILE, &top->descriptors);
-        error = spawn(top->ctl->args, &before, &pid);
-        setrlimit(RLIMIT_NOFILE, &ours);
-        if (error) {
-                complain("%s: %s", top->ctl->args[0], g_strerror(error));
-                *ret_status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
-                return false;
-        }
-        status = wait_end(top, pid, &child, &usage);
-        *ret_seconds = (double)(g_get_monotonic_time() - begin) / G_USEC_PER_SEC;
-        *ret_cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-        *ret_status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-        top_sample(top);
-        return true;
-}
-
 #define INTERVAL_USEC (1000 * 1000)
 #define SLACK_NSEC    (20ul * 1000 * 1000)
+#define ENERGY_USEC   (30 * G_USEC_PER_SEC)
 
 static struct {
         const char *columns, *sort;
@@ -308,16 +230,37 @@ static void show_command(const Top *top, json_object *answer)
                             watch_energy_problem(top->watch));
 }
 
+static bool read_energy(void *data)
+{
+        watch_energy(((Top *)data)->watch);
+        return true;
+}
+
+/* The CPU time of the commands that have ended. */
+static double children_seconds(void)
+{
+        struct rusage usage;
+
+        getrusage(RUSAGE_CHILDREN, &usage);
+        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 static int measure_command(Top *top, int output)
 {
         g_autoptr(json_object) answer = NULL;
-        double seconds, cpu_seconds;
+        uint64_t most = ENERGY_USEC, energy_usec = sensors_energy_deadline(top->watch->sensors);
+        gint64 begin = g_get_monotonic_time();
+        double seconds;
         int status;
 
-        if (!top_command(top, &status, &seconds, &cpu_seconds))
+        if (!observe(NULL, OBSERVE_FOREVER, top->ctl->args, MIN(energy_usec, most), read_energy,
+                     top, &status))
                 return status;
+        seconds = (double)(g_get_monotonic_time() - begin) / G_USEC_PER_SEC;
+        top_sample(top);
         output_use(top->ctl, output);
-        answer = describe_command(top, status, seconds, cpu_seconds);
+        answer = describe_command(top, status, seconds, children_seconds());
         if (top->ctl->json)
                 puts(json_object_to_json_string_ext(
                         answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));

@@ -5,8 +5,6 @@
 #ifndef IDLED_TOP_H
 #define IDLED_TOP_H
 
-#include <sys/resource.h>
-
 #include "cli/verb.h"
 #include "cli/price.h"
 #include "pace.h"
@@ -21,7 +19,6 @@ typedef struct Top {
         Temperatures temperatures;
         TopCpu *cpus;
         double *celsius, *estimated_watts; /* by package */
-        struct rlimit descriptors;         /* the limit as found, which commands get */
         int global_fd; /* of /dev/cpu_dma_latency; -1: not opened, else negative errno */
         bool parked_known;
         uint64_t slow_usec; /* when what changes rarely was read */

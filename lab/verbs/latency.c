@@ -19,6 +19,7 @@
 #include "base/cpuset-text.h"
 #include "base/number.h"
 #include "cyclic.h"
+#include "cli/command.h"
 #include "cli/price.h"
 #include "cli/options.h"
 #include "sweep.h"
@@ -31,7 +32,6 @@
 #define INTERVAL_MAX_USEC (1000 * 1000)
 #define INTERVALS_MAX     8
 #define PRIORITY          80
-#define EXIT_BY_SIGNAL    128 /* plus its number */
 
 /* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
 #define CHUNK_USEC (30 * 1000 * 1000ull)

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/client.h"
+#include "cli/command.h"
 #include "cli/price.h"
 #include "cli/options.h"
 #include "sense/topology-read.h"
@@ -37,7 +38,6 @@
 #define BATTERY_WASHOUT  (30 * SEC_USEC)
 #define PROBE_MIN_USEC   1000
 #define PROBE_MAX_USEC   (1000 * 1000)
-#define EXIT_BY_SIGNAL   128 /* plus its number */
 
 static ProveAsked asked;
 

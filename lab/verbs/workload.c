@@ -17,11 +17,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/command.h"
 #include "cli/verb.h"
-
-#define EXIT_NO_EXECUTABLE 126
-#define EXIT_NOT_FOUND     127
-#define EXIT_BY_SIGNAL     128 /* plus its number */
 
 #define PATIENCE_USEC (2 * G_USEC_PER_SEC)
 #define POLL_USEC     5000
@@ -45,12 +42,11 @@ Workload *workload_new(char *const *command)
         return workload;
 }
 
-/* In the child: waits until it is counted, then becomes the command. */
-static void become(char *const *command, pid_t parent, int go, int error)
+/* In the process that waits until it is counted. */
+static void separate(const void *data)
 {
         sigset_t none;
-        int nothing, failure;
-        char byte;
+        int nothing;
 
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -61,13 +57,6 @@ static void become(char *const *command, pid_t parent, int go, int error)
                 dup2(nothing, STDIN_FILENO);
                 dup2(nothing, STDOUT_FILENO);
         }
-        if (getppid() == parent && read(go, &byte, 1) == 1) {
-                execvp(command[0], command);
-                failure = errno;
-                if (write(error, &failure, sizeof(failure)) != sizeof(failure))
-                        _exit(EXIT_NO_EXECUTABLE);
-        }
-        _exit(EXIT_NOT_FOUND);
 }
 
 static void open_counter(Workload *workload)
@@ -91,37 +80,19 @@ static void open_counter(Workload *workload)
 
 int workload_start(Workload *workload)
 {
-        _fd_ int go = -1, error = -1;
-        pid_t parent = getpid();
-        int ends[4], failure = 0;
+        const char *name = workload->command[0];
+        Command command;
+        int status, r = command_fork(&command, workload->command, separate, NULL);
 
-        if (pipe2(ends, O_CLOEXEC) < 0)
-                return complain("%s: %s", workload->command[0], g_strerror(errno));
-        if (pipe2(ends + 2, O_CLOEXEC) < 0) {
-                close(ends[0]);
-                close(ends[1]);
-                return complain("%s: %s", workload->command[0], g_strerror(errno));
-        }
-        workload->pid = fork();
-        if (workload->pid == 0)
-                become(workload->command, parent, ends[0], ends[3]);
-        close(ends[0]);
-        close(ends[3]);
-        go = ends[1];
-        error = ends[2];
-        if (workload->pid < 0) {
-                workload->pid = 0;
-                return complain("%s cannot be started: %s", workload->command[0],
-                                g_strerror(errno));
-        }
+        if (r < 0)
+                return complain("%s cannot be started: %s", name, g_strerror(-r));
+        workload->pid = command.pid;
         workload->ended = false;
         setpgid(workload->pid, workload->pid);
         open_counter(workload);
-        if (write(go, "", 1) == 1 && read(error, &failure, sizeof(failure)) != sizeof(failure))
-                return EXIT_FINE;
-        workload_stop(workload);
-        complain("%s: %s", workload->command[0], g_strerror(failure));
-        return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
+        status = command_exec(&command, name);
+        workload->pid = command.pid;
+        return status;
 }
 
 bool workload_runs(Workload *workload)
@@ -132,8 +103,7 @@ bool workload_runs(Workload *workload)
                 return false;
         if (waitpid(workload->pid, &status, WNOHANG) != workload->pid)
                 return true;
-        workload->status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
-                                               : WEXITSTATUS(status);
+        workload->status = command_status(status);
         kill(-workload->pid, SIGKILL); /* what it left running is no part of the next run */
         workload->pid = 0;
         workload->ended = true;

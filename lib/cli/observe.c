@@ -4,26 +4,19 @@
  */
 #include "cli/observe.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/command.h"
 #include "cli/verb.h"
 
-#define EXIT_NO_EXECUTABLE 126
-#define EXIT_NOT_FOUND     127
-#define EXIT_BY_SIGNAL     128 /* plus its number */
-
-extern char **environ;
-
-static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 
 typedef struct Wait {
         int signals;
@@ -32,23 +25,22 @@ typedef struct Wait {
         int status;
 } Wait;
 
-/* False after a message. */
-static bool begin_command(Wait *wait, char *const *command)
+static void unblock(const void *before)
 {
-        posix_spawnattr_t attributes;
-        int error;
+        sigprocmask(SIG_SETMASK, before, NULL);
+}
 
-        posix_spawnattr_init(&attributes);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        posix_spawnattr_setsigmask(&attributes, &wait->before);
-        error = posix_spawnp(&wait->pid, command[0], NULL, &attributes, command, environ);
-        posix_spawnattr_destroy(&attributes);
-        if (!error)
-                return true;
-        wait->pid = 0;
-        complain("%s: %s", command[0], g_strerror(error));
-        wait->status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTABLE;
-        return false;
+/* False after a message. */
+static bool begin_command(Wait *wait, char *const *argv)
+{
+        Command command;
+        int r = command_fork(&command, argv, unblock, &wait->before);
+
+        wait->status = r < 0 ? EXIT_NO_EXECUTABLE : command_exec(&command, argv[0]);
+        wait->pid = command.pid;
+        if (r < 0)
+                complain("%s: %s", argv[0], g_strerror(-r));
+        return wait->status == EXIT_FINE;
 }
 
 /* True if the command ended. */
@@ -58,8 +50,7 @@ static bool reap(Wait *wait)
 
         if (wait->pid <= 0 || waitpid(wait->pid, &status, WNOHANG) != wait->pid)
                 return false;
-        wait->status = WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status)
-                                           : WEXITSTATUS(status);
+        wait->status = command_status(status);
         return true;
 }
 

@@ -16,9 +16,10 @@
  * not called again, and without a command the wait ends. If standard error is a terminal, a line
  * there says that `what` is recorded, such as "a.rec", and what ends that; NULL: no line.
  *
- * SIGINT, SIGTERM and SIGHUP end the wait early, so that what was measured can be shown; while a
- * command runs it is the command that they end. `*ret_status` is the exit status: 0, or that of the
- * command as the verb run has it. False, with 126 or 127 after a message, if it cannot be executed.
+ * SIGINT, SIGQUIT, SIGTERM and SIGHUP end the wait early, so that what was measured can be shown;
+ * while a command runs it is the command that they end. `*ret_status` is the exit status: 0, or
+ * that of the command as the verb run has it. False, with 126 or 127 after a message, if it cannot
+ * be executed.
  */
 bool observe(const char *what, uint64_t usec, char *const *command, uint64_t period_usec,
              bool (*meanwhile)(void *data), void *data, int *ret_status);
