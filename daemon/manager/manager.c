@@ -180,7 +180,7 @@ static void interrupt_evaluation(Manager *manager, unsigned due)
         if (due & DUE_DROP(DROP_SLEEP) ||
             (due & CHANGE_PAUSED && !pauses_any(manager->asked->pauses)))
                 manager_drop_contracts(manager);
-        if (due & CHANGE_TOPOLOGY)
+        if (due & (CHANGE_TOPOLOGY | CHANGE_MISSING))
                 evaluation_choose_source(manager->decided, manager->ground.config);
 }
 

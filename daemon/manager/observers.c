@@ -166,6 +166,13 @@ EnergyTotal observers_energy(const Observers *observers, int domain)
         return g_array_index(observers->energy, EnergyTotal, domain);
 }
 
+void observers_forget_energy(Observers *observers)
+{
+        g_array_set_size(observers->energy, 0);
+        readings_forget(&observers->kinds[OBSERVE_ENERGY].readings);
+        observers_read(observers, SENSE_ENERGY);
+}
+
 double observers_pressure_usec(const Observers *observers)
 {
         return observers->pressure_usec;

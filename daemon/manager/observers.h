@@ -42,6 +42,9 @@ const Snapshot *observers_read(Observers *observers, unsigned senses);
 const CpuTotal *observers_cpu(const Observers *observers, int cpu);
 EnergyTotal observers_energy(const Observers *observers, int domain);
 
+/* Its domains are other ones: sums begin again. */
+void observers_forget_energy(Observers *observers);
+
 /* In which some task waited for a CPU. */
 double observers_pressure_usec(const Observers *observers);
 

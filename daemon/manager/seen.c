@@ -207,7 +207,7 @@ static bool note_returned(Seen *seen, const Uevent *event)
 
 static void module_moved(Seen *seen)
 {
-        if (seen->machine.needed || !(sensors_have(seen->sensors) & SENSE_ENERGY))
+        if (seen->machine.needed || sensors_may_improve_energy(seen->sensors))
                 timer_set_in(seen->drivers_timer, DRIVER_USEC);
 }
 
@@ -392,18 +392,21 @@ static int listen_for_energy(Seen *seen)
 
 void seen_find_energy(Seen *seen)
 {
+        const EnergyDomain *domains;
         int r;
 
-        if (sensors_have(seen->sensors) & SENSE_ENERGY)
+        if (!sensors_may_improve_energy(seen->sensors) ||
+            !sensors_improve_energy(seen->sensors, seen->machine.topology))
                 return;
-        sensors_reopen(seen->sensors, SENSE_ENERGY, seen->machine.topology);
-        if (!(sensors_have(seen->sensors) & SENSE_ENERGY))
-                return;
-        log_info("Energy is measured from now on");
+        sensors_energy_domains(seen->sensors, &domains);
+        log_info("Energy is measured by another source from now on: %s",
+                 energy_source_text(domains[0].source));
+        observers_forget_energy(seen->observers);
+        seen->energy_timer = sd_event_source_disable_unref(seen->energy_timer);
         r = listen_for_energy(seen);
         if (r < 0)
                 log_error_errno(r, "Failed to create timers: %m");
-        ground_raise(seen->ground, CHANGE_CONFIG | CHANGE_MISSING);
+        ground_raise(seen->ground, CHANGE_CONFIG | CHANGE_MISSING | DUE_DROP(DROP_CONFIG));
 }
 
 void seen_listen(Seen *seen)

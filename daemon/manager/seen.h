@@ -54,8 +54,8 @@ void seen_read_facts(Seen *seen, bool needed);
  * reliably. If so, it reads the facts again, and a tick is due. Costs a few file reads. */
 bool seen_recheck_facts(Seen *seen);
 
-/* Opens a source of energy if there was none until now, as after its driver was loaded. One that is
- * there stays: totals and trials are about its domains. */
+/* Takes a better source of energy if there is one now, as after its driver was loaded. Totals begin
+ * again, and so do trials that were measured by another one. */
 void seen_find_energy(Seen *seen);
 
 /* Whether the machine was asleep since the last call; then all knobs count as set by firmware or

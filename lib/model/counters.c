@@ -131,8 +131,9 @@ static bool energy_between(const EnergyCounter *previous, const EnergyCounter *c
 {
         uint64_t range = current->range_uj, uj;
 
-        if (!previous->valid || !current->valid || previous->range_uj != range || range == 0 ||
-            previous->uj > range || current->uj > range)
+        if (!previous->valid || !current->valid || previous->source != current->source ||
+            previous->range_uj != range || range == 0 || previous->uj > range ||
+            current->uj > range)
                 return false;
         uj = current->uj >= previous->uj ? current->uj - previous->uj
                                          : range - previous->uj + current->uj;

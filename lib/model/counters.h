@@ -32,6 +32,7 @@ typedef struct EnergyCounter {
         uint64_t range_uj; /* the counter wraps from this value to 0 */
         bool valid;        /* false: could not be read */
         bool package;      /* of a whole package, or die of one: these do not overlap */
+        int source;        /* its place among all sources: readings of two are not compared */
 } EnergyCounter;
 
 typedef struct Counters {

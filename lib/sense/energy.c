@@ -59,7 +59,7 @@ typedef struct Meter {
 } Meter;
 
 typedef struct Energy {
-        int n;
+        int n, rank;
         EnergyDomain *domains;
         Meter *meters;
 } Energy;
@@ -85,6 +85,11 @@ int energy_domains(const void *state, const EnergyDomain **ret_domains)
 
         *ret_domains = energy->domains;
         return energy->n;
+}
+
+int energy_rank(const void *state)
+{
+        return ((const Energy *)state)->rank;
 }
 
 /* "intel-rapl:0" or "intel-rapl:0:1". */
@@ -337,31 +342,46 @@ static void batteries_add(Energy *energy, int root)
         }
 }
 
+/* Adds what source number `rank` measures. -ENOENT: the machine does not have it. */
+static int source_add(Energy *energy, int root, int rank)
+{
+        switch (rank) {
+        case 0:
+                return zones_add(energy, root, "intel-rapl", ENERGY_SOURCE_RAPL);
+        case 1:
+                return zones_add(energy, root, "intel-rapl-mmio", ENERGY_SOURCE_RAPL);
+        case 2:
+                hwmon_add(energy, root, "energy1_input", false);
+                return -ENOENT;
+        case 3:
+                return zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
+        case 4:
+                hwmon_add(energy, root, "power1_input", true);
+                return -ENOENT;
+        case 5:
+                hwmon_add(energy, root, "power1_average", true);
+                return -ENOENT;
+        default:
+                batteries_add(energy, root);
+                return -ENOENT;
+        }
+}
+
+#define SOURCES 7
+
 static int energy_open(int root, const Topology *topology, void **ret_state)
 {
         Energy *energy = g_new0(Energy, 1);
-        int error = zones_add(energy, root, "intel-rapl", ENERGY_SOURCE_RAPL);
+        int r = -ENOENT;
 
         /* What is there and cannot be read is no reason to take less. */
-        if (energy->n == 0 && error == -ENOENT)
-                error = zones_add(energy, root, "intel-rapl-mmio", ENERGY_SOURCE_RAPL);
-        if (energy->n == 0 && error == -ENOENT)
-                hwmon_add(energy, root, "energy1_input", false);
-        if (energy->n == 0 && error == -ENOENT)
-                error = zones_add(energy, root, "arm-scmi", ENERGY_SOURCE_SCMI);
-        if (energy->n == 0 && error != -ENOENT) {
-                energy_close(energy);
-                return error;
+        for (int i = 0; i < SOURCES && energy->n == 0 && r == -ENOENT; i++) {
+                energy->rank = i;
+                r = source_add(energy, root, i);
         }
-        if (energy->n == 0)
-                hwmon_add(energy, root, "power1_input", true);
-        if (energy->n == 0)
-                hwmon_add(energy, root, "power1_average", true);
-        if (energy->n == 0)
-                batteries_add(energy, root);
         if (energy->n == 0) {
                 energy_close(energy);
-                return error;
+                return r;
         }
         *ret_state = energy;
         return 0;
@@ -411,9 +431,12 @@ static bool sample(Meter *meter, uint64_t now_usec)
         return meter->valid;
 }
 
-static EnergyCounter counter_read(Meter *meter, const EnergyDomain *domain, uint64_t now_usec)
+static EnergyCounter counter_read(Meter *meter, const EnergyDomain *domain, int rank,
+                                  uint64_t now_usec)
 {
-        EnergyCounter counter = { .range_uj = domain->range_uj, .package = domain->package };
+        EnergyCounter counter = { .range_uj = domain->range_uj,
+                                  .package = domain->package,
+                                  .source = rank };
 
         if (domain->sampled)
                 counter.valid = sample(meter, now_usec);
@@ -433,7 +456,7 @@ static int energy_read(void *state, Counters *counters)
         }
         for (int i = 0; i < energy->n; i++)
                 counters->energy[i] = counter_read(&energy->meters[i], &energy->domains[i],
-                                                   counters->time_usec);
+                                                   energy->rank, counters->time_usec);
         counters->have |= SENSE_ENERGY;
         return 0;
 }

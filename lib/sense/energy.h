@@ -10,4 +10,7 @@
 /* The domains of an open energy sensor; as long as it is open. Returns how many. */
 int energy_domains(const void *state, const EnergyDomain **ret_domains);
 
+/* The place of its source among all that there can be: 0 is the best. */
+int energy_rank(const void *state);
+
 #endif

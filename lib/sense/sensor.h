@@ -58,6 +58,13 @@ void sensors_rescan(Sensors *sensors, const Topology *topology);
 /* Forgets what the sensor that provides `sense` keeps from one reading to the next. */
 void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology);
 
+/* Takes a better source of energy than the one that is read, if there is one now. True: its domains
+ * are other ones, and nothing that was measured before compares with them. */
+bool sensors_improve_energy(Sensors *sensors, const Topology *topology);
+
+/* False if the best source of all is read already. */
+bool sensors_may_improve_energy(const Sensors *sensors);
+
 /* The idle states of `cpu`, shallowest first, into `ret_states` (room for IDLE_STATES_MAX).
  * Returns how many; 0 if the machine has none. */
 int idle_states_read(int root, int cpu, IdleState *ret_states);

@@ -77,6 +77,41 @@ void sensors_reopen(Sensors *sensors, Sense sense, const Topology *topology)
                         sensor_open(sensors, i, topology);
 }
 
+static size_t energy_row(void)
+{
+        size_t i = 0;
+
+        while (table[i]->provides != SENSE_ENERGY)
+                i++;
+        return i;
+}
+
+bool sensors_improve_energy(Sensors *sensors, const Topology *topology)
+{
+        size_t i = energy_row();
+        void *found, *open = sensors->states[i];
+
+        if (table[i]->open(sensors->root, topology, &found) < 0)
+                return false;
+        if (open && energy_rank(found) >= energy_rank(open)) {
+                table[i]->close(found);
+                return false;
+        }
+        if (open)
+                table[i]->close(open);
+        sensors->states[i] = found;
+        sensors->errors[i] = 0;
+        sensors->have |= SENSE_ENERGY;
+        return true;
+}
+
+bool sensors_may_improve_energy(const Sensors *sensors)
+{
+        const void *state = sensors->states[energy_row()];
+
+        return !state || energy_rank(state) > 0;
+}
+
 unsigned sensors_have(const Sensors *sensors)
 {
         return sensors->have;
@@ -125,18 +160,9 @@ int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
         return 0;
 }
 
-/* The state of the energy sensor, NULL without one. */
-static const void *energy_state(const Sensors *sensors)
-{
-        for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
-                if (table[i]->provides == SENSE_ENERGY)
-                        return sensors->states[i];
-        return NULL;
-}
-
 int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains)
 {
-        const void *state = energy_state(sensors);
+        const void *state = sensors->states[energy_row()];
 
         *ret_domains = NULL;
         return state ? energy_domains(state, ret_domains) : 0;

@@ -175,20 +175,34 @@ class Methods(TestCase):
 
 
 class Energy(TestCase):
-    def test_driver_that_is_loaded_later(self):
-        """As doctor advises, on a machine without a battery, whose power would be taken. A source stays."""
-        zones = os.path.join(self.root, 'sys/class/powercap')
-        os.rename(zones, zones + '.gone')
-        os.rename(os.path.join(self.root, 'sys/class/power_supply'), os.path.join(self.root, 'no-supplies'))
+    """A driver that is loaded later, as doctor advises."""
+
+    def setUp(self):
+        super().setUp()
+        self.zones = os.path.join(self.root, 'sys/class/powercap')
+
+    def load_later(self, *before):
+        os.rename(self.zones, self.zones + '.gone')
         self.start()
-        self.assertIn('energy counters', [str(what) for what, _ in self.get('Missing')])
-        os.rename(zones + '.gone', zones)
+        self.assertEqual([str(name) for name, _ in self.call('GetEnergy')], list(before))
+        missing = [str(what) for what, _ in self.get('Missing')]
+        self.assertEqual('energy counters' in missing, not before)
+        os.rename(self.zones + '.gone', self.zones)
         self.call('Reload')
         self.assertNotIn('energy counters', [str(what) for what, _ in self.get('Missing')])
         self.assertEqual(self.get('Source', PATH + '/energy/package_2d0', NAME + '.Energy'), 'rapl')
-        os.rename(zones, zones + '.gone')
+
+    def test_after_nothing(self):
+        """The best source stays, even if it fails."""
+        os.rename(os.path.join(self.root, 'sys/class/power_supply'), os.path.join(self.root, 'no-supplies'))
+        self.load_later()
+        os.rename(self.zones, self.zones + '.gone')
         self.call('Reload')
         self.assertEqual(self.get('Name', PATH + '/energy/package_2d0', NAME + '.Energy'), 'package-0')
+
+    def test_after_a_battery(self):
+        self.load_later('battery')
+        self.assertNotIn('battery', [str(name) for name, _ in self.call('GetEnergy')])
 
 
 class LogLevel(TestCase):

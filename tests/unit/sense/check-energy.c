@@ -305,6 +305,59 @@ TEST(list_survives_rescan)
         ck_assert_ptr_eq(before, after);
 }
 
+/* Drivers that are loaded later. */
+TEST(better_source)
+{
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Counters) before = counters_new(1), after = counters_new(1);
+        g_autoptr(Snapshot) snapshot = snapshot_new(1);
+        const EnergyDomain *domains;
+
+        tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
+        tree_put(&tree, SUPPLY "type", "Battery\n");
+        tree_put(&tree, SUPPLY "status", "Discharging\n");
+        tree_put(&tree, SUPPLY "power_now", "20000000\n");
+        sensors = sensors_new(tree.root, &topology);
+        sensors_energy_domains(sensors, &domains);
+        ck_assert_int_eq(domains[0].source, ENERGY_SOURCE_BATTERY);
+        ck_assert(!sensors_improve_energy(sensors, &topology));
+        ck_assert(sensors_may_improve_energy(sensors));
+        ck_assert_int_eq(counters_read(sensors, SENSE_ENERGY, before), 0);
+
+        put_zone("intel-rapl:0", "package-0", RANGE, NULL); /* and cannot be read */
+        ck_assert(!sensors_improve_energy(sensors, &topology));
+        put_zone("intel-rapl:1", "package-1", RANGE, "5");
+        ck_assert(sensors_improve_energy(sensors, &topology));
+        ck_assert_int_eq(sensors_energy_domains(sensors, &domains), 1);
+        ck_assert_int_eq(domains[0].source, ENERGY_SOURCE_RAPL);
+        ck_assert(!sensors_may_improve_energy(sensors));
+        ck_assert(!sensors_improve_energy(sensors, &topology));
+
+        ck_assert_int_eq(counters_read(sensors, SENSE_ENERGY, after), 0);
+        ck_assert(before->energy[0].valid && after->energy[0].valid);
+        snapshot_compute(before, after, snapshot);
+        ck_assert(!snapshot->energy[0].valid);
+}
+
+/* A counter of hwmon after its power: the same kind of source, and no energy between them. */
+TEST(counter_after_power)
+{
+        Topology topology = plain_topology(1);
+        g_autoptr(Sensors) sensors = NULL;
+        const EnergyDomain *domains;
+
+        tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
+        tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
+        sensors = sensors_new(tree.root, &topology);
+        tree_put(&tree, "sys/class/hwmon/hwmon1/name", "xgene\n");
+        tree_put(&tree, "sys/class/hwmon/hwmon1/energy1_input", "7\n");
+        ck_assert(sensors_improve_energy(sensors, &topology));
+        sensors_energy_domains(sensors, &domains);
+        ck_assert_str_eq(domains[0].name, "xgene");
+        ck_assert(!domains[0].sampled && sensors_may_improve_energy(sensors));
+}
+
 TEST(described_laptop)
 {
         Topology topology = plain_topology(8);
