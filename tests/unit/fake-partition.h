@@ -320,7 +320,7 @@ static void fake_new(void)
 {
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
-        scratch_file("proc/sys/kernel/osrelease", "6.12.0\n");
+        scratch_file("proc/schedstat", "");
         scratch_file(FAKE_ROOT "cgroup.controllers", "cpuset cpu io memory pids\n");
         scratch_file(FAKE_ROOT "cgroup.procs", "1\n");
         fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -349,7 +349,7 @@ static void fake_insist(const char *neighbour)
         fake_show(true);
 }
 
-__attribute__((unused)) static void fake_fail(const char *file, int error)
+static inline void fake_fail(const char *file, int error)
 {
         g_strlcpy(fake->fail, file, sizeof(fake->fail));
         fake->error = error;
@@ -359,7 +359,6 @@ static void fake_kernel_6_1(void)
 {
         fake->old_kernel = true;
         fake->controller = true; /* switching it on would not be safe */
-        fake_put("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
         syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_requested", 0);
         syscall(SYS_unlinkat, scratch_fd, FAKE_WORK "_isolated", 0);
         fake_show(true);

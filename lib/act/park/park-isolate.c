@@ -2,6 +2,8 @@
 /*
  * What an isolated partition is to the kernel, and where the kernel needs help.
  *
+ * A kernel that does not know the type (before Linux 6.1) refuses to write it.
+ *
  * A write that it accepts can still leave the partition "isolated invalid (why)", at once or later,
  * when a neighbour wants one of its CPUs: lists of groups side by side with a partition must not
  * overlap, and the later list wins. Then nothing is parked (on Linux 6.1 still for groups without a
@@ -151,11 +153,6 @@ const KnobKind park_partition_kind = {
         .passes = partition_passes,
         .kept_free = partition_kept_free,
 };
-
-bool isolate_is_known(int root)
-{
-        return park_kernel_is(root, 6, 1);
-}
 
 bool isolate_has_exclusive(int root)
 {

@@ -17,10 +17,6 @@
 #define PARK_EXCLUSIVE_OF(group) group "/cpuset.cpus.exclusive"
 #define PARK_TYPE_OF(group)      group "/cpuset.cpus.partition"
 
-/* True if the kernel has isolated partitions; kernels before Linux 6.1, and unknown ones, do
- * not. */
-bool isolate_is_known(int root);
-
 /* True if a partition takes the CPUs of cpuset.cpus.exclusive, whatever its siblings list
  * (Linux 6.8 and later). */
 bool isolate_has_exclusive(int root);

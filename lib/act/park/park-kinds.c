@@ -86,10 +86,10 @@ static GPtrArray *x3d_names(int root)
         return names;
 }
 
-static bool may_use_partition(const ActContext *context, const ParkOptions *options)
+static bool may_use_partition(const ParkOptions *options)
 {
         return (options->backend == PARK_AUTO || options->backend == PARK_PARTITION) &&
-               !park_restricts_units(options) && isolate_is_known(context->root);
+               !park_restricts_units(options);
 }
 
 static int open_kinds(const ActContext *context, const void *options, void **ret_state)
@@ -103,7 +103,7 @@ static int open_kinds(const ActContext *context, const void *options, void **ret
         if (r < 0 && x3d->len == 0)
                 return r;
         state = g_new0(State, 1);
-        *state = (State){ *context, r >= 0, x3d->len > 0, may_use_partition(context, options) };
+        *state = (State){ *context, r >= 0, x3d->len > 0, may_use_partition(options) };
         *ret_state = state;
         return 0;
 }

@@ -127,8 +127,6 @@ static int open_partition(const ActContext *context, const ParkOptions *options,
 
         if (park_restricts_units(options)) /* a partition cannot make exceptions */
                 return -EOPNOTSUPP;
-        if (!isolate_is_known(context->root))
-                return -EOPNOTSUPP;
         r = check_holder(context, holder);
         if (r < 0)
                 return r;
@@ -151,8 +149,6 @@ static char *partition_lacks(const ActContext *context, const ParkOptions *optio
 {
         if (park_restricts_units(options))
                 return g_strdup("it cannot make the exceptions of Units= and Exclude=");
-        if (!isolate_is_known(context->root))
-                return g_strdup("it needs Linux 6.1 or newer");
         if (!park_has_systemd(context->root) || !park_offers_cpusets(context->root))
                 return park_controller_lacks(context->root);
         return g_strdup("systemd cannot be reached");

@@ -199,7 +199,6 @@ TEST(next_to_partition)
         g_autoptr(Knobs) knobs = park_open_knobs();
         const CpuSet parked = cpus_of("2-3");
 
-        scratch_file("proc/sys/kernel/osrelease", "6.12.0\n");
         scratch_file("sys/fs/cgroup/background.slice/cpuset.cpus", "");
         systemd->after_set = to_kernel;
         request("/background.slice", KIND_EFFICIENT);

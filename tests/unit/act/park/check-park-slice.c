@@ -225,6 +225,23 @@ TEST(auto_takes_units_then)
         actuator_park.close(state);
 }
 
+/* A kernel without isolated partitions refuses the type. */
+TEST(auto_takes_units_where_the_type_is_unknown)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state = open_park_as(PARK_AUTO);
+
+        fake_fail("cpuset.cpus.partition", EINVAL);
+        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
+        ck_assert_str_eq(fake_limits[0], "0-1");
+        expect_parked("");
+        fake_fail("", 0);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_as_found();
+        actuator_park.close(state);
+}
+
 /* Another mask costs no call of systemd where the kernel has a list of exclusive CPUs. */
 TEST(exclusive)
 {

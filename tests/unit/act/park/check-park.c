@@ -154,34 +154,33 @@ static const struct {
         ParkBackend backend;
         const UnitControl *units;
         bool unified, systemd;
-        const char *kernel, *exclude; /* "no cpusets": it was built without */
-        const char *described;        /* NULL: not available */
-        bool resets;                  /* the kernel resets affinities */
+        const char *controllers, *exclude;
+        const char *described; /* NULL: not available */
+        bool resets;           /* the kernel resets affinities */
 } choices[] = {
-        { "systemd", PARK_AUTO, &answering, true, true, "6.2.0", NULL, SLICE },
-        { "by what the kernel does", PARK_AUTO, &answering, true, true, "6.1.0", NULL, SLICE },
-        { "resets", PARK_AUTO, &answering, true, true, "6.2.0", NULL, NULL, true },
-        { "resets on v1", PARK_AUTO, NULL, false, false, "6.2.0", NULL, NULL, true },
-        { "resets, partition", PARK_PARTITION, &answering, true, true, "6.2.0", NULL, SLICE, true },
-        { "resets, units", PARK_SYSTEMD, &answering, true, true, "6.2.0", NULL, UNITS, true },
-        { "resets, group", PARK_PARTITION, NULL, true, false, "6.1.0", NULL, GROUP, true },
-        { "resets, none", PARK_NONE, &answering, true, true, "6.2.0", NULL, NULL, true },
-        { "kernel without partitions", PARK_AUTO, &answering, true, true, "6.0.0", NULL, UNITS },
-        { "kernel without cpusets", PARK_AUTO, &answering, true, true, "no cpusets", NULL, NULL },
-        { "exceptions", PARK_AUTO, &answering, true, true, "6.2.0", "a.slice", UNITS },
-        { "systemd without bus", PARK_AUTO, NULL, true, true, "6.2.0", NULL, NULL },
-        { "systemd that does not answer", PARK_AUTO, &silent, true, true, "6.2.0", NULL, NULL },
-        { "v2 without systemd", PARK_AUTO, NULL, true, false, "6.2.0", NULL, GROUP },
-        { "a bus but no systemd", PARK_AUTO, &silent, true, false, "6.2.0", NULL, GROUP },
-        { "systemd on v1", PARK_AUTO, &answering, false, true, "6.2.0", NULL, NULL },
-        { "nothing", PARK_AUTO, NULL, false, false, "6.2.0", NULL, NULL },
-        { "units by name", PARK_SYSTEMD, &answering, true, true, "6.2.0", NULL, UNITS },
-        { "partition by name", PARK_PARTITION, &answering, true, true, "6.2.0", NULL, SLICE },
-        { "partition on v1", PARK_PARTITION, &answering, false, true, "6.2.0", NULL, NULL },
-        { "old kernel", PARK_PARTITION, &answering, true, true, "6.0.0", NULL, NULL },
-        { "partition but a unit", PARK_PARTITION, &answering, true, true, "6.2.0", "x", NULL },
-        { "units without systemd", PARK_SYSTEMD, NULL, true, false, "6.2.0", NULL, NULL },
-        { "none", PARK_NONE, &answering, true, true, "6.2.0", NULL, NULL },
+        { "systemd", PARK_AUTO, &answering, true, true, "cpuset cpu", NULL, SLICE },
+        { "resets", PARK_AUTO, &answering, true, true, "cpuset cpu", NULL, NULL, true },
+        { "resets on v1", PARK_AUTO, NULL, false, false, "cpuset cpu", NULL, NULL, true },
+        { "resets, partition", PARK_PARTITION, &answering, true, true, "cpuset cpu", NULL, SLICE,
+          true },
+        { "resets, units", PARK_SYSTEMD, &answering, true, true, "cpuset cpu", NULL, UNITS, true },
+        { "resets, group", PARK_PARTITION, NULL, true, false, "cpuset cpu", NULL, GROUP, true },
+        { "resets, none", PARK_NONE, &answering, true, true, "cpuset cpu", NULL, NULL, true },
+        { "kernel without cpusets", PARK_AUTO, &answering, true, true, "cpu io", NULL, NULL },
+        { "exceptions", PARK_AUTO, &answering, true, true, "cpuset cpu", "a.slice", UNITS },
+        { "systemd without bus", PARK_AUTO, NULL, true, true, "cpuset cpu", NULL, NULL },
+        { "systemd that does not answer", PARK_AUTO, &silent, true, true, "cpuset cpu", NULL,
+          NULL },
+        { "v2 without systemd", PARK_AUTO, NULL, true, false, "cpuset cpu", NULL, GROUP },
+        { "a bus but no systemd", PARK_AUTO, &silent, true, false, "cpuset cpu", NULL, GROUP },
+        { "systemd on v1", PARK_AUTO, &answering, false, true, "cpuset cpu", NULL, NULL },
+        { "nothing", PARK_AUTO, NULL, false, false, "cpuset cpu", NULL, NULL },
+        { "units by name", PARK_SYSTEMD, &answering, true, true, "cpuset cpu", NULL, UNITS },
+        { "partition by name", PARK_PARTITION, &answering, true, true, "cpuset cpu", NULL, SLICE },
+        { "partition on v1", PARK_PARTITION, &answering, false, true, "cpuset cpu", NULL, NULL },
+        { "partition but a unit", PARK_PARTITION, &answering, true, true, "cpuset cpu", "x", NULL },
+        { "units without systemd", PARK_SYSTEMD, NULL, true, false, "cpuset cpu", NULL, NULL },
+        { "none", PARK_NONE, &answering, true, true, "cpuset cpu", NULL, NULL },
 };
 
 TEST_EACH(choice, choices)
@@ -196,11 +195,8 @@ TEST_EACH(choice, choices)
         void *state = NULL;
         int r;
 
-        scratch_file("proc/sys/kernel/osrelease", c->kernel);
         if (c->unified) {
-                bool without = g_str_equal(c->kernel, "no cpusets");
-
-                scratch_file(CONTROLLERS, without ? "cpu io\n" : "cpuset cpu\n");
+                scratch_file(CONTROLLERS, c->controllers);
                 scratch_file("sys/fs/cgroup/cgroup.subtree_control", "\n");
         }
         if (c->systemd)
