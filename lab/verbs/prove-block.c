@@ -198,7 +198,8 @@ static void end_bill(const Prove *prove, Measured *measured)
         g_auto(BillReading) reading = { 0 };
         WakeupDelays all = { 0 };
 
-        bill_read(prove->bill, NULL, NULL, &reading);
+        if (bill_read(prove->bill, NULL, NULL, &reading) < 0)
+                return; /* a part of the wake-ups tells nothing about all */
         for (unsigned i = 0; i < reading.units->len; i++) {
                 WakeupDelays one;
 
