@@ -16,15 +16,21 @@
  *  6. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
  *  7. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
- *  8. Period. PERIOD_USEC while tasks of a contract wake up or the controller waits for the effect
- *     of a change; else it stretches. INFEASIBLE_USEC while nothing is requested.
+ *  8. Period. PERIOD_USEC while the controller waits for the effect of a change or some were late.
+ *     Else it takes EACH wake-ups to learn something, SPARSE_USEC at most, and without any the
+ *     period stretches. INFEASIBLE_USEC while nothing is requested.
  */
 #include "contract/controller.h"
+
+#include <math.h>
+
 #include "idled-policy.h"
 #include "model/pack.h"
 
 #define PERIOD_USEC     500000
+#define SPARSE_USEC     5000000
 #define INFEASIBLE_USEC 5000000
+#define EACH            25 /* wake-ups: an eighth of the smallest window */
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -45,7 +51,8 @@ typedef struct ContractPolicy {
         Pack pack;
         int cores;          /* active ones requested; 0: no request */
         int32_t latency_us; /* of the deepest idle state that is permitted; -1: any */
-        double counted;     /* wake-ups of all contracts */
+        double counted;     /* wake-ups of all contracts, at the last call */
+        uint64_t counted_usec;
 } ContractPolicy;
 
 static const IdleTable *longest_table(const PolicyInput *input, const CpuSet *cpus)
@@ -157,20 +164,34 @@ static void limit_contracts(const ContractPolicy *self, const PolicyInput *input
 }
 
 /* Step 8. */
+static uint64_t period_of(double counted, uint64_t passed_usec)
+{
+        double usec = counted > 0 ? (double)passed_usec * EACH / counted : SPARSE_USEC;
+
+        return (uint64_t)fmin(fmax(usec, PERIOD_USEC), SPARSE_USEC);
+}
+
 static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
-        bool rules = self->controller.cores > 0;
-        double before = self->counted;
+        uint64_t now = input->snapshot->time_usec;
+        bool busy = controller_is_busy(&self->controller, now), any = false;
+        double counted = 0;
 
-        self->counted = 0;
         for (int i = 0; i < input->n_contracts; i++)
                 if (input->contracts[i].wakeups) {
-                        self->counted += (double)wakeups_binned(input->contracts[i].wakeups);
-                        wish->period_usec = rules ? PERIOD_USEC : INFEASIBLE_USEC;
+                        counted += (double)wakeups_binned(input->contracts[i].wakeups);
+                        any = true;
                 }
-        wish->on_pressure = rules;
-        wish->settled = self->counted == before &&
-                        !controller_is_busy(&self->controller, input->snapshot->time_usec);
+        wish->on_pressure = self->controller.cores > 0;
+        wish->settled = counted == self->counted && !busy;
+        if (any && !wish->on_pressure)
+                wish->period_usec = INFEASIBLE_USEC;
+        else if (any)
+                wish->period_usec = busy ? PERIOD_USEC
+                                         : period_of(counted - self->counted,
+                                                     now - self->counted_usec);
+        self->counted = counted;
+        self->counted_usec = now;
 }
 
 static void contract_decide(void *state, const PolicyInput *input, Wish *wish)

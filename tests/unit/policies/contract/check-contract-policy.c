@@ -201,6 +201,39 @@ TEST(offline)
         }
 }
 
+/* How soon the next call comes, after five minutes of so many wake-ups a second. */
+static const struct {
+        const char *name;
+        unsigned each_call;   /* wake-ups */
+        uint64_t passed_usec; /* from call to call */
+        bool late;            /* one in 150 */
+        uint64_t period_usec;
+} periods[] = {
+        { "many", 50, 500000, false, 500000 },
+        { "as many as one call needs", 25, 500000, false, 500000 },
+        { "some", 10, 500000, false, 1250000 },
+        { "some, by calls that come later", 50, 2500000, false, 1250000 },
+        { "few", 1, 500000, false, 5000000 },
+        { "none, and the period stretches", 0, 500000, false, 5000000 },
+        { "some are late", 10, 500000, true, 500000 },
+};
+
+TEST_EACH(calls_again, periods)
+{
+        unsigned n = 0;
+
+        world_put(world, "0=0.2");
+        for (uint64_t usec = 0; usec < SECONDS * UINT64_C(1000000); usec += c->passed_usec) {
+                for (unsigned i = 0; i < c->each_call; i++)
+                        wakeups_add(&all, c->late && n++ % 150 == 0 ? 20000000 : 20000);
+                world_decide(world, c->passed_usec);
+        }
+        ck_case(c->name, world->wish.period_usec == c->period_usec, "%u us",
+                (unsigned)world->wish.period_usec);
+        ck_case(c->name, world->wish.settled == (c->each_call == 0), "settled: %d",
+                world->wish.settled);
+}
+
 TEST(nothing)
 {
         world->n_contracts = 0;
