@@ -30,8 +30,6 @@
 #include "governors/governors.h"
 #include "governors/teo.h"
 
-#define SOON_NS 15000 /* states that pay within this are not worth asking for the timer */
-
 typedef struct Teo {
         TeoBins bins;
         uint32_t tick_hits;
@@ -67,21 +65,6 @@ static void learn(Teo *teo, const StateTable *table)
                 bins->intercepts[woken] += TEO_PULSE;
 }
 
-/* Steps 8 and 9. */
-static int ask_timer(Teo *teo, const StateTable *table, const TeoCandidate *candidate, int state,
-                     const Period *period)
-{
-        int64_t length_ns = period->sleep_ns;
-
-        teo->bins.sleep_ns = length_ns;
-        if (table->states[state].residency_ns > length_ns)
-                state = teo_shallower(table, state, length_ns, false);
-        if (table->states[state].residency_ns < TICK_NS &&
-            candidate->all_intercepts > teo->bins.total / 2 + teo->bins.total / 8)
-                length_ns = TICK_NS / 2;
-        return teo_fit_tick(table, state, candidate->first, length_ns, period->tick_ns);
-}
-
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
@@ -99,15 +82,17 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (candidate.state == candidate.first)
                 return candidate.state;
         state = teo_expect_early(&teo->bins, table, &candidate);
-        if (state == 0) {
-                teo->bins.sleep_ns = period->sleep_ns;
-                return 0;
-        }
+        if (state == 0)
+                return teo_ask_timer(&teo->bins, table, 0, 0, false, period);
         if (state > candidate.allowed)
                 state = candidate.allowed;
-        if (state == 0 || (table->states[0].polling && table->states[state].residency_ns < SOON_NS))
+        if (state == 0 ||
+            (table->states[0].polling && table->states[state].residency_ns < TEO_SOON_NS))
                 return state;
-        return ask_timer(teo, table, &candidate, state, period);
+        /* Steps 8 and 9. */
+        return teo_ask_timer(&teo->bins, table, candidate.first, state,
+                             candidate.all_intercepts > teo->bins.total / 2 + teo->bins.total / 8,
+                             period);
 }
 
 const Governor governor_teo_6_12 = {

@@ -30,9 +30,6 @@
 #include "governors/governors.h"
 #include "governors/teo.h"
 
-#define SOON_NS      15000         /* periods below this are short */
-#define LOW_LIMIT_NS (SOON_NS / 2) /* latency limits that allow shallow states only */
-
 typedef struct Teo {
         TeoBins bins;
         uint32_t tick_intercepts, shorts;
@@ -41,16 +38,8 @@ typedef struct Teo {
 /* Step 2, with the count of short periods. */
 static uint64_t length_of_last(Teo *teo, const StateTable *table)
 {
-        const TeoBins *bins = &teo->bins;
-        uint64_t length;
-
         teo_decay(&teo->shorts);
-        if (bins->by_tick)
-                return UINT64_MAX;
-        length = teo_length(bins, table);
-        if (bins->residency_ns < table->states[bins->last].latency_ns || length < SOON_NS)
-                teo->shorts += TEO_PULSE;
-        return length;
+        return teo->bins.by_tick ? UINT64_MAX : teo_length_counted(&teo->bins, table, &teo->shorts);
 }
 
 static void learn(Teo *teo, const StateTable *table)
@@ -72,22 +61,6 @@ static void learn(Teo *teo, const StateTable *table)
         bins->total += TEO_PULSE;
 }
 
-/* Steps 7 and 8. */
-static int ask_timer(Teo *teo, const StateTable *table, int first, int state, const Period *period)
-{
-        int64_t length_ns = period->sleep_ns;
-
-        teo->bins.sleep_ns = length_ns;
-        if (state == 0)
-                return 0;
-        if (table->states[state].residency_ns > length_ns)
-                state = teo_shallower(table, state, length_ns, false);
-        if (table->states[state].residency_ns < TICK_NS &&
-            teo->tick_intercepts > teo->bins.total / 2 + teo->bins.total / 8)
-                length_ns = TICK_NS / 2;
-        return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
-}
-
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
@@ -104,12 +77,9 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (candidate.state == candidate.first)
                 return candidate.state;
         state = teo_expect_early(&teo->bins, table, &candidate);
-        if (state > candidate.allowed)
-                state = candidate.allowed;
-        if ((state == 0 || table->states[state].residency_ns < SOON_NS) &&
-            (2 * teo->shorts >= teo->bins.total || period->limit_ns < LOW_LIMIT_NS))
-                return state;
-        return ask_timer(teo, table, candidate.first, state, period);
+        /* Steps 6 to 8. */
+        return teo_finish(&teo->bins, table, &candidate, state, teo->shorts,
+                          teo->tick_intercepts > teo->bins.total / 2 + teo->bins.total / 8, period);
 }
 
 const Governor governor_teo_6_18 = {

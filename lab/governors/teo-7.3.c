@@ -30,9 +30,7 @@
 #include "governors/governors.h"
 #include "governors/teo.h"
 
-#define SOON_NS      15000         /* periods below this are short */
-#define LOW_LIMIT_NS (SOON_NS / 2) /* latency limits that allow shallow states only */
-#define NONE         -1
+#define NONE -1
 
 typedef struct Teo {
         TeoBins bins; /* `by_tick`: a tick ended the last period, whatever the timer was */
@@ -44,19 +42,6 @@ static void decay(uint32_t *metric)
         uint32_t part = *metric >> TEO_SHIFT;
 
         *metric = part ? *metric - part : 0;
-}
-
-/* Step 2, with the count of short periods. */
-static int64_t length_of_last(Teo *teo, int64_t latency_ns)
-{
-        int64_t length = teo->bins.residency_ns / 2;
-
-        decay(&teo->shorts);
-        if (teo->bins.residency_ns >= latency_ns)
-                length = teo->bins.residency_ns - latency_ns / 2;
-        if (teo->bins.residency_ns < latency_ns || length < SOON_NS)
-                teo->shorts += TEO_PULSE;
-        return length;
 }
 
 /* Step 3: the bin that gets a hit for a tick; NONE: step 4 decides. */
@@ -73,11 +58,13 @@ static int bin_of_tick(Teo *teo, const StateTable *table, uint32_t left, int tim
 
 static void learn(Teo *teo, const StateTable *table)
 {
-        int64_t latency_ns = table->states[teo->bins.last].latency_ns;
-        int64_t length = length_of_last(teo, latency_ns);
+        int64_t latency_ns = table->states[teo->bins.last].latency_ns, length;
         int timer, woken, hit;
-        uint32_t left = teo_find_bins(&teo->bins, table, (uint64_t)length, decay, &timer, &woken);
+        uint32_t left;
 
+        decay(&teo->shorts);
+        length = (int64_t)teo_length_counted(&teo->bins, table, &teo->shorts);
+        left = teo_find_bins(&teo->bins, table, (uint64_t)length, decay, &timer, &woken);
         teo->bins.total = left + TEO_PULSE;
         decay(&teo->tick_intercepts);
         hit = bin_of_tick(teo, table, left, timer);
@@ -111,22 +98,6 @@ static int expect_early(const Teo *teo, const StateTable *table, const TeoCandid
         return state;
 }
 
-/* Steps 8 and 9. */
-static int ask_timer(Teo *teo, const StateTable *table, int first, int state, const Period *period)
-{
-        int64_t length_ns = period->sleep_ns;
-
-        teo->bins.sleep_ns = length_ns;
-        if (state == 0)
-                return 0;
-        if (table->states[state].residency_ns > length_ns)
-                state = teo_shallower(table, state, length_ns, false);
-        if (table->states[state].residency_ns < TICK_NS &&
-            3 * teo->tick_intercepts >= 2 * teo->bins.total)
-                length_ns = TICK_NS / 2;
-        return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
-}
-
 static int teo_select(void *data, const StateTable *table, const Period *period)
 {
         Teo *teo = data;
@@ -141,12 +112,9 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (candidate.state == candidate.first)
                 return candidate.state;
         state = expect_early(teo, table, &candidate);
-        if (state > candidate.allowed)
-                state = candidate.allowed;
-        if ((state == 0 || table->states[state].residency_ns < SOON_NS) &&
-            (2 * teo->shorts >= teo->bins.total || period->limit_ns < LOW_LIMIT_NS))
-                return state;
-        return ask_timer(teo, table, candidate.first, state, period);
+        /* Steps 7 to 9. */
+        return teo_finish(&teo->bins, table, &candidate, state, teo->shorts,
+                          3 * teo->tick_intercepts >= 2 * teo->bins.total, period);
 }
 
 static void remember(void *state, const StateTable *table, const Outcome *outcome)

@@ -4,12 +4,25 @@
  */
 #include "governors/teo.h"
 
-uint64_t teo_length(const TeoBins *bins, const StateTable *table)
+#define LOW_LIMIT_NS (TEO_SOON_NS / 2) /* latency limits that allow shallow states only */
+
+/* The length of the last period without half of the exit latency that it contains; half of the
+ * length if it is shorter than the latency. */
+static uint64_t teo_length(const TeoBins *bins, const StateTable *table)
 {
         int64_t latency_ns = table->states[bins->last].latency_ns;
 
         return (uint64_t)(bins->residency_ns >= latency_ns ? bins->residency_ns - latency_ns / 2
                                                            : bins->residency_ns / 2);
+}
+
+uint64_t teo_length_counted(const TeoBins *bins, const StateTable *table, uint32_t *shorts)
+{
+        uint64_t length = teo_length(bins, table);
+
+        if (bins->residency_ns < table->states[bins->last].latency_ns || length < TEO_SOON_NS)
+                *shorts += TEO_PULSE;
+        return length;
 }
 
 uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table)
@@ -109,6 +122,32 @@ int teo_fit_tick(const StateTable *table, int state, int first, int64_t length_n
         if (state > first && at->residency_ns > tick_ns)
                 return teo_shallower(table, state, tick_ns, false);
         return state;
+}
+
+int teo_ask_timer(TeoBins *bins, const StateTable *table, int first, int state, bool early,
+                  const Period *period)
+{
+        int64_t length_ns = period->sleep_ns;
+
+        bins->sleep_ns = length_ns;
+        if (state == 0)
+                return 0;
+        if (table->states[state].residency_ns > length_ns)
+                state = teo_shallower(table, state, length_ns, false);
+        if (early && table->states[state].residency_ns < TICK_NS)
+                length_ns = TICK_NS / 2;
+        return teo_fit_tick(table, state, first, length_ns, period->tick_ns);
+}
+
+int teo_finish(TeoBins *bins, const StateTable *table, const TeoCandidate *from, int state,
+               uint32_t shorts, bool early, const Period *period)
+{
+        if (state > from->allowed)
+                state = from->allowed;
+        if ((state == 0 || table->states[state].residency_ns < TEO_SOON_NS) &&
+            (2 * shorts >= bins->total || period->limit_ns < LOW_LIMIT_NS))
+                return state;
+        return teo_ask_timer(bins, table, from->first, state, early, period);
 }
 
 void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)

@@ -10,6 +10,8 @@
 #define TEO_PULSE 1024 /* what one event adds to a metric */
 #define TEO_SHIFT 3    /* each update takes an eighth away */
 
+#define TEO_SOON_NS 15000 /* periods below this are short */
+
 static inline void teo_decay(uint32_t *metric)
 {
         *metric -= *metric >> TEO_SHIFT;
@@ -26,10 +28,12 @@ typedef struct TeoBins {
 } TeoBins;
 
 /* The length of the last period without half of the exit latency that it contains; half of the
- * length if it is shorter than the latency. */
-uint64_t teo_length(const TeoBins *bins, const StateTable *table);
+ * length if it is shorter than the latency. A period below 15 us, or than the exit latency, adds to
+ * `shorts`. */
+uint64_t teo_length_counted(const TeoBins *bins, const StateTable *table, uint32_t *shorts);
 
-/* The same, or UINT64_MAX if the CPU slept until the timer, or to a tick before a distant one. */
+/* The length alone, or UINT64_MAX if the CPU slept until the timer, or to a tick before a distant
+ * one. */
 uint64_t teo_length_or_timer(const TeoBins *bins, const StateTable *table);
 
 /* Takes an eighth from all hits and intercepts by `decay`, and finds the bins of the timer and of a
@@ -59,6 +63,18 @@ int teo_shallower(const StateTable *table, int state, int64_t length_ns, bool no
 /* The tick keeps running if the CPU polls or is not expected to sleep for a tick period: then the
  * state must fit the time to the tick as well. */
 int teo_fit_tick(const StateTable *table, int state, int first, int64_t length_ns, int64_t tick_ns);
+
+/* What the newer versions do at the end: takes `state` at once if it is 0 or pays within 15 us, and
+ * at least half of the periods were short or the limit is below 7.5 us; else asks for the timer as
+ * teo_ask_timer(). */
+int teo_finish(TeoBins *bins, const StateTable *table, const TeoCandidate *from, int state,
+               uint32_t shorts, bool early, const Period *period);
+
+/* Asks for the timer, and goes shallower until the state pays before it, and before the tick if
+ * that keeps running. State 0 stays. `early`: the CPU is expected to wake up within half a tick, if
+ * the state pays within a tick. */
+int teo_ask_timer(TeoBins *bins, const StateTable *table, int first, int state, bool early,
+                  const Period *period);
 
 /* Governor.reflect() of all versions, whose state begins with TeoBins. */
 void teo_reflect(void *state, const StateTable *table, const Outcome *outcome);
