@@ -64,23 +64,6 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-static int watch_pipe(Session *session, sd_event *event, int *ret_fd)
-{
-        int ends[2], r;
-
-        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-                return -errno;
-        r = sd_event_add_io(event, &session->source, ends[0], 0, on_hangup, session);
-        if (r < 0) {
-                close(ends[0]);
-                close(ends[1]);
-                return r;
-        }
-        sd_event_source_set_io_fd_own(session->source, true);
-        *ret_fd = ends[1];
-        return 0;
-}
-
 /* Reads the options: a{sv}. */
 static int read_options(sd_bus_message *message, LedgerConfig *config, sd_bus_error *error)
 {
@@ -196,7 +179,7 @@ static int do_start(sd_bus_message *message, void *userdata, sd_bus_error *error
         session->number = ++bus->sleeps->last;
         r = open_ledger(bus, session, &config, error);
         if (r >= 0)
-                r = watch_pipe(session, bus->event, &fd);
+                r = hangup_watch(bus->event, &session->source, on_hangup, session, &fd);
         if (r < 0) {
                 session_free(session);
                 return r;

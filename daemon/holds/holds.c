@@ -395,20 +395,20 @@ void holds_free(Holds *holds)
         g_free(holds);
 }
 
-/* The pipe: its reading end is the event source's, the writing end the caller's. */
-static int watch_pipe(Held *held, int *ret_fd)
+int hangup_watch(sd_event *event, sd_event_source **ret_source, sd_event_io_handler_t callback,
+                 void *userdata, int *ret_fd)
 {
         int ends[2], r;
 
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return -errno;
-        r = sd_event_add_io(held->holds->event, &held->source, ends[0], 0, on_hangup, held);
+        r = sd_event_add_io(event, ret_source, ends[0], 0, callback, userdata);
         if (r < 0) {
                 close(ends[0]);
                 close(ends[1]);
                 return r;
         }
-        sd_event_source_set_io_fd_own(held->source, true);
+        sd_event_source_set_io_fd_own(*ret_source, true);
         *ret_fd = ends[1];
         return 0;
 }
@@ -483,7 +483,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                                &holds->online, &held->holder);
         moved = r > 0;
         if (r >= 0 && ret_fd)
-                r = watch_pipe(held, &fd);
+                r = hangup_watch(held->holds->event, &held->source, on_hangup, held, &fd);
         if (r < 0) {
                 held_free(held);
                 return r;

@@ -99,6 +99,11 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
 /* Ends all without notifying their owners. */
 void holds_free(Holds *holds);
 
+/* Makes a pipe whose reading end belongs to the event source, which calls when the writing end,
+ * the caller's `*ret_fd`, is closed everywhere. Negative errno. */
+int hangup_watch(sd_event *event, sd_event_source **ret_source, sd_event_io_handler_t callback,
+                 void *userdata, int *ret_fd);
+
 /* Begins a hold. `ret_fd`, if not NULL, is the descriptor whose closing ends it; NULL: it has none.
  * -EDQUOT: HOLDS_MAX of them are there; -EPERM: the process is another user's; -ESRCH: there is no
  * such process; -EBADF: not a pidfd; else the system's lack of descriptors. */

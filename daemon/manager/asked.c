@@ -88,24 +88,6 @@ static int check_policies(const Config *config, const TrialRequest *request, cha
         return 0;
 }
 
-/* Makes the pipe whose reading end the trial watches. */
-static int open_descriptor(Asked *asked, Trial *trial, int *ret_fd)
-{
-        int ends[2], r;
-
-        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-                return -errno;
-        r = sd_event_add_io(asked->ground->event, &trial->source, ends[0], 0, on_hangup, asked);
-        if (r < 0) {
-                close(ends[0]);
-                close(ends[1]);
-                return r;
-        }
-        sd_event_source_set_io_fd_own(trial->source, true);
-        *ret_fd = ends[1];
-        return 0;
-}
-
 /* Puts the trial into effect; an error leaves nothing of it. */
 static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
 {
@@ -119,7 +101,7 @@ static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
         r = option_changes_make(trial->changes, config, possible, ret_error);
         if (r < 0)
                 return r;
-        r = open_descriptor(asked, trial, ret_fd);
+        r = hangup_watch(asked->ground->event, &trial->source, on_hangup, asked, ret_fd);
         if (r < 0)
                 option_changes_undo(trial->changes, config, possible, &never);
         return r;
