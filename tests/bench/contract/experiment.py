@@ -9,13 +9,16 @@ that keeps a contract is the oracle. Then idled runs with a rule that has the co
 import argparse
 import json
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import figures
 import packages
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+
+import results  # noqa: E402
 
 # Names and options of the module; the first state is the kernel's POLL.
 TABLES = {
@@ -92,19 +95,10 @@ def measure(guest, seconds, aside, disabled, contract, load, seed):
     return figures.read(output, settle)
 
 
-def attempt(say, title, function, *words):
-    """Its result; None after a message if a command in the guest failed."""
-    began = time.monotonic()
-    try:
-        found = function(*words)
-    except (AssertionError, ValueError) as failure:
-        say(f"{title} failed: {failure}")
-        return None
+def describe(found):
     late = ", ".join(str(window["p99_us"]) for window in found["windows"])
     neighbour = ", ".join(str(window["p99_us"]) for window in found["neighbour"])
-    say(f"{title}: {found['watts']:.1f} W, p99 of windows {late} us{', neighbour ' + neighbour + ' us' if neighbour else ''} "
-        f"({time.monotonic() - began:.0f} s)")
-    return found
+    return f"{found['watts']:.1f} W, p99 of windows {late} us{', neighbour ' + neighbour + ' us' if neighbour else ''}"
 
 
 def runs(arguments, kind):
@@ -117,15 +111,16 @@ def runs(arguments, kind):
         yield {"kind": "/".join(kind), "contract_ms": contract}, (step or IDLED, "-", "-", f"{contract}ms")
 
 
-def run(lab, arguments, kind, rows, record):
+def run(lab, arguments, kind, rows):
     """All settings of one kind, then idled with each contract; not what FILE has already."""
     missing = [(row, how) for row, how in runs(arguments, kind) if not any(row.items() <= old.items() for old in rows)]
     guest = prepare(lab, *kind) if missing else None
     for row, how in missing:
         title = row.get("setting") or f"{row['contract_ms']} ms"
-        found = attempt(lab.settings.say, f"{row['kind']}, {title}", measure, guest, *how, kind[2], arguments.seed)
+        found = results.attempt(lab.settings.say, f"{row['kind']}, {title}", describe, measure, guest, *how, kind[2],
+                                arguments.seed)
         if found:
-            record(row | found)
+            rows.record(row | found)
 
 
 def parse(words):
@@ -157,18 +152,10 @@ def parse(words):
 
 
 def main(lab, words):
-    arguments, rows = parse(words), []
-    if arguments.results and arguments.results.exists():
-        rows = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
-
-    def record(row):
-        rows.append(row)
-        if arguments.results:
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-
+    arguments = parse(words)
+    rows = results.Rows(arguments.results)
     for kind in [] if arguments.report else arguments.kinds:
-        run(lab, arguments, kind, rows, record)
+        run(lab, arguments, kind, rows)
     cases = figures.cases(rows, arguments.contracts)
     print(json.dumps({"cases": cases, "summary": figures.summary(cases)}) if arguments.json else figures.text(cases))
     return 0

@@ -18,19 +18,18 @@
  * and the longest delay in us, and how many took longer than each of the limits.
  */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../loads.h"
 
 #define THREADS        32
 #define BURST          4
@@ -56,29 +55,6 @@ typedef struct Thread {
 
 static uint32_t delays_us[DELAYS];
 static atomic_uint n_delays;
-
-static uint64_t now_ns(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* splitmix64 */
-static double random_share(uint64_t *state)
-{
-        uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-
-static double exponential(uint64_t *random, double mean)
-{
-        return -mean * log(1 - random_share(random));
-}
 
 /* How many times its rate the load has at this time. */
 static double rate_at(const Load *load, uint64_t at_ns)
@@ -126,12 +102,9 @@ static void count_delay(uint64_t since_ns)
 /* False if it is over already. */
 static bool wait_for(uint64_t ns)
 {
-        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
         if (now_ns(CLOCK_MONOTONIC) >= ns)
                 return false;
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-                ;
+        sleep_until(ns);
         return true;
 }
 
@@ -273,11 +246,7 @@ int main(int argc, char **argv)
                         return EXIT_FAILURE;
         }
         for (int seconds = WINDOW_SECONDS;; seconds += WINDOW_SECONDS) {
-                uint64_t ns = load.began_ns + (uint64_t)seconds * 1000000000;
-                struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-                while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-                        ;
+                sleep_until(load.began_ns + (uint64_t)seconds * 1000000000);
                 print_window(seconds);
         }
 }

@@ -11,16 +11,15 @@
  * compute for equal times.
  */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
+
+#include "../loads.h"
 
 #define DELAYS 20000 /* microseconds, of the histogram */
 
@@ -33,51 +32,22 @@ typedef struct Thread {
         double sleep_ns, compute_ns;
 } Thread;
 
-static uint64_t now_ns(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* splitmix64 */
-static double random_share(uint64_t *state)
-{
-        uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-
-static uint64_t random_ns(Thread *thread, double mean)
-{
-        return (uint64_t)(-mean * log(1 - random_share(&thread->random)));
-}
-
-static void sleep_until(uint64_t ns)
-{
-        struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-                ;
-}
-
 static void *run(void *argument)
 {
         Thread *thread = argument;
 
         prctl(PR_SET_TIMERSLACK, 1UL);
         while (!atomic_load(&ending)) {
-                uint64_t wake = now_ns(CLOCK_MONOTONIC) + random_ns(thread, thread->sleep_ns), late;
+                uint64_t wake = now_ns(CLOCK_MONOTONIC) +
+                                (uint64_t)exponential(&thread->random, thread->sleep_ns),
+                         late;
                 uint64_t used, end;
 
                 sleep_until(wake);
                 late = (now_ns(CLOCK_MONOTONIC) - wake) / 1000;
                 atomic_fetch_add(&delays[late < DELAYS ? late : DELAYS], 1);
                 used = now_ns(CLOCK_THREAD_CPUTIME_ID);
-                end = used + random_ns(thread, thread->compute_ns);
+                end = used + (uint64_t)exponential(&thread->random, thread->compute_ns);
                 while (used < end && !atomic_load(&ending))
                         used = now_ns(CLOCK_THREAD_CPUTIME_ID);
         }

@@ -10,12 +10,16 @@ Then the daemon's own trials run until they have a verdict.
 import argparse
 import json
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import judge
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+
+import results  # noqa: E402
+
 BURSTS = HERE.parent / "coreidle" / "bursts.c"
 
 # Idle states, and watts of a package: running, in C1, ..., in the deepest state.
@@ -184,21 +188,9 @@ def parse(arguments):
     return result
 
 
-def attempt(lab, title, function, *words):
-    """Its result; None after a message if a command in the guest failed."""
-    began = time.monotonic()
-    try:
-        found = function(*words)
-    except (AssertionError, ValueError) as failure:
-        lab.settings.say(f"{title} failed: {failure}")
-        return None
-    lab.settings.say(f"{title}: {found} ({time.monotonic() - began:.0f} s)")
-    return found
-
-
-def measure(lab, arguments, kind, record):
+def measure(lab, arguments, kind, rows):
     """All runs of one kind."""
-    guest, title = prepare(lab, kind[0]), "/".join(kind)
+    guest, title, say = prepare(lab, kind[0]), "/".join(kind), lab.settings.say
     load = f"{arguments.seed} {LOADS[kind[1]]}"
     # `watch` is a load itself, which costs more while nothing is parked: it runs in all measurements.
     in_guest(guest, f"begin no {load}; systemd-run -q --unit=watch -p StandardOutput=truncate:/root/drawn "
@@ -208,30 +200,22 @@ def measure(lab, arguments, kind, record):
     runs = [("truth", *TRUTH)] * arguments.truths
     runs += [("prove", BLOCK_MS, arguments.pairs or PAIRS[i % len(PAIRS)]) for i in range(arguments.runs)]
     for i, (what, *blocks) in enumerate(runs):
-        found = attempt(lab, f"{title}, {what} {i}", prove, guest, *blocks)
+        found = results.attempt(say, f"{title}, {what} {i}", str, prove, guest, *blocks)
         if found:
-            record({"kind": title, "what": what} | found)
+            rows.record({"kind": title, "what": what} | found)
     in_guest(guest, "end", check=False)
     for i in range(arguments.trials):
         in_guest(guest, f"begin yes {load}")
-        found = attempt(lab, f"{title}, trials {i}", trials, guest, arguments.minutes)
+        found = results.attempt(say, f"{title}, trials {i}", str, trials, guest, arguments.minutes)
         if found:
-            record({"kind": title, "what": "trials"} | found)
+            rows.record({"kind": title, "what": "trials"} | found)
         in_guest(guest, "end", check=False)
 
 
 def main(lab, words):
-    arguments, rows = parse(words), []
-    if arguments.results and arguments.results.exists():
-        rows = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
-
-    def record(row):
-        rows.append(row)
-        if arguments.results:
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-
+    arguments = parse(words)
+    rows = results.Rows(arguments.results)
     for kind in [] if arguments.report else arguments.kinds:
-        measure(lab, arguments, kind, record)
+        measure(lab, arguments, kind, rows)
     print(judge.text(rows))
     return 0 if judge.is_true(rows) else 1
