@@ -4,10 +4,223 @@
  */
 #include "cli/facts.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/cpuset-text.h"
 #include "cli/client.h"
-#include "cli/measure.h"
+#include "cli/json.h"
+#include "model/kind.h"
+#include "model/measured.h"
+#include "sense/readings.h"
+#include "sense/topology-read.h"
+
+typedef struct Machine {
+        int root;
+        const Topology *topology;
+        Sensors *sensors;
+        const Snapshot *seen;
+} Machine;
+
+static void put_set(json_object *object, const char *key, const CpuSet *set)
+{
+        g_autofree char *text = cpuset_format(set);
+
+        json_put_text(object, key, text);
+}
+
+static json_object *pair(const char *a, const char *b)
+{
+        const char *const strings[] = { a, b, NULL };
+
+        return json_copy_strings(strings);
+}
+
+static json_object *missing(const Machine *machine)
+{
+        json_object *array = json_object_new_array();
+
+        for (const SenseSource *source = sense_sources; source->sense; source++) {
+                int error = sensors_error(machine->sensors, source->sense);
+
+                if (source->name && error < 0)
+                        json_object_array_add(array, pair(source->name, missing_reason(error)));
+        }
+        return array;
+}
+
+/* A property as the daemon has it. */
+static json_object *measured_value(const Measured *row, const Machine *machine)
+{
+        double numbers[MEASURED_NUMBERS];
+        int n = measured_numbers(row, machine->seen, cpuset_count(&machine->topology->online),
+                                 numbers);
+        json_object *array;
+
+        if (*row->signature == 'b')
+                return json_object_new_boolean(numbers[0] != 0);
+        if (*row->signature == 'u')
+                return json_object_new_int64((int64_t)numbers[0]);
+        if (n == 1)
+                return json_plain(numbers[0]);
+        array = json_object_new_array();
+        for (int i = 0; i < n; i++)
+                json_object_array_add(array, json_plain(numbers[i]));
+        return array;
+}
+
+static json_object *manager(const Machine *machine)
+{
+        json_object *object = json_object_new_object();
+
+        put_set(object, "Online", &machine->topology->online);
+        put_set(object, "Isolated", &machine->topology->isolated);
+        json_put_int(object, "Cores", machine->topology->n_cores);
+        for (const Measured *row = measured_properties; row->property; row++)
+                json_put(object, row->property, measured_value(row, machine));
+        json_put_int(object, "ObservedUSec", (int64_t)machine->seen->interval_usec);
+        json_put(object, "Missing", missing(machine));
+        return object;
+}
+
+static json_object *residency_row(const char *name, double share, const uint32_t *counts[4],
+                                  int state)
+{
+        json_object *row = json_object_new_array();
+
+        json_add_text(row, name);
+        json_object_array_add(row, json_plain(share));
+        for (int i = 0; i < 4; i++)
+                json_object_array_add(row, json_object_new_int64(counts ? counts[i][state] : 0));
+        return row;
+}
+
+/* IdleStates, Residency, Estimated. */
+static void put_states(json_object *object, const Machine *machine, int cpu)
+{
+        json_object *states = json_object_new_array(), *shares = json_object_new_array();
+        const Residency *r = machine->seen->have & SENSE_RESIDENCY &&
+                                             cpuset_has(&machine->seen->cpus, cpu)
+                                     ? &machine->seen->residency[cpu]
+                                     : NULL;
+        IdleState info[IDLE_STATES_MAX];
+        int n = idle_states_read(machine->root, cpu, info);
+        const char *estimated = "";
+
+        if (r)
+                json_object_array_add(shares, residency_row("C0", r->busy, NULL, 0));
+        for (int i = 0; i < n; i++) {
+                json_object *state = json_object_new_array();
+
+                json_add_text(state, info[i].name);
+                json_object_array_add(state, json_object_new_int64(info[i].exit_latency_us));
+                json_object_array_add(state, json_object_new_int64(info[i].target_residency_us));
+                json_object_array_add(states, state);
+                if (!r || i >= r->n_states)
+                        continue;
+                json_object_array_add(shares,
+                                      residency_row(info[i].name, r->share[i],
+                                                    (const uint32_t *[]){ r->entered, r->above,
+                                                                          r->below, r->rejected },
+                                                    i));
+                if (r->estimated == i)
+                        estimated = info[i].name;
+        }
+        json_put(object, "IdleStates", states);
+        json_put(object, "Residency", shares);
+        json_put_text(object, "Estimated", estimated);
+}
+
+static json_object *kinds_of(const TopologyCpu *cpu)
+{
+        json_object *array = json_object_new_array();
+
+        for (int i = 0; kind_names[i]; i++)
+                if (cpu->kinds & 1u << i)
+                        json_add_text(array, kind_names[i]);
+        return array;
+}
+
+static json_object *cpu_object(const Machine *machine, int cpu)
+{
+        const TopologyCpu *place = &machine->topology->cpus[cpu];
+        const Snapshot *seen = machine->seen;
+        json_object *object = json_object_new_object();
+
+        json_put_int(object, "Number", cpu);
+        json_put_bool(object, "Online", cpuset_has(&machine->topology->online, cpu));
+        json_put_bool(object, "Isolated", cpuset_has(&machine->topology->isolated, cpu));
+        json_put_int(object, "Core", place->core);
+        json_put_int(object, "Cluster", place->cluster);
+        json_put_int(object, "Die", place->die);
+        json_put_int(object, "Package", place->package);
+        json_put_int(object, "Node", place->node);
+        json_put_int(object, "Thread", place->thread);
+        json_put_int(object, "Capacity", place->capacity);
+        json_put(object, "Kinds", kinds_of(place));
+        json_put(object, "Utilization",
+                 json_plain(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
+        put_states(object, machine, cpu);
+        json_put_int(object, "ResidencyUSec", (int64_t)seen->interval_usec);
+        return object;
+}
+
+static json_object *energy(const Machine *machine)
+{
+        json_object *array = json_object_new_array();
+        const EnergyDomain *domains;
+        int n = sensors_energy_domains(machine->sensors, &domains);
+
+        for (int i = 0; i < MIN(n, machine->seen->n_energy); i++) {
+                const EnergyUse *use = &machine->seen->energy[i];
+                json_object *object = json_add(array);
+
+                json_put_text(object, "Name", domains[i].name);
+                json_put_text(object, "Parent",
+                              domains[i].parent < 0 ? "" : domains[domains[i].parent].name);
+                json_put(object, "RangeUJ", json_object_new_uint64(domains[i].range_uj));
+                json_put(object, "Power",
+                         json_plain(use->valid ? round(use->watts * 10) / 10 : -1));
+        }
+        return array;
+}
+
+static json_object *describe(const Machine *machine)
+{
+        json_object *facts = json_object_new_object(), *cpus = json_object_new_array();
+
+        CPUSET_FOREACH(cpu, &machine->topology->possible)
+                json_object_array_add(cpus, cpu_object(machine, cpu));
+        json_put(facts, "Manager", manager(machine));
+        json_put(facts, "Cpus", cpus);
+        json_put(facts, "Policies", json_object_new_array());
+        json_put(facts, "Energy", energy(machine));
+        return facts;
+}
+
+/* Watches the machine below `root` for so long; the result is as facts.h says. Negative errno if
+ * its CPUs or their load cannot be read. */
+static int measure(int root, uint64_t interval_usec, json_object **ret_facts)
+{
+        g_autoptr(Topology) topology = NULL;
+        g_autoptr(Sensors) sensors = NULL;
+        g_auto(Readings) readings = { 0 };
+        int r;
+
+        r = topology_read(root, &topology);
+        if (r < 0)
+                return r;
+        sensors = sensors_new(root, topology);
+        readings_init(&readings, topology->n_cpus);
+        r = readings_read(&readings, sensors, SENSE_EVERYTHING);
+        g_usleep(r < 0 ? 0 : interval_usec);
+        if (r >= 0)
+                r = readings_read(&readings, sensors, SENSE_EVERYTHING);
+        if (r < 0)
+                return r;
+        *ret_facts = describe(&(Machine){ root, topology, sensors, readings.seen });
+        return 0;
+}
 
 static int compare_numbers(const void *a, const void *b, const char *key)
 {

@@ -16,7 +16,7 @@ TABLE = TOP / "lib/model/measured.c"
 # Files that name a property for a reason of their own.
 OTHERS = {
     "ctl/verbs/cpus.c": "a property of each CPU",
-    "lib/cli/measure.c": "a property of each CPU",
+    "lib/cli/facts.c": "a property of each CPU",
     "daemon/bus/bus-cpu.c": "a property of each CPU",
     "ctl/verbs/metrics-families.c": "families of OpenMetrics have help and types of their own",
     "lab/verbs/report-page.c": "the title of a chart",
