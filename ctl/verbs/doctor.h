@@ -21,8 +21,8 @@ typedef struct Doctor {
         int root;
         Topology *topology;
         bool hypervisor;
-        char **options; /* of the kernel's command line; NULL: not known */
-        Prices *prices; /* NULL: none */
+        char **options;   /* of the kernel's command line; NULL: not known */
+        Prices *prices;   /* NULL: none */
         Watch *watch;     /* with one interval; NULL: not yet, or the CPUs cannot be read */
         bool sampled;     /* that was tried */
         bool unpriced;    /* some finding has a cost in watts, but there is no power table */
