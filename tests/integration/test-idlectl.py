@@ -191,6 +191,13 @@ class AffinitiesReset(Idlectl):
         doctor = self.idlectl('doctor', '--root', self.root).stdout
         self.assert_named(doctor)
         self.assertNotIn('cannot park CPUs', doctor)
+        self.assertNotIn('sched_ext', doctor)
+        state = Path(self.root, 'sys/kernel/sched_ext/state')
+        state.parent.mkdir(parents=True)
+        state.write_text('disabled\n')
+        doctor = ' '.join(self.idlectl('doctor', '--root', self.root).stdout.split())
+        self.assertIn('no scheduler of sched_ext can be loaded while CPUs are parked', doctor)
+        self.assertIn('Backend=systemd', doctor)
 
     def test_newer_kernel(self):
         self.set_kernel('6.2.0')
