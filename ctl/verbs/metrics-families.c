@@ -7,11 +7,13 @@
  * metric: with two readers each would see intervals of the other. Rates of the counters say the
  * same.
  */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/cpuset-text.h"
 #include "model/explain.h"
+#include "cli/facts.h"
 #include "metrics.h"
 
 static void family(MetricsText *text, const char *name, MetricType type, const char *unit,
@@ -57,6 +59,42 @@ static double member(json_object *object, const char *key)
 static double seconds(json_object *object, const char *key)
 {
         return member(object, key) / 1e6;
+}
+
+/* A family with a sample for each of many rows. */
+typedef struct Column {
+        const char *name, *unit;
+        MetricType type;
+        const char *help;
+        const char *key; /* the member of a row; NULL: rows are arrays */
+        int element;     /* of the member, which is an array, or -1; else of the row */
+        double factor;   /* from its unit to ours; 0: it is the same */
+        int least;       /* what is less is absent */
+} Column;
+
+static double column_value(const Column *column, json_object *row)
+{
+        double value = !column->key          ? json_element_number(row, (size_t)column->element)
+                       : column->element < 0 ? member(row, column->key)
+                                             : json_number_at(row, column->key, column->element);
+
+        return value < column->least ? NAN : value * (column->factor ?: 1);
+}
+
+/* labels_of() makes the labels of a row as a new string. */
+static void write_columns(MetricsText *text, const Column *columns, size_t n, json_object *rows,
+                          char *(*labels_of)(json_object *row))
+{
+        json_object *row;
+
+        for (size_t c = 0; c < n; c++) {
+                family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
+                JSON_FOREACH(row, rows) {
+                        g_autofree char *labels = labels_of(row);
+
+                        metrics_sample(text, labels, column_value(&columns[c], row));
+                }
+        }
 }
 
 /* The reason in "none (REASON)" gets a label of its own, so that queries can match "none". */
@@ -137,41 +175,33 @@ static void write_refused(const MetricsFacts *facts, MetricsText *text)
         }
 }
 
+static char *contract_labels(json_object *row)
+{
+        return metrics_labels("unit", json_text(row, "unit"), "cgroup", json_text(row, "cgroup"),
+                              NULL);
+}
+
 /* One series for each contract; that of all other units has no labels. */
 static void write_contracts(json_object *contracts, MetricsText *text)
 {
-        static const struct {
-                const char *name, *unit, *key, *help;
-                MetricType type;
-                double divisor;
-        } rows[] = {
-                { "idled_contract_limit_seconds", "seconds", "limit_us",
-                  "99 % of the unit's wake-ups must run within this time.", METRIC_GAUGE, 1e6 },
-                { "idled_contract_p99_seconds", "seconds", "p99_us",
-                  "The delay that 99 % of wake-ups of the last window did not exceed.",
-                  METRIC_GAUGE, 1e6 },
-                { "idled_contract_infeasible", NULL, "infeasible",
-                  "1 if the contract is broken with everything active.", METRIC_GAUGE, 1 },
-                { "idled_contract_measured", NULL, "measured",
-                  "0 if the delays of the unit's wake-ups are not measured.", METRIC_GAUGE, 1 },
-                { "idled_contract_windows_kept", NULL, "windows_kept",
+        static const Column columns[] = {
+                { "idled_contract_limit_seconds", "seconds", METRIC_GAUGE,
+                  "99 % of the unit's wake-ups must run within this time.", "limit_us", -1, 1e-6 },
+                { "idled_contract_p99_seconds", "seconds", METRIC_GAUGE,
+                  "The delay that 99 % of wake-ups of the last window did not exceed.", "p99_us",
+                  -1, 1e-6 },
+                { "idled_contract_infeasible", NULL, METRIC_GAUGE,
+                  "1 if the contract is broken with everything active.", "infeasible", -1 },
+                { "idled_contract_measured", NULL, METRIC_GAUGE,
+                  "0 if the delays of the unit's wake-ups are not measured.", "measured", -1 },
+                { "idled_contract_windows_kept", NULL, METRIC_COUNTER,
                   "Windows of 10 s and 200 wake-ups in which the contract was kept.",
-                  METRIC_COUNTER, 1 },
-                { "idled_contract_windows_broken", NULL, "windows_broken",
-                  "Windows in which it was not.", METRIC_COUNTER, 1 },
+                  "windows_kept", -1 },
+                { "idled_contract_windows_broken", NULL, METRIC_COUNTER,
+                  "Windows in which it was not.", "windows_broken", -1 },
         };
-        json_object *row;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(rows) && json_length(contracts); i++) {
-                family(text, rows[i].name, rows[i].type, rows[i].unit, rows[i].help);
-                JSON_FOREACH(row, contracts) {
-                        g_autofree char *labels = metrics_labels("unit", json_text(row, "unit"),
-                                                                 "cgroup", json_text(row, "cgroup"),
-                                                                 NULL);
-
-                        metrics_sample(text, labels, member(row, rows[i].key) / rows[i].divisor);
-                }
-        }
+        write_columns(text, columns, G_N_ELEMENTS(columns), contracts, contract_labels);
 }
 
 /* What idled itself costs. */
@@ -281,23 +311,19 @@ static void write_places(MetricsText *text, json_object *cpus)
         }
 }
 
-/* A number in microseconds of each row of CPUs, in seconds. */
-static void write_cpu_seconds(MetricsText *text, const char *name, const char *help,
-                              json_object *cpus, size_t column)
+static char *cpu_labels(json_object *row)
 {
-        json_object *row;
-
-        family(text, name, METRIC_COUNTER, "seconds", help);
-        JSON_FOREACH(row, cpus) {
-                char label[32];
-
-                g_snprintf(label, sizeof(label), "cpu=\"%d\"", (int)json_element_number(row, 0));
-                metrics_sample(text, label, json_element_number(row, column) / 1e6);
-        }
+        return g_strdup_printf("cpu=\"%d\"", (int)json_element_number(row, 0));
 }
 
 static void write_cpus(const MetricsFacts *facts, MetricsText *text)
 {
+        static const Column times[] = {
+                { "idled_cpu_busy_seconds", "seconds", METRIC_COUNTER,
+                  "Time that the CPU was not idle, since idled started.", NULL, 1, 1e-6 },
+                { "idled_cpu_parked_seconds", "seconds", METRIC_COUNTER,
+                  "Time that the CPU was parked, since idled started.", NULL, 2, 1e-6 },
+        };
         json_object *manager = facts->manager, *cpus = json_get(facts->sample, "Cpus");
         CpuSet online;
 
@@ -313,10 +339,7 @@ static void write_cpus(const MetricsFacts *facts, MetricsText *text)
                          manager, "IdleMask", cpus, &online);
         write_membership(text, "idled_cpu_isolated", "1 if an administrator set the CPU aside.",
                          manager, "Isolated", cpus, &online);
-        write_cpu_seconds(text, "idled_cpu_busy_seconds",
-                          "Time that the CPU was not idle, since idled started.", cpus, 1);
-        write_cpu_seconds(text, "idled_cpu_parked_seconds",
-                          "Time that the CPU was parked, since idled started.", cpus, 2);
+        write_columns(text, times, G_N_ELEMENTS(times), cpus, cpu_labels);
         gauge(text, "idled_cores", NULL, "Cores of the machine.", member(manager, "Cores"));
         gauge(text, "idled_cores_wanted", NULL, "Cores with a CPU that should be active.",
               member(manager, "WantedCores"));
@@ -382,35 +405,21 @@ static void write_idle_states(json_object *rows, json_object *disabled, MetricsT
 
 static void write_limits(json_object *rows, MetricsText *text)
 {
-        /* The column, what means that there is no limit, and from its unit to ours. */
-        static const struct {
-                const char *name, *unit, *help;
-                size_t column;
-                double none, factor;
-        } columns[] = {
-                { "idled_cpu_latency_limit_seconds", "seconds",
-                  "Wake-up latency that idled holds the CPU to.", 1, -1, 1e-6 },
-                { "idled_cpu_frequency_limit_min_hertz", "hertz",
-                  "Lowest frequency that idled allows.", 2, 0, 1e3 },
-                { "idled_cpu_frequency_limit_max_hertz", "hertz",
-                  "Highest frequency that idled allows.", 3, 0, 1e3 },
-                { "idled_cpu_energy_bias", NULL,
-                  "Energy performance bias that idled has set, 0 (performance) to 15.", 4, -1, 1 },
-                { "idled_cpu_boost", NULL, "1 if idled has switched boost on, 0 if off.", 5, -1,
-                  1 },
+        static const Column columns[] = {
+                { "idled_cpu_latency_limit_seconds", "seconds", METRIC_GAUGE,
+                  "Wake-up latency that idled holds the CPU to.", NULL, 1, 1e-6 },
+                { "idled_cpu_frequency_limit_min_hertz", "hertz", METRIC_GAUGE,
+                  "Lowest frequency that idled allows.", NULL, 2, 1e3, 1 },
+                { "idled_cpu_frequency_limit_max_hertz", "hertz", METRIC_GAUGE,
+                  "Highest frequency that idled allows.", NULL, 3, 1e3, 1 },
+                { "idled_cpu_energy_bias", NULL, METRIC_GAUGE,
+                  "Energy performance bias that idled has set, 0 (performance) to 15.", NULL, 4 },
+                { "idled_cpu_boost", NULL, METRIC_GAUGE,
+                  "1 if idled has switched boost on, 0 if off.", NULL, 5 },
         };
         json_object *row;
 
-        for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-                family(text, columns[c].name, METRIC_GAUGE, columns[c].unit, columns[c].help);
-                JSON_FOREACH(row, rows) {
-                        double value = json_element_number(row, columns[c].column);
-                        g_autofree char *cpu = place_label(row, 0);
-
-                        if (value != columns[c].none)
-                                sample(text, value * columns[c].factor, "cpu", cpu, NULL, NULL);
-                }
-        }
+        write_columns(text, columns, G_N_ELEMENTS(columns), rows, cpu_labels);
         family(text, "idled_cpu_tuning", METRIC_INFO, NULL,
                "Governor and energy performance preference that idled has set.");
         JSON_FOREACH(row, rows) {
@@ -424,17 +433,6 @@ static void write_limits(json_object *rows, MetricsText *text)
         }
 }
 
-/* True if the machine has this, as the manager's property Missing has it. */
-static bool is_there(json_object *manager, const char *what)
-{
-        json_object *missing = json_get(manager, "Missing"), *pair;
-
-        JSON_FOREACH(pair, missing)
-                if (g_str_equal(json_element_text(pair, 0), what))
-                        return false;
-        return true;
-}
-
 static void write_load(const MetricsFacts *facts, MetricsText *text)
 {
         static const char *const names[] = { "idled_load1", "idled_load5", "idled_load15" };
@@ -444,14 +442,14 @@ static void write_load(const MetricsFacts *facts, MetricsText *text)
         json_object *manager = facts->manager, *averages = json_get(manager, "LoadAverage");
         double level = member(manager, "BatteryLevel");
 
-        if (is_there(manager, "load averages"))
+        if (!facts_missing(manager, "load averages"))
                 for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
                         gauge(text, names[i], NULL, helps[i], json_element_number(averages, i));
         gauge(text, "idled_running_tasks", NULL, "Tasks that can run.", member(manager, "Running"));
         counter(text, "idled_pressure_seconds", "seconds",
                 "Time in which some task waited for a CPU, since idled started.",
                 seconds(facts->sample, "PressureUSec"));
-        if (!is_there(manager, "battery"))
+        if (facts_missing(manager, "battery"))
                 return;
         gauge(text, "idled_on_battery", NULL, "1 while the battery discharges.",
               member(manager, "OnBattery"));
@@ -459,38 +457,26 @@ static void write_load(const MetricsFacts *facts, MetricsText *text)
               level >= 0 ? level : NAN);
 }
 
+static char *zone_labels(json_object *row)
+{
+        return metrics_labels("zone", json_element_text(row, 0), "parent",
+                              json_element_text(row, 1), "source", json_element_text(row, 5), NULL);
+}
+
 static void write_energy(json_object *rows, MetricsText *text)
 {
-        static const struct {
-                const char *name;
-                MetricType type;
-                const char *unit, *help;
-                size_t column;
-        } columns[] = {
-                { "idled_energy_joules", METRIC_COUNTER, "joules",
+        static const Column columns[] = {
+                { "idled_energy_joules", "joules", METRIC_COUNTER,
                   "Energy of the domain since idled started. A domain contains those that "
                   "name it as parent.",
-                  2 },
-                { "idled_power_watts", METRIC_GAUGE, "watts",
-                  "Power of the domain, a mean of at least one second.", 3 },
-                { "idled_energy_dropped_readings", METRIC_COUNTER, NULL,
-                  "Readings of the domain that were not possible.", 4 },
+                  NULL, 2 },
+                { "idled_power_watts", "watts", METRIC_GAUGE,
+                  "Power of the domain, a mean of at least one second.", NULL, 3 },
+                { "idled_energy_dropped_readings", NULL, METRIC_COUNTER,
+                  "Readings of the domain that were not possible.", NULL, 4 },
         };
-        json_object *row;
 
-        for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-                family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
-                JSON_FOREACH(row, rows) {
-                        double value = json_element_number(row, columns[c].column);
-                        g_autofree char *labels = metrics_labels(
-                                "zone", json_element_text(row, 0), "parent",
-                                json_element_text(row, 1), "source", json_element_text(row, 5),
-                                NULL);
-
-                        if (value >= 0)
-                                metrics_sample(text, labels, value);
-                }
-        }
+        write_columns(text, columns, G_N_ELEMENTS(columns), rows, zone_labels);
 }
 
 static void write_transitions(json_object *rows, MetricsText *text)
@@ -509,61 +495,62 @@ static void write_transitions(json_object *rows, MetricsText *text)
         }
 }
 
+static char *policy_labels(json_object *policy)
+{
+        return metrics_labels("policy", json_text(policy, "Name"), NULL);
+}
+
 /* What a policy saves: only of those that an evaluator measures. */
 static void write_savings(json_object *policies, MetricsText *text)
 {
-        static const struct {
-                const char *name, *property;
-                int element; /* of the property, -1: it is a number */
-                MetricType type;
-                const char *unit, *help;
-        } columns[] = {
-                { "idled_policy_saved_joules", "SavedJoules", 0, METRIC_GAUGE, "joules",
-                  "Energy that the policy has saved, estimated; negative if it costs energy." },
-                { "idled_policy_saved_low_joules", "SavedJoules", 1, METRIC_GAUGE, "joules",
-                  "Lower bound of the 95 % interval of the saved energy." },
-                { "idled_policy_saved_high_joules", "SavedJoules", 2, METRIC_GAUGE, "joules",
-                  "Upper bound of the 95 % interval of the saved energy." },
-                { "idled_policy_saved_watts", "SavedWatts", 0, METRIC_GAUGE, "watts",
-                  "Power that the policy saves while it is in effect, estimated." },
-                { "idled_policy_saved_low_watts", "SavedWatts", 1, METRIC_GAUGE, "watts",
-                  "Lower bound of the 95 % interval of the saved power." },
-                { "idled_policy_saved_high_watts", "SavedWatts", 2, METRIC_GAUGE, "watts",
-                  "Upper bound of the 95 % interval of the saved power." },
-                { "idled_policy_saved_ratio", "SavedShare", 0, METRIC_GAUGE, "ratio",
-                  "Saved share of the energy per unit of work while it is in effect, estimated." },
-                { "idled_policy_saved_low_ratio", "SavedShare", 1, METRIC_GAUGE, "ratio",
-                  "Lower bound of the 95 % interval of the saved share." },
-                { "idled_policy_saved_high_ratio", "SavedShare", 2, METRIC_GAUGE, "ratio",
-                  "Upper bound of the 95 % interval of the saved share." },
-                { "idled_policy_waiting_change_ratio", "WaitingChange", 0, METRIC_GAUGE, "ratio",
+        static const Column columns[] = {
+                { "idled_policy_saved_joules", "joules", METRIC_GAUGE,
+                  "Energy that the policy has saved, estimated; negative if it costs energy.",
+                  "SavedJoules", 0, 1, INT_MIN },
+                { "idled_policy_saved_low_joules", "joules", METRIC_GAUGE,
+                  "Lower bound of the 95 % interval of the saved energy.", "SavedJoules", 1, 1,
+                  INT_MIN },
+                { "idled_policy_saved_high_joules", "joules", METRIC_GAUGE,
+                  "Upper bound of the 95 % interval of the saved energy.", "SavedJoules", 2, 1,
+                  INT_MIN },
+                { "idled_policy_saved_watts", "watts", METRIC_GAUGE,
+                  "Power that the policy saves while it is in effect, estimated.", "SavedWatts", 0,
+                  1, INT_MIN },
+                { "idled_policy_saved_low_watts", "watts", METRIC_GAUGE,
+                  "Lower bound of the 95 % interval of the saved power.", "SavedWatts", 1, 1,
+                  INT_MIN },
+                { "idled_policy_saved_high_watts", "watts", METRIC_GAUGE,
+                  "Upper bound of the 95 % interval of the saved power.", "SavedWatts", 2, 1,
+                  INT_MIN },
+                { "idled_policy_saved_ratio", "ratio", METRIC_GAUGE,
+                  "Saved share of the energy per unit of work while it is in effect, estimated.",
+                  "SavedShare", 0, 1, INT_MIN },
+                { "idled_policy_saved_low_ratio", "ratio", METRIC_GAUGE,
+                  "Lower bound of the 95 % interval of the saved share.", "SavedShare", 1, 1,
+                  INT_MIN },
+                { "idled_policy_saved_high_ratio", "ratio", METRIC_GAUGE,
+                  "Upper bound of the 95 % interval of the saved share.", "SavedShare", 2, 1,
+                  INT_MIN },
+                { "idled_policy_waiting_change_ratio", "ratio", METRIC_GAUGE,
                   "Share of the time in which tasks wait for a CPU: with the policy, minus "
-                  "without." },
-                { "idled_policy_waiting_change_low_ratio", "WaitingChange", 1, METRIC_GAUGE,
-                  "ratio", "Lower bound of the 95 % interval of the change in waiting." },
-                { "idled_policy_waiting_change_high_ratio", "WaitingChange", 2, METRIC_GAUGE,
-                  "ratio", "Upper bound of the 95 % interval of the change in waiting." },
-                { "idled_policy_effective_ratio", "EffectiveShare", -1, METRIC_GAUGE, "ratio",
-                  "Share of the time in which the policy was in effect." },
-                { "idled_policy_blocks", "Blocks", -1, METRIC_COUNTER, NULL,
-                  "Blocks that the evaluator has measured." },
-                { "idled_policy_blocks_dropped", "BlocksDropped", -1, METRIC_COUNTER, NULL,
-                  "Blocks that the evaluator dropped because something disturbed them." },
+                  "without.",
+                  "WaitingChange", 0, 1, INT_MIN },
+                { "idled_policy_waiting_change_low_ratio", "ratio", METRIC_GAUGE,
+                  "Lower bound of the 95 % interval of the change in waiting.", "WaitingChange", 1,
+                  1, INT_MIN },
+                { "idled_policy_waiting_change_high_ratio", "ratio", METRIC_GAUGE,
+                  "Upper bound of the 95 % interval of the change in waiting.", "WaitingChange", 2,
+                  1, INT_MIN },
+                { "idled_policy_effective_ratio", "ratio", METRIC_GAUGE,
+                  "Share of the time in which the policy was in effect.", "EffectiveShare", -1 },
+                { "idled_policy_blocks", NULL, METRIC_COUNTER,
+                  "Blocks that the evaluator has measured.", "Blocks", -1 },
+                { "idled_policy_blocks_dropped", NULL, METRIC_COUNTER,
+                  "Blocks that the evaluator dropped because something disturbed them.",
+                  "BlocksDropped", -1 },
         };
-        json_object *policy;
 
-        for (size_t c = 0; c < G_N_ELEMENTS(columns); c++) {
-                family(text, columns[c].name, columns[c].type, columns[c].unit, columns[c].help);
-                JSON_FOREACH(policy, policies) {
-                        double value = json_number_at(policy, columns[c].property,
-                                                      columns[c].element);
-                        bool absent = value < 0 &&
-                                      g_str_equal(columns[c].property, "EffectiveShare");
-
-                        sample(text, absent ? NAN : value, "policy", json_text(policy, "Name"),
-                               NULL, NULL);
-                }
-        }
+        write_columns(text, columns, G_N_ELEMENTS(columns), policies, policy_labels);
 }
 
 static void write_policies(json_object *policies, MetricsText *text)

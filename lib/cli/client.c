@@ -66,11 +66,12 @@ const char *client_problem(const Client *client)
 
 static json_object *read_value(sd_bus_message *m);
 
-static json_object *read_array(sd_bus_message *m, const char *contents)
+/* An array or a struct. */
+static json_object *read_elements(sd_bus_message *m, char type, const char *contents)
 {
         json_object *array = json_object_new_array();
 
-        sd_bus_message_enter_container(m, 'a', contents);
+        sd_bus_message_enter_container(m, type, contents);
         while (sd_bus_message_at_end(m, false) == 0)
                 json_object_array_add(array, read_value(m));
         sd_bus_message_exit_container(m);
@@ -93,17 +94,6 @@ static json_object *read_dictionary(sd_bus_message *m, const char *contents)
         }
         sd_bus_message_exit_container(m);
         return object;
-}
-
-static json_object *read_struct(sd_bus_message *m, const char *contents)
-{
-        json_object *array = json_object_new_array();
-
-        sd_bus_message_enter_container(m, 'r', contents);
-        while (sd_bus_message_at_end(m, false) == 0)
-                json_object_array_add(array, read_value(m));
-        sd_bus_message_exit_container(m);
-        return array;
 }
 
 static json_object *read_basic(sd_bus_message *m, char type)
@@ -165,9 +155,9 @@ static json_object *read_value(sd_bus_message *m)
         case 'a':
                 if (g_str_has_prefix(contents, "{s") || g_str_has_prefix(contents, "{o"))
                         return read_dictionary(m, contents);
-                return read_array(m, contents);
+                return read_elements(m, type, contents);
         case 'r':
-                return read_struct(m, contents);
+                return read_elements(m, type, contents);
         case 'v':
                 sd_bus_message_enter_container(m, 'v', contents);
                 value = read_value(m);
