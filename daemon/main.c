@@ -33,11 +33,9 @@
 #include "manager/manager-view.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
-#include "sense/frequency-read.h"
 #include "sense/netlink.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
-#include "sense/users.h"
 #include "arguments.h"
 
 /* How long --once waits for a decision, and --probe for the service manager. */
@@ -133,11 +131,6 @@ static void print_errors(const GPtrArray *errors)
         }
 }
 
-static GPtrArray *errors_new(void)
-{
-        return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
-}
-
 /* False after a message if the directory that the command line names does not exist. */
 static bool check_config_directory(const Arguments *arguments)
 {
@@ -147,31 +140,9 @@ static bool check_config_directory(const Arguments *arguments)
         return false;
 }
 
-/* Where the machine cannot be read there is nothing to compare with. */
-static void print_warnings(const ManagerSetup *setup, const Config *config)
-{
-        g_autoptr(GHashTable) users = users_read(setup->root);
-        ConfigMachine machine = { .root = setup->root, .users = users };
-        FreqPolicy *frequency = NULL;
-        g_autofree IdleTable *idle = NULL;
-        Topology *topology = NULL;
-
-        if (topology_read(setup->root, &topology) >= 0) {
-                if (frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
-                        machine.n_frequency = 0;
-                machine.idle = idle = idle_tables_read(setup->root, topology->n_cpus);
-        }
-        machine.topology = topology;
-        machine.frequency = frequency;
-        config_log_warnings(&setup->paths, config, &machine);
-        frequency_free(frequency, machine.n_frequency);
-        if (topology)
-                topology_free(topology);
-}
-
 static int check(const ManagerSetup *setup, const Arguments *arguments)
 {
-        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new(), warnings = config_errors_new();
         g_autoptr(Config) config = NULL;
         int r;
 
@@ -181,7 +152,8 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         print_errors(errors);
         if (r < 0)
                 return r;
-        print_warnings(setup, config);
+        config_find_warnings_of(&setup->paths, config, setup->root, warnings);
+        config_log_warnings(warnings);
         puts("The configuration is valid.");
         return 0;
 }
@@ -200,7 +172,7 @@ static int restore(const ManagerSetup *setup, const Arguments *arguments)
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
-        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new();
         Daemon *daemon = userdata;
 
         sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
@@ -380,7 +352,7 @@ static void take_sockets(void)
 
 static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments)
 {
-        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new();
         int r;
 
         r = make_loop(daemon);

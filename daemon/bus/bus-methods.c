@@ -100,8 +100,7 @@ int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error
 static int do_reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         Bus *bus = userdata;
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(GString) text = g_string_new(NULL);
         int r = manager_reload(bus->manager, errors);
 

@@ -31,6 +31,7 @@ static void use_log_level(const Manager *manager, int before)
 
 static void log_warnings(const Manager *manager)
 {
+        g_autoptr(GPtrArray) warnings = config_errors_new();
         g_autoptr(GHashTable) users = users_read(manager->ground.setup.root);
         g_autofree IdleTable *idle = manager->ground.config->power
                                              ? idle_tables_read(
@@ -44,7 +45,9 @@ static void log_warnings(const Manager *manager)
                                         .idle = idle ? idle : manager->seen->machine.idle,
                                         .users = users };
 
-        config_log_warnings(&manager->ground.setup.paths, manager->ground.config, &machine);
+        config_find_warnings(&manager->ground.setup.paths, manager->ground.config, &machine,
+                             warnings);
+        config_log_warnings(warnings);
 }
 
 void manager_use_config(Manager *manager, Config *config)

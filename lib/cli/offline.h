@@ -22,6 +22,9 @@ void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *confi
 void offline_paths_done(OfflinePaths *offline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OfflinePaths, offline_paths_done)
 
+/* Complains of all errors (of ConfigError). EXIT_FAILED. */
+int offline_complain(const GPtrArray *errors);
+
 /* The names of the profiles that have a file, as a new vector. */
 char **offline_profiles(const Ctl *ctl);
 

@@ -20,20 +20,10 @@ struct Prices {
         int *n_online; /* by package */
 };
 
-static void complain_errors(const GPtrArray *errors)
-{
-        for (guint i = 0; i < errors->len; i++) {
-                g_autofree char *text = config_error_format(g_ptr_array_index(errors, i));
-
-                complain("%s", text);
-        }
-}
-
 PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         PowerTable *table = NULL;
         g_auto(GStrv) names = NULL;
         g_autofree char *list = NULL;
@@ -45,7 +35,7 @@ PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
                 return table;
         if (r == -ENOENT && !name && !required)
                 return NULL;
-        complain_errors(errors);
+        offline_complain(errors);
         if (errors->len > 0)
                 return NULL;
         names = power_tables_list(&offline.paths);

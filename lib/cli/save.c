@@ -78,21 +78,6 @@ int settings_reload(Ctl *ctl)
 #define DROP_IN     "zz-idlectl.conf"
 #define DROP_IN_OLD "90-idlectl.conf"
 
-static int complain_errors(const GPtrArray *errors)
-{
-        for (guint i = 0; i < errors->len; i++) {
-                g_autofree char *text = config_error_format(errors->pdata[i]);
-
-                complain("%s", text);
-        }
-        return EXIT_FAILED;
-}
-
-static GPtrArray *errors_new(void)
-{
-        return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
-}
-
 /* The section as the files have it. NULL after messages. */
 static const Section *find_section(const Config *config, const char *name)
 {
@@ -217,7 +202,7 @@ static int complain_trial(GPtrArray *errors, const char *path)
                 complain("set --save: %s; %s is not changed", error->message, path);
                 g_ptr_array_remove_index(errors, i--);
         }
-        return complain_errors(errors);
+        return offline_complain(errors);
 }
 
 /* Reports what a stronger file hid while it was in the old drop-in. */
@@ -241,8 +226,8 @@ static void report_moved(const Section *before, const Section *after, const Save
 /* Loads the configuration as it would be. EXIT_FAILED after messages. */
 static int check(const Ctl *ctl, const OfflinePaths *offline, const char *path, Config **ret_config)
 {
-        g_autoptr(GPtrArray) errors = errors_new();
-        g_autoptr(GPtrArray) absent = errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new();
+        g_autoptr(GPtrArray) absent = config_errors_new();
         Topology *topology;
 
         if (config_load(&offline->paths, errors, ret_config) < 0)
@@ -408,7 +393,7 @@ static int carry_out(Ctl *ctl, const DropIn *now, const DropIn *old, const char 
 int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint n, char **ret_path)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
-        g_autoptr(GPtrArray) errors = errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(Config) config = NULL, after = NULL;
         g_auto(DropIn) now = { 0 }, old = { 0 };
         g_autofree char *text = NULL;
@@ -419,7 +404,7 @@ int settings_save(Ctl *ctl, const char *section, const SavedValue *values, guint
         if (check_directories(ctl, &offline) != EXIT_FINE)
                 return EXIT_FAILED;
         if (config_load(&offline.paths, errors, &config) < 0)
-                return complain_errors(errors);
+                return offline_complain(errors);
         found = find_section(config, section);
         if (!found)
                 return EXIT_FAILED;

@@ -37,6 +37,11 @@ static void add_unread(GPtrArray *errors, const char *shown, int error)
         config_error_add(errors, shown, 0, "cannot be read: %s", g_strerror(error))->error = -error;
 }
 
+GPtrArray *config_errors_new(void)
+{
+        return g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+}
+
 void config_error_free(ConfigError *error)
 {
         g_free(error->message);

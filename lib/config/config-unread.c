@@ -137,8 +137,7 @@ static void check_place(const Place *place)
 void config_find_unread(const ConfigPaths *paths, GPtrArray *errors)
 {
         static const char *const own[] = { "idled", NULL };
-        g_autoptr(GPtrArray)
-                ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) ignored = config_errors_new();
         g_auto(GStrv) policies = policy_list(paths->policy_dir);
         g_auto(GStrv) profiles = profiles_list(paths);
         g_auto(GStrv) apps = config_files_list(paths, "apps", ignored);

@@ -34,7 +34,7 @@ Config *config_new(void)
         config->policies = g_ptr_array_new();
         config->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
         config->apps = g_ptr_array_new();
-        config->removed = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        config->removed = config_errors_new();
         return config;
 }
 

@@ -128,9 +128,13 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
 char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,
                            const char *key);
 
+/* The same, compared with the machine below `root`, which is read. Where that is not possible there
+ * is nothing to compare with. */
+void config_find_warnings_of(const ConfigPaths *paths, const Config *config, int root,
+                             GPtrArray *warnings);
+
 /* All warnings, into the log. */
-void config_log_warnings(const ConfigPaths *paths, const Config *config,
-                         const ConfigMachine *machine);
+void config_log_warnings(const GPtrArray *warnings);
 
 /* Appends a warning for every file and directory among the administrator's that looks like
  * configuration and that no policy, nor the daemon, would ever read. */
@@ -169,6 +173,8 @@ char *section_because(const Section *section, const Reason *reason);
 /* "/etc/idled/policies/ondemand.conf:12", "default", or "set over D-Bus", as a new string. */
 char *source_format(const Source *source);
 
+/* An array of ConfigError that frees them. */
+GPtrArray *config_errors_new(void);
 void config_error_free(ConfigError *error);
 
 /* "FILE:LINE: MESSAGE", "FILE: MESSAGE" without a line, as a new string. */

@@ -247,8 +247,7 @@ int power_table_load(const ConfigPaths *paths, const char *name, PowerTable **re
 
 char **power_tables_list(const ConfigPaths *paths)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
 
         return config_files_list(paths, "power", errors);
 }

@@ -242,8 +242,7 @@ static char **list_names(const ConfigPaths *paths, GPtrArray *errors)
 
 char **profiles_list(const ConfigPaths *paths)
 {
-        g_autoptr(GPtrArray)
-                ignored = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) ignored = config_errors_new();
 
         return list_names(paths, ignored);
 }

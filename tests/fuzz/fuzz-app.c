@@ -30,8 +30,7 @@ static void match(const App *app, GString *const *parts, GHashTable *users)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", fuzz_modules() };
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(GHashTable) users = g_hash_table_new(NULL, NULL);
         g_autoptr(Config) config = NULL;
         GString *parts[N_PARTS];

@@ -65,8 +65,7 @@ static void check_profiles(Config *config)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", fuzz_modules() };
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(Config) config = NULL;
         int r;
 

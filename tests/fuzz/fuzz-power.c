@@ -10,8 +10,7 @@ static void check_same(const PowerTable *table)
 {
         g_autofree char *text = power_table_format(table);
         g_autoptr(PowerTable) again = power_table_new("again");
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
 
         g_assert(power_table_parse("/etc/idled/t", text, strlen(text), again, errors) == 0);
         g_assert(again->states->len == table->states->len);
@@ -29,8 +28,7 @@ static void check_same(const PowerTable *table)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         g_autoptr(PowerTable) table = power_table_new("t");
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         int r = power_table_parse("/etc/idled/t", (const char *)data, size, table, errors);
 
         g_assert(r == (errors->len > 0 ? -EINVAL : 0));

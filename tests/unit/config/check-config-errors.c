@@ -284,8 +284,7 @@ static const struct {
 TEST_EACH(file_that_is_never_read, unread)
 {
         g_autofree char *path = g_build_filename("etc/idled", c->path, NULL), *text = NULL;
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_auto(GStrv) parts = NULL;
 
         put(path, "");

@@ -235,8 +235,7 @@ TEST(defaults_at_run_time)
 
 TEST(absent_cpus)
 {
-        g_autoptr(GPtrArray)
-                warnings = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) warnings = config_errors_new();
         g_autoptr(Config) config = NULL;
         g_autofree char *text = NULL;
         CpuSet possible = { 0 };
@@ -256,8 +255,7 @@ TEST(absent_cpus)
 
 TEST(unread)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autofree char *first = NULL, *second = NULL;
 
         put(MINE, "");

@@ -17,7 +17,7 @@ static GPtrArray *errors;
 
 static void set_up(void)
 {
-        errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        errors = config_errors_new();
 }
 
 static void tear_down(void)

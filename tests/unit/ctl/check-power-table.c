@@ -12,8 +12,7 @@
 
 static PowerTable *shipped(void)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         PowerTable *table = NULL;
 
         ck_assert_int_eq(
@@ -127,8 +126,7 @@ static const struct {
 
 TEST_EACH(refuse, bad)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(PowerTable) table = power_table_new("t");
         g_autofree char *said = NULL;
 
@@ -143,8 +141,7 @@ TEST_EACH(refuse, bad)
 /* What is written is read again. */
 TEST(round_trip)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autoptr(PowerTable) table = power_table_new("a"), read = power_table_new("b");
         g_autofree char *text = NULL;
 

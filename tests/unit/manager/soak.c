@@ -254,8 +254,7 @@ static void change_hold(void)
 
 static void reload(void)
 {
-        g_autoptr(GPtrArray)
-                errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
+        g_autoptr(GPtrArray) errors = config_errors_new();
         g_autofree char *text = g_strdup_printf("[Policy]\nMinCores=%d\n%s",
                                                 g_rand_int_range(chance, 1, N_CPUS),
                                                 one_in(10) ? "Mistake=1\n" : "");
