@@ -29,6 +29,15 @@ static int hold_find(sd_bus *connection, const char *path, const char *interface
         return 1;
 }
 
+/* For getters, which sd-bus calls only if hold_find() found the hold. */
+static const Held *path_hold(const Bus *bus, const char *path)
+{
+        const Held *held = bus_path_hold(bus, path);
+
+        g_assert(held);
+        return held;
+}
+
 char *bus_hold_path(uint64_t id)
 {
         return g_strdup_printf(BUS_PATH_HOLD "/%" G_GUINT64_FORMAT, id);
@@ -47,14 +56,14 @@ static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata
         return bus_list_nodes(userdata, hold_paths, ret_nodes);
 }
 
-BUS_APPENDED(get_owner, bus_append_shown(reply, bus, bus_path_hold(bus, path)->owner));
+BUS_APPENDED(get_owner, bus_append_shown(reply, bus, path_hold(bus, path)->owner));
 
-BUS_APPENDED(get_reason, bus_append_shown(reply, bus, bus_path_hold(bus, path)->reason));
+BUS_APPENDED(get_reason, bus_append_shown(reply, bus, path_hold(bus, path)->reason));
 
 BUS_GETTER(get_obstacle)
 {
         const Bus *bus = userdata;
-        g_autofree char *text = manager_hold_obstacle(bus->manager, bus_path_hold(bus, path));
+        g_autofree char *text = manager_hold_obstacle(bus->manager, path_hold(bus, path));
 
         return bus_append_shown(reply, bus, text);
 }
@@ -67,15 +76,15 @@ static uint32_t shown_pid(const Bus *bus, const Held *held, sd_bus_message *repl
         return reader == 0 || reader == held->shown_uid ? (uint32_t)held_pid(held) : 0;
 }
 
-BUS_VALUE(get_user, "u", bus_path_hold(bus, path)->shown_uid);
+BUS_VALUE(get_user, "u", path_hold(bus, path)->shown_uid);
 
-BUS_VALUE(get_pid, "u", shown_pid(bus, bus_path_hold(bus, path), reply));
+BUS_VALUE(get_pid, "u", shown_pid(bus, path_hold(bus, path), reply));
 
-BUS_VALUE(get_id, "t", bus_path_hold(bus, path)->id);
+BUS_VALUE(get_id, "t", path_hold(bus, path)->id);
 
-BUS_VALUE(get_since, "t", bus_path_hold(bus, path)->since_usec);
+BUS_VALUE(get_since, "t", path_hold(bus, path)->since_usec);
 
-BUS_VALUE(get_bound, "b", bus_path_hold(bus, path)->bound);
+BUS_VALUE(get_bound, "b", path_hold(bus, path)->bound);
 
 /* Appends a key whose value is a number, if it is requested. */
 static int append_number(sd_bus_message *reply, const char *key, uint32_t number, bool requested)
@@ -87,7 +96,7 @@ static int append_number(sd_bus_message *reply, const char *key, uint32_t number
 BUS_GETTER(get_request)
 {
         const Bus *bus = userdata;
-        const Held *held = bus_path_hold(bus, path);
+        const Held *held = path_hold(bus, path);
         const Hold *hold = holds_hold(held);
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
@@ -114,12 +123,12 @@ BUS_GETTER(get_request)
 
 BUS_GETTER(get_unit)
 {
-        const Held *held = bus_path_hold(userdata, path);
+        const Held *held = path_hold(userdata, path);
 
         return sd_bus_message_append(reply, "s", held->kinds && held->unit ? held->unit : "");
 }
 
-BUS_APPENDED(get_cpus, bus_append_cpus(reply, &holds_hold(bus_path_hold(bus, path))->cpus));
+BUS_APPENDED(get_cpus, bus_append_cpus(reply, &holds_hold(path_hold(bus, path))->cpus));
 
 #define CONST   SD_BUS_VTABLE_PROPERTY_CONST
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE

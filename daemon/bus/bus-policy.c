@@ -14,7 +14,7 @@
 #include "manager/manager-explain.h"
 
 /* The policy that the path names, NULL if there is none such. */
-static const ActivePolicy *path_policy(const Bus *bus, const char *path)
+static const ActivePolicy *policy_at(const Bus *bus, const char *path)
 {
         const ActivePolicy *p;
         g_autofree char *name = NULL;
@@ -25,6 +25,15 @@ static const ActivePolicy *path_policy(const Bus *bus, const char *path)
                 if (g_str_equal(p->policy->name, name))
                         return p;
         return NULL;
+}
+
+/* The same for getters, which sd-bus calls only if policy_find() found it. */
+static const ActivePolicy *path_policy(const Bus *bus, const char *path)
+{
+        const ActivePolicy *policy = policy_at(bus, path);
+
+        g_assert(policy);
+        return policy;
 }
 
 /* Its rank: how many policies come before it. */
@@ -41,7 +50,7 @@ static int path_rank(const Bus *bus, const char *path)
 static int policy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
                        void **ret_found, sd_bus_error *error)
 {
-        if (!path_policy(userdata, path))
+        if (!policy_at(userdata, path))
                 return 0;
         *ret_found = userdata;
         return 1;

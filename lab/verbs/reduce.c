@@ -144,9 +144,10 @@ void reduced_sample(Reduced *reduced, double begin, double end)
 void reduced_put(Reduced *reduced, size_t column, double value)
 {
         double seconds = reduced->seconds;
+        Point *last = last_point(reduced);
 
-        if (isfinite(value))
-                cell_unite(cell_of(last_point(reduced), column),
+        if (last && isfinite(value))
+                cell_unite(cell_of(last, column),
                            &(Cell){ value, value, value * seconds, seconds });
 }
 

@@ -216,9 +216,9 @@ char *setting_format(const Setting *row, const void *options)
         case SETTING_STRING:
                 return g_strdup(*(char *const *)place);
         case SETTING_LIST:
-                return g_strjoinv(" ", *(char **const *)place);
+                break;
         }
-        return NULL;
+        return g_strjoinv(" ", *(char **const *)place);
 }
 
 int settings_new(const Setting *rows, size_t size, void **ret_options, char **ret_error)

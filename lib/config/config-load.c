@@ -123,11 +123,11 @@ static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray
                 Section *section;
                 Source source;
 
-                if (line->problem) {
+                section = line->problem ? NULL : scope_section(scope, line->section);
+                if (!section) {
                         config_error_add(errors, file->path, line->number, "%s", line->problem);
                         continue;
                 }
-                section = scope_section(scope, line->section);
                 source = (Source){ file->path, line->number };
                 if (removed_note(scope->config, section->name, line->key, source) ||
                     set_from_file(section, section_row(section, line->key), line->value, source,
