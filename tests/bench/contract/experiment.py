@@ -40,19 +40,15 @@ LOADS = {
     "heavy": "heavy 1500 400",
     "day": "day 1000 400",
     "step": "step 400 400",
-    "memcached": "poisson 400 /run/memcached.socket",
+    "memcached": "poisson 400",
+    "nginx": "poisson 400",
 }
 
 # What --short measures: 25 minutes of the guest's time.
 SHORT = "2x2/spr/heavy,2x2/spr/bursts,2x2/spr/step"
 
-# A real server, and next to it tasks of a unit without a contract.
-SERVER = """#!/bin/sh
-rm -f /run/memcached.socket
-memcached -u root -t 4 -s /run/memcached.socket &
-until [ -S /run/memcached.socket ]; do sleep 0.1; done
-exec /root/load "$@"
-"""
+# Real servers, and next to them tasks of a unit without a contract.
+SERVERS = ("memcached", "nginx")
 NEIGHBOUR = "/root/load poisson 2 400 400"
 
 # Settling and measuring, in seconds. A contract is judged after its first minute; a step comes after one.
@@ -64,9 +60,9 @@ def prepare(lab, machine, table, load):
     guest = lab.boot(MACHINES[machine][0], f"exit_wait=Y {TABLES[table][-1]}")
     lab.install(guest)
     (guest.share / "measure").write_text((HERE / "measure").read_text())
-    (guest.share / "server").write_text(SERVER)
-    if load == "memcached":
-        packages.install(guest, "memcached")
+    (guest.share / "server").write_text((HERE.parent / "server").read_text())
+    if load in SERVERS:
+        packages.install(guest, load)
     subprocess.run(["cc", "-O2", "-static", "-std=gnu17", "-D_GNU_SOURCE", "-o", guest.share / "load", HERE / "load.c", "-lm"],
                    check=True)
     guest.run("cp /share/measure /share/load /share/server /root; for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do "
@@ -88,10 +84,10 @@ def settings(machine, table, short=False):
 
 def measure(guest, seconds, aside, disabled, contract, load, seed):
     settle, length = seconds
-    shape, rate, work = LOADS[load].split()
-    program, neighbour = ("sh /root/server", NEIGHBOUR) if load == "memcached" else ("/root/load", "")
+    shape, *words = LOADS[load].split()
+    program, neighbour = (f"sh /root/server {load}", NEIGHBOUR) if load in SERVERS else ("/root/load", "")
     output = guest.read(f"NEIGHBOUR='{neighbour}' bash /root/measure {settle} {length} {aside} {disabled} {contract} "
-                        f"{program} {shape} {seed} {rate} {work}", timeout=7200)
+                        f"{program} {shape} {seed} {' '.join(words)}", timeout=7200)
     return figures.read(output, settle)
 
 

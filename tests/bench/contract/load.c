@@ -2,12 +2,13 @@
 /*
  * A load with open-loop arrivals that measures how late its threads wake up, or a server answers.
  *
- * usage: load SHAPE SEED RATE WORK_US|SOCKET
+ * usage: load SHAPE SEED RATE WORK_US|memcached:SOCKET|http:SOCKET [HISTOGRAM]
  *
  * RATE arrivals a second on average, each of which wakes a thread that then computes for an
  * exponentially distributed time of WORK_US on average. Arrivals do not wait for the threads: they
  * are drawn from SEED alone. A thread that is still busy then has no wake-up to measure, and goes
- * on at once. With the SOCKET of memcached the thread asks for a value in place of computing, and
+ * on at once. With the SOCKET of a server the thread asks in place of computing, memcached for
+ * a value that does not exist, and a web server for a page that ends as memcached's answer does;
  * what is measured is from the arrival, also if the thread was busy then, to the answer. SHAPE is
  * poisson: arrivals at exponentially distributed distances; bursts: four at the same moment, the
  * moments as above; heavy: distances of a Lomax distribution, whose variance is infinite (a = 1.5);
@@ -15,10 +16,12 @@
  * and after 60 s four times as often.
  *
  * Until SIGTERM it prints a line for each WINDOW_SECONDS: when it ended, wake-ups, the p50, the p99
- * and the longest delay in us, and how many took longer than each of the limits.
+ * and the longest delay in us, and how many took longer than each of the limits. Then, all delays
+ * go to the file HISTOGRAM.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,6 +32,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../histogram.h"
 #include "../loads.h"
 
 #define THREADS        32
@@ -41,7 +45,8 @@
 static const uint32_t limits_us[] = { 1000, 2000, 5000, 10000, 20000, 50000 };
 
 typedef struct Load {
-        const char *shape, *socket; /* NULL: no server */
+        const char *shape;
+        const char *question, *socket; /* of a server; NULL: it computes */
         uint64_t seed, began_ns;
         double distance_ns, work_ns; /* means */
 } Load;
@@ -95,6 +100,7 @@ static void count_delay(uint64_t since_ns)
         uint64_t late = (now_ns(CLOCK_MONOTONIC) - since_ns) / 1000;
         unsigned i = atomic_fetch_add(&n_delays, 1);
 
+        histogram_add(late);
         if (i < DELAYS)
                 delays_us[i] = late < UINT32_MAX ? (uint32_t)late : UINT32_MAX;
 }
@@ -128,16 +134,23 @@ static int connect_to(const char *path)
         exit(EXIT_FAILURE);
 }
 
-/* The value does not exist: the answer is "END". */
-static void ask(int fd)
+/* Until the answer ends. */
+static void ask(int fd, const char *question)
 {
-        static const char question[] = "get value\r\n";
-        char answer[64];
+        static const char end[] = "END\r\n";
+        const size_t length = sizeof(end) - 1;
+        ssize_t r = write(fd, question, strlen(question));
+        char answer[4096];
+        size_t n = 0;
 
-        if (write(fd, question, sizeof(question) - 1) == sizeof(question) - 1 &&
-            read(fd, answer, sizeof(answer)) > 0)
+        while (r > 0 && (n < length || memcmp(answer + n - length, end, length) != 0)) {
+                r = n < sizeof(answer) ? read(fd, answer + n, sizeof(answer) - n) : 0;
+                n += r > 0 ? (size_t)r : 0;
+        }
+        if (r > 0)
                 return;
-        fprintf(stderr, "load: the server does not answer: %s\n", strerror(errno));
+        fprintf(stderr, "load: the server does not answer, or not as expected: %s\n",
+                strerror(errno));
         exit(EXIT_FAILURE);
 }
 
@@ -162,7 +175,7 @@ static void *run(void *argument)
                         at += distance(thread, at);
                 waited = wait_for(at);
                 if (fd >= 0)
-                        ask(fd);
+                        ask(fd, load->question);
                 if (waited || fd >= 0)
                         count_delay(at);
                 if (fd < 0)
@@ -217,28 +230,64 @@ static double positive(const char *text)
         return value;
 }
 
+/* WORK_US, or a server's protocol and socket. */
+static void read_work(Load *load, const char *text)
+{
+        static const char *const questions[][2] = {
+                { "memcached:", "get value\r\n" },
+                { "http:", "GET / HTTP/1.1\r\nHost: server\r\n\r\n" },
+        };
+
+        for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+                size_t length = strlen(questions[i][0]);
+
+                if (strncmp(text, questions[i][0], length) != 0)
+                        continue;
+                load->socket = text + length;
+                load->question = questions[i][1];
+                return;
+        }
+        load->work_ns = positive(text) * 1e3;
+}
+
+/* False if SIGTERM came before. */
+static bool wait_for_window(const sigset_t *end, uint64_t until)
+{
+        for (;;) {
+                uint64_t now = now_ns(CLOCK_MONOTONIC), left = until > now ? until - now : 0;
+                struct timespec rest = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
+
+                if (sigtimedwait(end, NULL, &rest) == SIGTERM)
+                        return false;
+                if (left == 0)
+                        return true;
+        }
+}
+
 int main(int argc, char **argv)
 {
         static const char *const shapes[] = { "poisson", "bursts", "heavy", "day", "step" };
         static Thread threads[THREADS];
         Load load = { 0 };
         bool known = false;
+        sigset_t end;
 
-        for (size_t i = 0; argc == 5 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        for (size_t i = 0; argc >= 5 && argc <= 6 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
                 known |= strcmp(argv[1], shapes[i]) == 0;
         if (!known) {
-                fputs("usage: load poisson|bursts|heavy|day|step SEED RATE WORK_US|SOCKET\n",
+                fputs("usage: load poisson|bursts|heavy|day|step SEED RATE "
+                      "WORK_US|memcached:SOCKET|http:SOCKET [HISTOGRAM]\n",
                       stderr);
                 return EXIT_FAILURE;
         }
         load.shape = argv[1];
         load.seed = (uint64_t)positive(argv[2]);
         load.distance_ns = 1e9 / positive(argv[3]);
-        if (*argv[4] == '/')
-                load.socket = argv[4];
-        else
-                load.work_ns = positive(argv[4]) * 1e3;
+        read_work(&load, argv[4]);
         load.began_ns = now_ns(CLOCK_MONOTONIC);
+        sigemptyset(&end);
+        sigaddset(&end, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &end, NULL);
         for (int i = 0; i < THREADS; i++) {
                 threads[i].load = &load;
                 threads[i].number = i;
@@ -246,7 +295,9 @@ int main(int argc, char **argv)
                         return EXIT_FAILURE;
         }
         for (int seconds = WINDOW_SECONDS;; seconds += WINDOW_SECONDS) {
-                sleep_until(load.began_ns + (uint64_t)seconds * 1000000000);
+                if (!wait_for_window(&end, load.began_ns + (uint64_t)seconds * 1000000000))
+                        return argc < 6 || histogram_write(argv[5]) == 0 ? EXIT_SUCCESS
+                                                                         : EXIT_FAILURE;
                 print_window(seconds);
         }
 }

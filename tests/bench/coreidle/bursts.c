@@ -6,9 +6,8 @@
  * usage: bursts HISTOGRAM SEED THREADS:SLEEP_MS:COMPUTE_MS...
  *
  * Each group has so many threads, which sleep and compute for these times on average. Until
- * SIGTERM; then the wake-up delays of all threads go to the file HISTOGRAM, as cyclictest writes
- * them: a line per microsecond, and what was longer counted as overflows. Equal seeds sleep and
- * compute for equal times.
+ * SIGTERM; then the wake-up delays of all threads go to the file HISTOGRAM (histogram.h). Equal
+ * seeds sleep and compute for equal times.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,11 +18,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "../histogram.h"
 #include "../loads.h"
 
-#define DELAYS 20000 /* microseconds, of the histogram */
-
-static atomic_uint_fast32_t delays[DELAYS + 1]; /* the last: longer ones */
 static atomic_bool ending;
 
 typedef struct Thread {
@@ -39,33 +36,17 @@ static void *run(void *argument)
         prctl(PR_SET_TIMERSLACK, 1UL);
         while (!atomic_load(&ending)) {
                 uint64_t wake = now_ns(CLOCK_MONOTONIC) +
-                                (uint64_t)exponential(&thread->random, thread->sleep_ns),
-                         late;
+                                (uint64_t)exponential(&thread->random, thread->sleep_ns);
                 uint64_t used, end;
 
                 sleep_until(wake);
-                late = (now_ns(CLOCK_MONOTONIC) - wake) / 1000;
-                atomic_fetch_add(&delays[late < DELAYS ? late : DELAYS], 1);
+                histogram_add((now_ns(CLOCK_MONOTONIC) - wake) / 1000);
                 used = now_ns(CLOCK_THREAD_CPUTIME_ID);
                 end = used + (uint64_t)exponential(&thread->random, thread->compute_ns);
                 while (used < end && !atomic_load(&ending))
                         used = now_ns(CLOCK_THREAD_CPUTIME_ID);
         }
         return NULL;
-}
-
-static int write_histogram(const char *path)
-{
-        FILE *file = fopen(path, "we");
-
-        if (!file)
-                return -errno;
-        fputs("# Histogram\n", file);
-        for (int usec = 0; usec < DELAYS; usec++)
-                if (delays[usec] > 0)
-                        fprintf(file, "%06d %06u\n", usec, (unsigned)delays[usec]);
-        fprintf(file, "# Histogram Overflows: %05u\n", (unsigned)delays[DELAYS]);
-        return fclose(file) == 0 ? 0 : -errno;
 }
 
 int main(int argc, char **argv)
@@ -109,7 +90,7 @@ int main(int argc, char **argv)
         }
         sigwait(&end, &signal);
         atomic_store(&ending, true);
-        r = write_histogram(argv[1]);
+        r = histogram_write(argv[1]);
         if (r < 0) {
                 errno = -r;
                 perror(argv[1]);

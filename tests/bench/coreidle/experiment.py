@@ -98,7 +98,7 @@ class Run:
     own_wakeups: float  # of it, a second
     parked: str
     why: str
-    cycles: float = 0.0  # of cyclictest, a second; 0 also if the file does not say
+    cycles: float = 0.0  # of cyclictest, or files that were compiled, a second; 0 also if the file does not say
     waited: float = 0.0  # share of the time in which some task waited for a CPU (PSI)
     switches: float = 0.0  # of tasks, a second
     sleeps: dict = dataclasses.field(default_factory=dict)  # by CPU: how many a second
@@ -215,7 +215,7 @@ def read_run(text, names, idle=False):
         own = {"cpu_usec": change["own_usec"], "wakeups": change["own_wakeups"], "time": change["time"]}
     seconds = change["time"] / 1e6
     latencies, work = percentiles(parts["load"]), change["loopback"] / 1e6 / seconds
-    if not idle and not latencies and work < 0.1:
+    if not idle and not latencies and work < 0.1 and not change.get("cycles"):
         raise ValueError("the load did nothing:\n" + text[-2000:])
     slept = sleeps(change)
     return Run(
@@ -236,13 +236,13 @@ def read_run(text, names, idle=False):
         memory=sum(map(int, parts["memory"][0])) if "memory" in parts else 0)
 
 
-def measure(guest, machine, placement, load, names, daemon=""):
+def measure(guest, machine, placement, command, names, daemon=""):
     where = MACHINES[machine][1] if placement.name == "ideal" else placement.name
     guest.run("cp /share/measure /share/cyclictests /share/bursts /root", timeout=600)
     timing = f"{placement.rounds} {placement.settle} {placement.seconds}"
     environment = f"DAEMON={daemon} " if daemon else ""
-    text = guest.read(f"{environment}bash /root/measure {where} {timing} {LOADS[load]}", timeout=3600)
-    return read_run(text, names, load == "idle")
+    text = guest.read(f"{environment}bash /root/measure {where} {timing} {command}", timeout=3600)
+    return read_run(text, names, command == LOADS["idle"])
 
 
 def parse(arguments):
@@ -274,9 +274,9 @@ def parse(arguments):
     return result
 
 
-def compile_load(path):
+def compile_load(path, source=HERE / "bursts.c"):
     """Static, so that it runs whatever the guest's C library is."""
-    subprocess.run(["cc", "-O2", "-static", "-o", path, HERE / "bursts.c", "-lm"], check=True)
+    subprocess.run(["cc", "-O2", "-static", "-std=gnu17", "-D_GNU_SOURCE", "-o", path, source, "-lm"], check=True)
 
 
 def prepare(lab, machine, table, options="", governor="performance"):
@@ -341,7 +341,7 @@ def experiment(lab, arguments, machine, table, load):
             for placement, results in runs.items():
                 began, what = time.monotonic(), f"{title}, {placement.label()} #{i + 1}"
                 try:
-                    run = measure(guest, machine, placement, load, names)
+                    run = measure(guest, machine, placement, LOADS[load], names)
                 except (ValueError, AssertionError) as failure:  # the latter: a command in the guest
                     lab.settings.say(f"{what} failed: {failure}")
                     good = False

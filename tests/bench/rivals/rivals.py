@@ -47,6 +47,13 @@ ARMS = {
     "tlp-power-saver": Arm("tlp/trixie-backports", "tlp", "tlp power-saver", daemon=False),
 }
 
+# Those of coreidle, and programs that users run, with the packages that they need.
+LOADS = experiment.LOADS | {
+    "web": "sh /root/server nginx poisson 1 400 /root/load.histograms/all",
+    "make": "sh /root/build /root/load.done",
+}
+NEEDED = {"web": ["nginx"], "make": ["gcc", "libc6-dev", "make"]}
+
 # Not in Debian 13 or its backports.
 ABSENT = ("scx_lavd --powersave", "scx_lavd --autopilot", "auto-cpufreq", "intel-lpmd")
 
@@ -55,12 +62,19 @@ TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".st
                               for name, options in experiment.TABLES.items()}
 
 
-def prepare(lab, machine, table, package):
-    """A guest that has just booted, with this package, and its states' names."""
+def prepare(lab, machine, table, package, loads):
+    """A guest that has just booted, with this package and what the loads need, and its states' names."""
     lab.shut_down()
     guest, names = experiment.prepare(lab, machine, TABLES[table], governor="schedutil")
+    experiment.compile_load(guest.share / "load", HERE.parent / "contract" / "load.c")
+    for name, path in {"server": HERE.parent / "server", "build": HERE / "build"}.items():
+        (guest.share / name).write_text(path.read_text())
+    guest.run("cp /share/load /share/server /share/build /root")
     if package:
         packages.install(guest, package)
+    for load in loads:
+        if load in NEEDED:
+            packages.install(guest, *NEEDED[load])
     return guest, names
 
 
@@ -71,7 +85,7 @@ def measure(guest, machine, placement, arm, load, names):
     guest.run(f"sleep {IDLE}")
     where = dataclasses.replace(placement, name="default")
     try:
-        return experiment.measure(guest, machine, where, load, names, arm.unit if arm.daemon else "")
+        return experiment.measure(guest, machine, where, LOADS[load], names, arm.unit if arm.daemon else "")
     finally:
         guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /var/lib/idled", check=False)
 
@@ -94,7 +108,7 @@ def bench(lab, arguments, machine, table, package):
                    for i in range(measured(arguments, title, placement), arguments.runs)]
         for i, name in sorted(missing, key=lambda run: run[0]):
             if not guest:
-                guest, names = prepare(lab, machine, table, package)
+                guest, names = prepare(lab, machine, table, package, arguments.loads)
             began, what = time.monotonic(), f"{title}, {name} #{i + 1}"
             try:
                 run = measure(guest, machine, arms[name], ARMS[name], load, names)
@@ -148,7 +162,7 @@ def choice(offered):
 def parse(words, build):
     parser = argparse.ArgumentParser(prog="tools/vm --suite backports bench rivals", description=__doc__)
     defaults = {"machines": (experiment.MACHINES, "4"), "tables": (TABLES, "snb"), "arms": (ARMS, ",".join(ARMS)),
-                "loads": (experiment.LOADS, "idle,cyclictest,light,batchy,mixed,tbench")}
+                "loads": (LOADS, "idle,cyclictest,light,batchy,mixed,tbench,web,make")}
     for name, (offered, default) in defaults.items():
         parser.add_argument(f"--{name}", type=choice(offered), default=default, help=", ".join(offered))
     parser.add_argument("--runs", type=int, default=3)
