@@ -12,6 +12,11 @@
  * domains, counted by a probe on build_sched_domains(); and how often CPUs 2-3 and CPUs 0-1 woke up
  * in the step and the 50 ms after it (`usage` of their idle states). The first row has their
  * wake-ups in 50 ms without a step.
+ *
+ * Without arguments, which are names of ways, a second table has the wake-ups a second while CPUs
+ * 2-3 stay parked, without and with a light load. The load begins before they are parked, so its
+ * timers may be there: half of its threads wait by timers of high resolution, half by those of the
+ * wheel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +38,10 @@
 #define ROUNDS      20
 #define N_CPUS      4
 #define SETTLE_USEC 50000
+#define N_THREADS   10
+#define LOAD_USEC   10000
+#define WORK_USEC   200
+#define STAY_SEC    20
 #define PROBE       "idled_rebuild"
 #define TRACING     "sys/kernel/tracing/"
 #define BARE        "/run/bench-bare"
@@ -60,6 +70,7 @@ typedef struct Run {
 } Run;
 
 static int root_fd; /* the machine's */
+static int loaded;  /* threads of the load go on */
 
 static void die(const char *what, int error)
 {
@@ -137,9 +148,7 @@ static double count_wakes(int first, int last)
 
 static void settle(void)
 {
-        const struct timespec time = { .tv_nsec = SETTLE_USEC * 1000 };
-
-        nanosleep(&time, NULL);
+        g_usleep(SETTLE_USEC);
 }
 
 static int plug(const CpuSet *allowed)
@@ -281,7 +290,89 @@ static void begin(Run *run, int record)
                 die(run->ops ? run->ops->name : "hotplug", r);
 }
 
-static void measure_way(const char *name, const ParkBackendOps *ops, bool bare, int record)
+static void end(Run *run)
+{
+        int r = run->units ? finish(run) : 0;
+
+        if (r < 0)
+                die("restoring", r);
+        knobs_free(run->knobs);
+        if (run->ops)
+                run->ops->close(run->state);
+}
+
+static gpointer work(gpointer data)
+{
+        const struct timeval timeout = { .tv_usec = LOAD_USEC };
+        bool wheel = GPOINTER_TO_INT(data) & 1;
+        int ends[2];
+        char byte;
+
+        if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) < 0 ||
+            setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
+                die("socketpair", -errno);
+        while (g_atomic_int_get(&loaded)) {
+                double until;
+
+                if (!wheel)
+                        g_usleep(LOAD_USEC);
+                else if (recv(ends[0], &byte, 1, 0) >= 0)
+                        die("recv", -EPROTO);
+                until = now_usec() + WORK_USEC;
+                while (now_usec() < until)
+                        ;
+        }
+        close(ends[0]);
+        close(ends[1]);
+        return NULL;
+}
+
+/* The wake-ups of CPUs while nothing changes. */
+static void print_stay(const char *name, const char *load)
+{
+        double before[3], after[3];
+
+        g_usleep(2 * G_USEC_PER_SEC);
+        for (int i = 0; i < 3; i++)
+                before[i] = i < 2 ? count_wakes(2 + i, 2 + i) : count_wakes(0, 1);
+        g_usleep(STAY_SEC * G_USEC_PER_SEC);
+        for (int i = 0; i < 3; i++)
+                after[i] = i < 2 ? count_wakes(2 + i, 2 + i) : count_wakes(0, 1);
+        printf("| %s, %s | %.1f | %.1f | %.1f |\n", name, load, (after[0] - before[0]) / STAY_SEC,
+               (after[1] - before[1]) / STAY_SEC, (after[2] - before[2]) / STAY_SEC);
+        fflush(stdout);
+}
+
+/* With no way: while nothing is parked. */
+static void measure_stay(const char *name, Run *run, int record)
+{
+        const CpuSet allowed = set_of("0-1");
+        GThread *threads[N_THREADS];
+
+        for (int i = 0; i < 2; i++) {
+                int r = 0;
+
+                g_atomic_int_set(&loaded, i);
+                for (int n = 0; i && n < N_THREADS; n++)
+                        threads[n] = g_thread_new("load", work, GINT_TO_POINTER(n));
+                g_usleep(G_USEC_PER_SEC);
+                if (run) {
+                        begin(run, record);
+                        r = park(run, &allowed);
+                }
+                if (r < 0)
+                        die(name, r);
+                print_stay(name, i ? "a light load" : "no load");
+                if (run)
+                        end(run);
+                g_atomic_int_set(&loaded, 0);
+                for (int n = 0; i && n < N_THREADS; n++)
+                        g_thread_join(threads[n]);
+        }
+}
+
+static void measure_way(const char *name, const ParkBackendOps *ops, bool bare, bool stay,
+                        int record)
 {
         static Sample samples[STEPS][ROUNDS];
         Run run = { .ops = ops, .bare = bare, .root = bare ? bare_root() : root_fd };
@@ -294,14 +385,14 @@ static void measure_way(const char *name, const ParkBackendOps *ops, bool bare, 
                 begin(&run, record);
                 for (int step = FIRST; step < STEPS; step++)
                         samples[step][round] = measure(&run, step);
-                knobs_free(run.knobs);
-                if (ops)
-                        ops->close(run.state);
+                end(&run);
         }
-        if (held)
-                file_write(root_fd, PARK_UNIFIED "/cgroup.subtree_control", "-cpuset");
         for (int step = FIRST; step < STEPS; step++)
                 print_row(name, steps[step].name, samples[step]);
+        if (stay)
+                measure_stay(name, &run, record);
+        if (held)
+                file_write(root_fd, PARK_UNIFIED "/cgroup.subtree_control", "-cpuset");
 }
 
 static void measure_usual(void)
@@ -339,9 +430,11 @@ int main(int argc, char **argv)
                 die("not in a guest of tools/vm", -EPERM);
         probe();
         measure_usual();
+        if (argc == 1)
+                measure_stay("nothing", NULL, -1);
         for (size_t i = 0; i < G_N_ELEMENTS(ways); i++)
                 if (argc == 1 || g_strv_contains((const char *const *)argv + 1, ways[i].name))
-                        measure_way(ways[i].name, ways[i].ops, ways[i].bare, record);
+                        measure_way(ways[i].name, ways[i].ops, ways[i].bare, argc == 1, record);
         unprobe();
         return EXIT_SUCCESS;
 }

@@ -16,10 +16,11 @@
  *   kernel where the controller stays on, and a drop-in that makes systemd read all its files
  *   again;
  * - if idled is killed with its service, systemd stops the slice and all CPUs are back;
- * - one unit changes instead of all: another mask takes a sixth of the time with four of them, a
- *   sixteenth with twelve, the first one less than half and a sixth, and parked CPUs sleep through
- *   it (tests/bench/README.md). It rebuilds the scheduling domains, as hotplug does, and
- *   AllowedCPUs does not.
+ * - one unit changes instead of all: with four of them another mask takes a third of the time or
+ *   less, the first one less than half, and parked CPUs sleep through it. It rebuilds the
+ *   scheduling domains, as hotplug does, and AllowedCPUs does not;
+ * - without a load parked CPUs wake up less afterwards, with Linux 6.12 and 7.3
+ *   (tests/bench/README.md).
  *
  * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
  * (Units=, Exclude=).
