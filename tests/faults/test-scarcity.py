@@ -44,7 +44,7 @@ class Scarcity(WithLogind, WithUnits, Case):
     def end(self):
         """Starts the daemon, and stops it if it has begun: its status."""
         self.daemon = self.spawn()
-        wait_until(lambda: self.daemon.process.poll() is not None or self.daemon.count_log('^idled 0'), 'a start')
+        wait_until(lambda: self.daemon.process.poll() is not None or self.daemon.count_log(r'^idled \d'), 'a start')
         self.daemon.send(signal.SIGTERM)
         return self.daemon.wait_exit()
 

@@ -15,8 +15,8 @@
 #define N_CPUS 8
 
 static const char *const keys[] = {
-        "latency_us", "global", "profile", "min_cores", "min_frequency_khz",
-        "cpus",       "pid",    "pidfd",   "reason"
+        "latency_us", "global", "profile",       "min_cores", "min_frequency_khz", "cpus", "pid",
+        "pidfd",      "reason", "wakeup_p99_us", "kind"
 };
 
 /* A connection that is never made: messages of it can be written and read. */
@@ -102,6 +102,8 @@ static void check(const Manager *manager, const HoldRequest *hold)
         g_assert(hold->min_cores <= N_CPUS && hold->pid >= 0 && hold->pidfd >= -1);
         g_assert(!hold->cpus || cpuset_intersects(hold->cpus, &manager_topology(manager)->online));
         g_assert(!hold->profile || config_profile(manager_config(manager), hold->profile));
+        g_assert(hold->p99_us <= CONTRACT_LIMIT_MAX_US);
+        g_assert(hold->kinds < 1u << g_strv_length((char **)kind_names));
         g_assert(hold->bound == (hold->pid > 0 || hold->pidfd >= 0));
 }
 

@@ -20,7 +20,8 @@ NUMBERS = {'y': (dbus.Byte, 0, 2**8), 'u': (dbus.UInt32, 0, 2**32), 't': (dbus.U
            'i': (dbus.Int32, -2**31, 2**31), 'x': (dbus.Int64, -2**63, 2**63), 'b': (dbus.Boolean, 0, 2)}
 WORDS = ['', 'x', '0', '-1', '0-3', '7,99999999999', '%s%n%p', 'a\nb', '\x1b[2J', '\u00e9\U0001f600', 'A' * 70000,
          'userspace', 'IdleMask', 'ondemand', 'Period', '250ms', 'performance', 'Version', MANAGER, PATH, 'sources',
-         'latency_us', 'global', 'profile', 'min_cores', 'cpus', 'pid', 'pidfd', 'reason', 'debug', '../../etc']
+         'latency_us', 'wakeup_p99_us', 'global', 'profile', 'min_cores', 'min_frequency_khz', 'cpus', 'kind', 'fast',
+         'pid', 'pidfd', 'reason', 'debug', '../../etc']
 TYPES = ['s', 'u', 'i', 't', 'x', 'd', 'b', 'y', 'o', 'g', 'v', 'h', 'as', 'a{sv}', 'a(sss)', '(su)', 'aas', 'a{us}']
 # Descriptors that idled keeps for later: of processes that held (daemon/holds/holder.c), and sd-event's of each clock
 # from the first timer on.
@@ -29,7 +30,7 @@ LASTING = {'WakeupBill'}  # answered after as long as its caller says
 
 
 class Arguments(TestCase):
-    CONFIG = '[Daemon]\nPolicies=userspace ondemand cpufreq cstates latency quiet\n'
+    CONFIG = '[Daemon]\nPolicies=userspace contract ondemand cpufreq cstates latency quiet\n'
 
     def setUp(self):
         super().setUp()

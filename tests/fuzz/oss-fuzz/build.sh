@@ -13,7 +13,7 @@ for path in tests/corpus/*; do
         target=fuzz-${path##*/}
         cp "build/tests/fuzz/$target" "$OUT"
         zip -qj "$OUT/${target}_seed_corpus.zip" "$path"/*
-        ldd "$OUT/$target" | awk '$3 ~ /^\/usr\/lib\/.*(glib|gmodule|systemd|lzma|zstd|cgroup|cpupower|pcre|cap|gcrypt|gpg|lz4)/ { print $3 }' |
+        ldd "$OUT/$target" | awk '$3 ~ /^(\/usr)?\/lib\/.*(glib|gmodule|systemd|lzma|zstd|cgroup|cpupower|pcre|cap|gcrypt|gpg|lz4)/ { print $3 }' |
                 xargs -r cp -nLt "$OUT/lib"
         # shellcheck disable=SC2016 # the loader's
         patchelf --set-rpath '$ORIGIN/lib' "$OUT/$target"
