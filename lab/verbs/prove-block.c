@@ -199,7 +199,7 @@ static void end_bill(const Prove *prove, Measured *measured)
         WakeupDelays all = { 0 };
 
         if (bill_read(prove->bill, NULL, NULL, &reading) < 0)
-                return; /* a part of the wake-ups tells nothing about all */
+                return; /* a part of the wake-ups says nothing about all */
         for (unsigned i = 0; i < reading.units->len; i++) {
                 WakeupDelays one;
 
