@@ -59,12 +59,11 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                 r = bus_append_text(reply, "obstacle",
                                     obstacle ?: contracts_error(manager_contracts(bus->manager)));
         if (r >= 0 && report->cores > 0)
-                r = sd_bus_message_append(reply, "{sv}", "cores", "u", report->cores);
+                r = sd_bus_message_append(reply, "{sv}{sv}", "cores", "u", report->cores,
+                                          "highest_frequency", "b", report->fast);
         if (r >= 0 && report->latency_us >= 0)
                 r = sd_bus_message_append(reply, "{sv}", "latency_us", "u",
                                           (uint32_t)report->latency_us);
-        if (r >= 0 && report->fast)
-                r = sd_bus_message_append(reply, "{sv}", "highest_frequency", "b", true);
         if (r >= 0 && is_shown(unit, bus_reader(bus, reply)))
                 r = append_measured(reply, report);
         return r < 0 ? r : sd_bus_message_close_container(reply);

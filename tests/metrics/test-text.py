@@ -26,6 +26,7 @@ FLEET = [
     ("idled_refused_affinity", {"unit": "mpi.service", "cpus": "2-3", "program": "mpirun"}, 3),
     *((f"idled_contract_{name}", {"unit": "nginx.service", "cgroup": "/system.slice/nginx.service"}, value)
       for name, value in (("limit_seconds", 0.005), ("p99_seconds", 0.00325), ("infeasible", 0), ("measured", 1),
+                          ("cores", 2), ("idle_latency_seconds", 1e-05), ("highest_frequency", 1),
                           ("windows_kept", 58), ("windows_broken", 2))),
     ("idled_contract_measured", {}, 0),  # of all other units
     ("idled_uptime_seconds", {}, 18000),
