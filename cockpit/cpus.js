@@ -276,10 +276,6 @@ export class Cpus {
                         [_("Topology"), cpu.Online ? place : ''],
                         ...limits(cpu),
                 ]);
-                this.update_states(cpu);
-        }
-
-        update_states(cpu) {
                 set(this.states, 'hidden', cpu.Residency.length === 0);
                 set_rows(
                         this.table,

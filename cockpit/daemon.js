@@ -197,16 +197,7 @@ export class Daemon {
 
         /* Calls a method of the manager; returns a promise. */
         call(method, type, ...args) {
-                return this.call_object(ROOT, MANAGER, method, args, {type});
-        }
-
-        /* Ends the hold with this path. */
-        release(path) {
-                return this.call('ReleaseHold', 'o', path);
-        }
-
-        call_object(...call) {
-                return this.client ? this.client.call(...call) :
+                return this.client ? this.client.call(ROOT, MANAGER, method, args, {type}) :
                                      Promise.reject({message: _("idled is not running")});
         }
 

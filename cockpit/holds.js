@@ -43,7 +43,8 @@ export class Holds {
         }
 
         release(path) {
-                this.page.run(this.daemon.release(path), _("The hold was not released"));
+                this.page.run(
+                        this.daemon.call('ReleaseHold', 'o', path), _("The hold was not released"));
         }
 
         create({path, Id}) {

@@ -37,15 +37,6 @@ function interval([value, low, high], format) {
         return fill(_("$0 (95 % interval: $1 to $2)"), format(value), format(low), format(high));
 }
 
-/* How much more of the time tasks wait; negative: less. */
-function waiting_text(policy) {
-        return interval(policy.WaitingChange, percent);
-}
-
-function share_text(share) {
-        return typeof share === 'number' ? fill(_("$0 of the time"), percent(share)) : '';
-}
-
 /* The savings of a policy, as rows of a <dl>; null if idled does not measure them. */
 function savings(policy) {
         if (!(policy.Verdict in VERDICTS) || (policy.EnergySource === 'none' && !policy.Blocks))
@@ -57,8 +48,9 @@ function savings(policy) {
                 [_("Savings"), VERDICTS[policy.Verdict]],
                 [_("Energy saved"), interval(policy.SavedJoules, joules)],
                 [_("Power saved"), interval(policy.SavedWatts, watts)],
-                [_("More waiting for a CPU"), waiting_text(policy)],
-                [_("In effect"), share_text(policy.EffectiveShare)],
+                [_("More waiting for a CPU"), interval(policy.WaitingChange, percent)],
+                [_("In effect"),
+                 interval([policy.EffectiveShare], share => fill(_("$0 of the time"), percent(share)))],
                 [_("Trial blocks"), fill(_("$0 used, $1 dropped; $2"), used, dropped, source)],
         ];
 }
