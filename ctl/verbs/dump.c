@@ -46,16 +46,14 @@ static void add_group(GTree *values, int root, const char *dir, int depth)
         static const char *const names[] = { "cpuset.cpus", "cpuset.cpus.partition",
                                              "cgroup.subtree_control" };
         g_autofree char *cpus = g_build_filename(dir, names[0], NULL);
+        _dir_ DIR *handle = NULL;
         struct dirent *entry;
-        DIR *handle;
-        int fd;
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
                 add_file(values, root, dir, names[i]);
         if (depth >= DEPTH_MAX || (depth > DEPTH_ALWAYS && faccessat(root, cpus, F_OK, 0) < 0))
                 return;
-        fd = openat(root, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        handle = fd < 0 ? NULL : fdopendir(fd);
+        handle = dir_open(root, dir);
         while (handle && (entry = readdir(handle))) {
                 g_autofree char *path = g_build_filename(dir, entry->d_name, NULL);
 
@@ -63,10 +61,6 @@ static void add_group(GTree *values, int root, const char *dir, int depth)
                     !g_str_equal(entry->d_name, ".."))
                         add_group(values, root, path, depth + 1);
         }
-        if (handle)
-                closedir(handle);
-        else
-                fd_close(&fd);
 }
 
 static void add_files(GTree *values, int root, const char *dir, const char *const *names)

@@ -16,24 +16,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/client.h"
+#include "cli/observe.h"
 #include "hold-options.h"
 #include "verbs.h"
 
 /* A descriptor that reports the signals by which people and services end a program. */
 static int catch_signals(void)
 {
-        sigset_t signals;
-        int fd;
+        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGTERM);
-        sigaddset(&signals, SIGHUP);
-        sigprocmask(SIG_BLOCK, &signals, NULL);
-        fd = signalfd(-1, &signals, SFD_CLOEXEC);
-        return fd < 0 ? -errno : fd;
+        return signals_open(ends, NULL);
 }
 
 /* The time left until `end_usec`, as ppoll() wants it; NULL: for ever. */
@@ -43,8 +38,7 @@ static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
 
         if (end_usec == 0)
                 return NULL;
-        *left = (struct timespec){ (time_t)(usec / G_USEC_PER_SEC),
-                                   (long)(usec % G_USEC_PER_SEC) * 1000 };
+        *left = timespec_of(usec * 1000);
         return left;
 }
 

@@ -7,8 +7,8 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 /* Timeouts to find the ticks with. Each ends with a tick, and a little later on a busy machine. */
@@ -16,19 +16,6 @@
 
 /* In shorter intervals a sample would be late by too much of one. */
 #define TICKS_LEAST 10
-
-static uint64_t nsec_of(const struct timespec *time)
-{
-        return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
-}
-
-static uint64_t now_nsec(void)
-{
-        struct timespec time = { 0 };
-
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        return nsec_of(&time);
-}
 
 /* Waits until a tick has passed. */
 static bool wait_for_tick(int socket)
@@ -55,9 +42,9 @@ static bool find_phase(uint64_t tick_nsec, uint64_t *ret_phase_nsec)
                         int64_t later;
 
                         if (!found)
-                                first = now_nsec();
+                                first = clock_nsec(CLOCK_MONOTONIC);
                         found = true;
-                        later = (int64_t)((now_nsec() - first) % tick_nsec);
+                        later = (int64_t)((clock_nsec(CLOCK_MONOTONIC) - first) % tick_nsec);
                         if (later > (int64_t)tick_nsec / 2)
                                 later -= (int64_t)tick_nsec;
                         earliest = MIN(earliest, later);
@@ -71,14 +58,14 @@ static bool find_phase(uint64_t tick_nsec, uint64_t *ret_phase_nsec)
 
 void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec, uint64_t slack_nsec)
 {
-        uint64_t now_usec = now_nsec() / 1000, tick_nsec;
+        uint64_t now_usec = clock_usec(CLOCK_MONOTONIC), tick_nsec;
         struct timespec resolution = { 0 };
 
         *pace = (Pace){ .interval_usec = interval_usec,
                         .planned_usec = now_usec + first_usec,
                         .slack_nsec = slack_nsec };
         clock_getres(CLOCK_MONOTONIC_COARSE, &resolution); /* that clock moves with ticks */
-        tick_nsec = nsec_of(&resolution);
+        tick_nsec = timespec_nsec(&resolution);
         if (tick_nsec > 0 && tick_nsec * TICKS_LEAST <= interval_usec * 1000 &&
             find_phase(tick_nsec, &pace->phase_nsec))
                 pace->tick_nsec = tick_nsec;
@@ -88,7 +75,7 @@ void pace_begin(Pace *pace, uint64_t interval_usec, uint64_t first_usec, uint64_
 void pace_done(Pace *pace)
 {
         pace->planned_usec += pace->interval_usec;
-        pace_plan(pace, now_nsec() / 1000);
+        pace_plan(pace, clock_usec(CLOCK_MONOTONIC));
 }
 
 void pace_plan(Pace *pace, uint64_t now_usec)

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/observe.h"
 #include "hold-options.h"
 #include "systemd/unit-control.h"
 #include "verbs.h"
@@ -47,26 +48,14 @@ static const VerbOption run_options[] = {
         { 0 },
 };
 
-static const int passed_on[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
-                                 SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH };
+/* Passed on, but the first. */
+static const int signals[] = { SIGCHLD, SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGUSR1,
+                               SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH, 0 };
 
 /* In the process that waits. */
 static void restore_child_signal(const void *data)
 {
         sigaction(SIGCHLD, &((const Run *)data)->child, NULL);
-}
-
-static int catch_signals(Run *run)
-{
-        sigset_t signals;
-
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGCHLD);
-        for (size_t i = 0; i < G_N_ELEMENTS(passed_on); i++)
-                sigaddset(&signals, passed_on[i]);
-        sigprocmask(SIG_BLOCK, &signals, NULL);
-        run->signals = signalfd(-1, &signals, SFD_CLOEXEC);
-        return run->signals < 0 ? -errno : 0;
 }
 
 /* Reaps the command if it ended, and stops with it. True if it ended; then with its exit status. */
@@ -156,7 +145,7 @@ static int hold_and_run(Ctl *ctl, Run *run)
                 if (!also_without)
                         return give_up(run);
         }
-        r = catch_signals(run);
+        r = run->signals = signals_open(signals, NULL);
         if (r < 0) {
                 complain("failed to wait for signals: %s", g_strerror(-r));
                 return give_up(run);

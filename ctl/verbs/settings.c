@@ -17,8 +17,7 @@
 static int complain_section(json_object *settings, const char *section)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
-        g_autofree char *known = NULL;
-        const char *nearest;
+        g_autofree char *known = NULL, *hint = NULL;
         json_object *row;
 
         JSON_FOREACH(row, settings)
@@ -27,10 +26,9 @@ static int complain_section(json_object *settings, const char *section)
                         g_ptr_array_add(names, (gpointer)json_text(row, "section"));
         g_ptr_array_add(names, NULL);
         known = g_strjoinv(", ", (char **)names->pdata);
-        nearest = word_nearest(section, (const char *const *)names->pdata);
-        return complain("settings: found section \"%s\", expected one of %s%s%s%s", section, known,
-                        nearest ? " (did you mean " : "", nearest ? nearest : "",
-                        nearest ? "?)" : "");
+        hint = text_suggest(word_nearest(section, (const char *const *)names->pdata));
+        return complain("settings: found section \"%s\", expected one of %s%s", section, known,
+                        hint);
 }
 
 static json_object *settings_ask(Ctl *ctl, int *ret_status)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/observe.h"
 #include "top.h"
 
 #define FIRST_USEC  (200 * 1000) /* so that something is there soon */
@@ -306,20 +307,14 @@ static void wait_until(Live *live, uint64_t usec)
 
 static int live_open(Live *live)
 {
-        static const int numbers[] = {
-                SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT
-        };
-        sigset_t signals;
+        static const int numbers[] = { SIGINT,   SIGTERM, SIGQUIT, SIGHUP,
+                                       SIGWINCH, SIGTSTP, SIGCONT, 0 };
 
         if (tcgetattr(STDIN_FILENO, &live->before) < 0)
                 return -errno;
-        sigemptyset(&signals);
-        for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
-                sigaddset(&signals, numbers[i]);
-        sigprocmask(SIG_BLOCK, &signals, NULL);
-        live->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        live->signals = signals_open(numbers, NULL);
         if (live->signals < 0)
-                return -errno;
+                return live->signals;
         prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
         take_terminal(live);
         return 0;

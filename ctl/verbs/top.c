@@ -72,21 +72,6 @@ static int top_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-/* Waits until then; false if a signal asks to end. */
-static bool wait_until(uint64_t usec, const sigset_t *signals)
-{
-        uint64_t now;
-
-        while ((now = (uint64_t)g_get_monotonic_time()) < usec) {
-                const struct timespec left = { (time_t)((usec - now) / G_USEC_PER_SEC),
-                                               (long)((usec - now) % G_USEC_PER_SEC * 1000) };
-
-                if (sigtimedwait(signals, NULL, &left) > 0)
-                        return false;
-        }
-        return true;
-}
-
 static void print_csv_head(const GPtrArray *columns)
 {
         printf("Time,Interval");
@@ -164,18 +149,15 @@ static void print_sample(Top *top, uint64_t n)
 static int print_samples(Top *top, uint64_t interval_usec)
 {
         Pace *pace = &top->pace;
-        sigset_t signals;
+        static const int ends[] = { SIGINT, SIGTERM, 0 };
+        _fd_ int signals = signals_open(ends, NULL);
 
         pace_begin(pace, interval_usec, interval_usec, SLACK_NSEC);
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGTERM);
-        sigprocmask(SIG_BLOCK, &signals, NULL);
         prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0);
         for (uint64_t n = 0; asked.count == 0 || n < asked.count; n++) {
                 int r;
 
-                if (!wait_until(pace->next_usec, &signals))
+                if (signals_wait(signals, pace->next_usec))
                         return EXIT_FINE;
                 r = top_sample(top);
                 if (r < 0)

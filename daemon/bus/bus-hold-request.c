@@ -190,8 +190,8 @@ static const struct {
 
 static int find_key(const char *key, sd_bus_error *error)
 {
-        const char *names[G_N_ELEMENTS(keys) + 1] = { NULL }, *nearest;
-        g_autofree char *clean = NULL;
+        const char *names[G_N_ELEMENTS(keys) + 1] = { NULL };
+        g_autofree char *clean = NULL, *hint = NULL;
 
         for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
                 if (g_str_equal(keys[i].key, key))
@@ -199,10 +199,9 @@ static int find_key(const char *key, sd_bus_error *error)
                 names[i] = keys[i].key;
         }
         clean = log_clean(key);
-        nearest = word_nearest(clean, names);
-        return sd_bus_error_setf(
-                error, BUS_ERROR_INVALID_VALUE, "Found an unknown key \"%s\"%s%s%s", clean,
-                nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "");
+        hint = text_suggest(word_nearest(clean, names));
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE, "Found an unknown key \"%s\"%s",
+                                 clean, hint);
 }
 
 /* One entry of the dictionary, which is entered. `seen` are the keys that came before. */

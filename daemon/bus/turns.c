@@ -19,8 +19,8 @@
 #include "bus/turns.h"
 
 #include <glib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "systemd/bus-connect.h"
 
@@ -71,10 +71,7 @@ static uint64_t now_usec(void)
 /* What users pay for. That idled waits for a CPU, or for parking, is not their fault. */
 static uint64_t spent_usec(void)
 {
-        struct timespec spent;
-
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-        return (uint64_t)spent.tv_sec * G_USEC_PER_SEC + (uint64_t)spent.tv_nsec / 1000;
+        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void user_free(gpointer data)

@@ -214,13 +214,8 @@ static void read_states(Decided *decided)
 
         if (decided->evaluation->source != ENERGY_SOURCE_ESTIMATE)
                 return;
-        if (!decided->evaluation->idle)
-                decided->evaluation->idle = g_new0(IdleTable, (gsize)t->n_cpus);
-        CPUSET_FOREACH(cpu, &t->online) {
-                IdleTable *table = &decided->evaluation->idle[cpu];
-
-                table->n_states = idle_states_read(decided->ground->setup.root, cpu, table->states);
-        }
+        g_free(decided->evaluation->idle);
+        decided->evaluation->idle = idle_tables_read(decided->ground->setup.root, t->n_cpus);
 }
 
 static unsigned senses_of(EnergySource source)

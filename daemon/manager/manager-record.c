@@ -18,6 +18,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/log.h"
 #include "base/private-text.h"
@@ -67,14 +68,6 @@ typedef struct Recorder {
         Job job;
         int error; /* of the last frame */
 } Recorder;
-
-static uint64_t clock_usec(clockid_t clock)
-{
-        struct timespec now;
-
-        clock_gettime(clock, &now);
-        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
 
 static void write_job(Job *job)
 {
@@ -148,11 +141,7 @@ static void add_event(Recorder *recorder, const char *kind, const char *cpus, co
 {
         g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
 
-        recording_event(recorder->sampler,
-                        &(RecordingEvent){ .time_usec = clock_usec(CLOCK_REALTIME),
-                                           .kind = kind,
-                                           .cpus = cpus,
-                                           .text = whole });
+        recording_event_now(recorder->sampler, kind, cpus, NULL, whole);
 }
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
@@ -287,10 +276,7 @@ static void put_machine(const Manager *manager, Recorder *recorder)
         if (cpuset_equal(&topology->online, &recorder->online))
                 return;
         g_free(recorder->idle);
-        recorder->idle = g_new0(IdleTable, (gsize)topology->n_cpus);
-        CPUSET_FOREACH(cpu, &topology->online)
-                recorder->idle[cpu].n_states = idle_states_read(manager->ground.setup.root, cpu,
-                                                                recorder->idle[cpu].states);
+        recorder->idle = idle_tables_read(manager->ground.setup.root, topology->n_cpus);
         recording_machine(recorder->sampler, topology, recorder->idle);
         cpus = cpuset_format(&topology->online);
         if (!cpuset_is_empty(&recorder->online))

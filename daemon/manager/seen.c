@@ -22,9 +22,9 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -44,21 +44,13 @@
 /* Two readings of the one clock that are so near have that of the other in their midst. */
 #define NEAR_USEC 1000
 
-static uint64_t boot_time(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_BOOTTIME, &now);
-        return (uint64_t)now.tv_sec * G_USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 static uint64_t slept_by_clocks(void)
 {
         uint64_t before, boot, after;
 
         do {
                 before = manager_now();
-                boot = boot_time();
+                boot = clock_usec(CLOCK_BOOTTIME);
                 after = manager_now();
         } while (after - before > NEAR_USEC);
         return boot - before;

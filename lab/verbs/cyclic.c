@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "pin.h"
 
-#define SEC_NSEC    1000000000ull
 #define STACK_BYTES (256 * 1024)
 
 /* A thread that has run for more than this share of a stretch rests behind it: it never has more
@@ -62,7 +61,7 @@ static int prepare(const Sleeper *sleeper)
 
 static void sleep_until(uint64_t nsec)
 {
-        const struct timespec until = { (time_t)(nsec / SEC_NSEC), (long)(nsec % SEC_NSEC) };
+        const struct timespec until = timespec_of(nsec);
 
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
                 continue;

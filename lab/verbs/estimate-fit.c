@@ -25,7 +25,6 @@
  */
 #define NICE        19
 #define NSEC_PER_MS 1000000
-#define SEC_NSEC    1000000000
 
 typedef struct Load {
         double cpus, busy; /* 0 .. 1 */
@@ -61,7 +60,7 @@ static void work(const Exercise *exercise, Load load, unsigned generation)
                 while ((int64_t)clock_nsec(CLOCK_MONOTONIC) < until)
                         continue;
                 next += load.period_nsec;
-                wake = (struct timespec){ next / SEC_NSEC, next % SEC_NSEC };
+                wake = timespec_of((uint64_t)next);
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
         }
 }

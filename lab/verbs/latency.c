@@ -14,12 +14,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/number.h"
 #include "cyclic.h"
 #include "cli/command.h"
+#include "cli/observe.h"
 #include "cli/price.h"
 #include "cli/options.h"
 #include "sweep.h"
@@ -134,24 +135,9 @@ typedef struct Session {
         PowerTable *table; /* NULL: none */
         CyclicOptions options;
         CpuSet cpus;
-        sigset_t signals;
+        int signals;     /* descriptor */
         int interrupted; /* by which signal */
 } Session;
-
-/* Waits so long, or until a signal arrives. */
-static void wait_usec(Session *session, uint64_t usec)
-{
-        uint64_t end = (uint64_t)g_get_monotonic_time() + usec, now;
-
-        while (!session->interrupted && (now = (uint64_t)g_get_monotonic_time()) < end) {
-                const struct timespec left = { (time_t)((end - now) / G_USEC_PER_SEC),
-                                               (long)((end - now) % G_USEC_PER_SEC * 1000) };
-                int number = sigtimedwait(&session->signals, NULL, &left);
-
-                if (number > 0)
-                        session->interrupted = number;
-        }
-}
 
 /* Sums over a run, each weighted with its time. */
 typedef struct PowerSum {
@@ -188,7 +174,8 @@ static void follow(Session *session, PowerSum *sum)
         while (left > 0 && !session->interrupted) {
                 uint64_t before = session->watch->energy_usec, chunk = MIN(left, most);
 
-                wait_usec(session, chunk);
+                session->interrupted = signals_wait(session->signals,
+                                                    clock_usec(CLOCK_MONOTONIC) + chunk);
                 if (watch_sample(session->watch, SENSE_RESIDENCY, true) == 0)
                         add_chunk(session, sum, before);
                 left -= chunk;
@@ -367,15 +354,6 @@ static bool choose(Session *session)
         return true;
 }
 
-static void block_signals(Session *session)
-{
-        sigemptyset(&session->signals);
-        sigaddset(&session->signals, SIGINT);
-        sigaddset(&session->signals, SIGTERM);
-        sigaddset(&session->signals, SIGHUP);
-        pthread_sigmask(SIG_BLOCK, &session->signals, NULL);
-}
-
 static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
 {
         const GPtrArray *points = sweep_points(sweep);
@@ -410,6 +388,7 @@ static json_object *latency_ask(Ctl *ctl, int *ret_status)
         g_autoptr(Watch) watch = NULL;
         g_autoptr(PowerTable) table = NULL;
         g_autoptr(Sweep) sweep = NULL;
+        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
         Session session = { .ctl = ctl };
         json_object *answer;
         int r;
@@ -429,7 +408,8 @@ static json_object *latency_ask(Ctl *ctl, int *ret_status)
         if (ctl->power_table && !table)
                 return NULL;
         session.table = table;
-        block_signals(&session); /* before anything is changed, and for all threads */
+        session.signals = signals_open(ends,
+                                       NULL); /* before anything is changed, and for all threads */
         sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
                           &session.cpus);
         if (!sweep)

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/client.h"
 #include "cyclic.h"
 #include "prove.h"
@@ -64,8 +65,7 @@ static Woke wait_until(Prove *prove, uint64_t end, bool counts)
                         return WOKE_COMMAND;
                 if (now >= end)
                         return WOKE_TIME;
-                left = (struct timespec){ (time_t)((next - now) / G_USEC_PER_SEC),
-                                          (long)((next - now) % G_USEC_PER_SEC * 1000) };
+                left = timespec_of((next - now) * 1000);
                 if (ppoll(fds, 2, &left, NULL) == 0 && counts && next < end)
                         meter_read(prove->meter);
                 if (fds[0].revents)

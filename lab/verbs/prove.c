@@ -23,6 +23,7 @@
 #include "base/number.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/observe.h"
 #include "cli/price.h"
 #include "cli/options.h"
 #include "sense/topology-read.h"
@@ -145,17 +146,12 @@ static void run_pairs(Prove *prove)
 
 static int block_signals(Prove *prove)
 {
-        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0 };
         const struct sigaction usual = { .sa_handler = SIG_DFL };
-        sigset_t signals;
 
         sigaction(SIGCHLD, &usual, NULL); /* the parent may have had it ignored */
-        sigemptyset(&signals);
-        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
-                sigaddset(&signals, ends[i]);
-        pthread_sigmask(SIG_BLOCK, &signals, NULL);
-        prove->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-        return prove->signals < 0 ? -errno : 0;
+        prove->signals = signals_open(ends, NULL);
+        return MIN(prove->signals, 0);
 }
 
 /* Tries the settings and restores them. False after a message if idled refuses one of them. */

@@ -91,17 +91,6 @@ void record_daemon_free(RecordDaemon *daemon)
         g_free(daemon);
 }
 
-static void add_event(const RecordDaemon *daemon, const char *kind, const char *cpus,
-                      const char *policy, const char *text)
-{
-        recording_event(daemon->sampler,
-                        &(RecordingEvent){ .time_usec = (uint64_t)g_get_real_time(),
-                                           .kind = kind,
-                                           .cpus = cpus,
-                                           .policy = policy,
-                                           .text = text });
-}
-
 static json_object *value(const RecordDaemon *daemon, const char *column)
 {
         for (size_t i = 0; i < ROWS; i++)
@@ -204,12 +193,13 @@ static void add_holds(RecordDaemon *daemon, json_object *objects)
                 description = hold_text(hold);
                 g_hash_table_insert(now, g_strdup(object), description);
                 if (!g_hash_table_contains(daemon->holds, object))
-                        add_event(daemon, "hold", json_text(hold, "CPUs"), NULL, description);
+                        recording_event_now(daemon->sampler, "hold", json_text(hold, "CPUs"), NULL,
+                                            description);
         }
         g_hash_table_iter_init(&iter, daemon->holds);
         while (g_hash_table_iter_next(&iter, &path, &text))
                 if (!g_hash_table_contains(now, path))
-                        add_event(daemon, "release", NULL, NULL, text);
+                        recording_event_now(daemon->sampler, "release", NULL, NULL, text);
         g_hash_table_unref(daemon->holds);
         daemon->holds = g_steal_pointer(&now);
 }
@@ -225,7 +215,8 @@ static void add_requests(RecordDaemon *daemon, json_object *objects)
                     g_strcmp0(g_hash_table_lookup(daemon->requests, name), cpus) == 0)
                         continue;
                 g_hash_table_replace(daemon->requests, g_strdup(name), g_strdup(cpus));
-                add_event(daemon, "request", cpus, name, json_text(policy, "Reason"));
+                recording_event_now(daemon->sampler, "request", cpus, name,
+                                    json_text(policy, "Reason"));
         }
 }
 
@@ -237,7 +228,7 @@ static void add_text_event(RecordDaemon *daemon, const char *kind, const char *p
                 json_object_is_type(reason, json_type_string) ? json_object_get_string(reason)
                                                               : "");
 
-        add_event(daemon, kind, NULL, NULL, text);
+        recording_event_now(daemon->sampler, kind, NULL, NULL, text);
 }
 
 static void add_pause_event(RecordDaemon *daemon)
@@ -250,7 +241,8 @@ static void add_pause_event(RecordDaemon *daemon)
         JSON_FOREACH(pause, pauses)
                 g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "",
                                        json_text(pause, "owner"), json_text(pause, "reason"));
-        add_event(daemon, paused ? "pause" : "resume", NULL, NULL, paused ? text->str : NULL);
+        recording_event_now(daemon->sampler, paused ? "pause" : "resume", NULL, NULL,
+                            paused ? text->str : NULL);
 }
 
 /* What follows from `before`, the values of the last time, and those of now. */
@@ -324,8 +316,8 @@ void record_daemon_ask(RecordDaemon *daemon, RecordingCpu *cpus, int n_cpus)
                 before[i] = g_steal_pointer(&daemon->values[i]);
         there = client_manager(daemon->client) && read_values(daemon);
         if (daemon->begun && there != daemon->there)
-                add_event(daemon, "daemon", NULL, NULL,
-                          there ? "idled runs again" : client_problem(daemon->client));
+                recording_event_now(daemon->sampler, "daemon", NULL, NULL,
+                                    there ? "idled runs again" : client_problem(daemon->client));
         daemon->there = there;
         if (there)
                 add_events(daemon, before);

@@ -22,6 +22,7 @@
 #include "model/energy-source.h"
 #include "cli/observe.h"
 #include "record.h"
+#include "sense/clock.h"
 #include "sense/power.h"
 #include "cli/sleeps-read.h"
 #include "cli/temperature.h"
@@ -103,15 +104,6 @@ static void put_facts(Recorder *recorder, char *const *command)
                 recording_fact(sampler, "daemon", client_problem(recorder->ctl->client));
 }
 
-static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
-{
-        recording_event(recorder->sampler,
-                        &(RecordingEvent){ .time_usec = clock_usec(CLOCK_REALTIME),
-                                           .kind = kind,
-                                           .cpus = cpus,
-                                           .text = text });
-}
-
 /* The machine's CPUs, if they are not those that were recorded. */
 static void put_machine(Recorder *recorder)
 {
@@ -125,18 +117,9 @@ static void put_machine(Recorder *recorder)
         recording_machine(recorder->sampler, topology, tables);
         if (!cpuset_is_empty(&recorder->online)) {
                 cpus = cpuset_format(&topology->online);
-                add_event(recorder, "cpus", cpus, NULL);
+                recording_event_now(recorder->sampler, "cpus", cpus, NULL, NULL);
         }
         recorder->online = topology->online;
-}
-
-static double read_khz(int root, int cpu, const char *file)
-{
-        char path[96];
-        uint64_t khz;
-
-        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
-        return file_read_u64(root, path, &khz) == 0 ? (double)khz : NAN;
 }
 
 /* A CPU that sleeps is not asked for its frequency: kernels before 5.18 would wake it. */
@@ -151,13 +134,13 @@ static void read_cpus(Recorder *recorder, bool slow)
 
                 row->frequency_khz = (double)seen->busy[cpu] < BUSY_LEAST
                                              ? NAN
-                                             : read_khz(root, cpu, "scaling_cur_freq");
+                                             : cpufreq_khz(root, cpu, "scaling_cur_freq");
                 if (!slow)
                         continue;
                 limit = idle_latency_limit(root, cpu);
                 row->latency_limit_us = limit < 0 ? NAN : (double)limit;
-                row->min_khz = read_khz(root, cpu, "scaling_min_freq");
-                row->max_khz = read_khz(root, cpu, "scaling_max_freq");
+                row->min_khz = cpufreq_khz(root, cpu, "scaling_min_freq");
+                row->max_khz = cpufreq_khz(root, cpu, "scaling_max_freq");
         }
 }
 
@@ -400,7 +383,7 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
         put_machine(recorder);
         put_facts(recorder, command);
         note_clocks(recorder);
-        add_event(recorder, "start", NULL, command[0]);
+        recording_event_now(recorder->sampler, "start", NULL, NULL, command[0]);
         observe(recorder->path, usec, command, recorder->interval_usec, sample_and_write, recorder,
                 ret_status);
         if (recorder->error < 0)
@@ -410,7 +393,7 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
                 take_sample(recorder); /* what is left of an interval */
         if (recorder->sleeps)
                 put_sleeps(recorder);
-        add_event(recorder, "end", NULL, NULL);
+        recording_event_now(recorder->sampler, "end", NULL, NULL, NULL);
         write_frame(recorder);
 }
 

@@ -82,15 +82,6 @@ static bool is_polling(const char *name)
         return g_str_equal(name, "POLL") || g_str_equal(name, "snooze");
 }
 
-static bool is_off(int root, int cpu, int state)
-{
-        g_autofree char *path = g_strdup_printf(
-                "sys/devices/system/cpu/cpu%d/cpuidle/state%d/disable", cpu, state);
-        uint64_t value;
-
-        return file_read_u64(root, path, &value) == 0 && value != 0;
-}
-
 /* Warns if there is a CPU with other states than those of `cpu`. */
 static void warn_of_others(int root, int cpu, const IdleState *states, int n)
 {
@@ -130,7 +121,7 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
                 state->residency_ns = states[i].target_residency_us * INT64_C(1000);
                 state->power_mw = prices ? 1000 * price_find(prices, cpu, state->name) : NAN;
                 state->polling = is_polling(state->name);
-                state->off = is_off(ctl->root, cpu, i);
+                state->off = !idle_state_enabled(ctl->root, cpu, i);
         }
         warn_of_others(ctl->root, cpu, states, table.n);
         state_table_price(&table);
@@ -187,11 +178,9 @@ static int complain_governor(const char *name)
 {
         g_autofree const char **names = governor_names();
         g_autofree char *known = g_strjoinv(", ", (char **)names);
-        const char *nearest = word_nearest(name, names);
+        g_autofree char *hint = text_suggest(word_nearest(name, names));
 
-        return complain("replay: found governor \"%s\"%s%s%s, expected %s", name,
-                        nearest ? " (did you mean " : "", nearest ? nearest : "",
-                        nearest ? "?)" : "", known);
+        return complain("replay: found governor \"%s\"%s, expected %s", name, hint, known);
 }
 
 /* Sets one option; true if the governor has it. `*ret_error` says if the value is wrong. */

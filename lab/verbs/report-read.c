@@ -798,11 +798,6 @@ static void state_clear(gpointer data)
         g_free(((State *)data)->name);
 }
 
-static void source_free(gpointer data)
-{
-        g_free(data);
-}
-
 static void reading_init(Reading *reading, Report *report)
 {
         *reading = (Reading){ .report = report, .last = NAN };
@@ -812,7 +807,7 @@ static void reading_init(Reading *reading, Report *report)
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(reading->states, state_clear);
         reading->cores.of = g_hash_table_new(NULL, NULL);
-        reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, source_free);
+        reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 reading->buckets[i] = g_hash_table_new_full(g_double_hash, g_double_equal, g_free,
                                                             g_free);

@@ -4,6 +4,7 @@
  */
 #include "cli/observe.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,11 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/verb.h"
 
-static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, 0 };
 
 typedef struct Wait {
         int signals;
@@ -24,6 +26,35 @@ typedef struct Wait {
         pid_t pid;       /* of the command; 0: none */
         int status;
 } Wait;
+
+int signals_open(const int *numbers, sigset_t *ret_before)
+{
+        sigset_t signals;
+        int fd;
+
+        sigemptyset(&signals);
+        for (; *numbers; numbers++)
+                sigaddset(&signals, *numbers);
+        pthread_sigmask(SIG_BLOCK, &signals, ret_before);
+        fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+        return fd < 0 ? -errno : fd;
+}
+
+int signals_wait(int fd, uint64_t end_usec)
+{
+        struct pollfd waiting = { .fd = fd, .events = POLLIN };
+        struct signalfd_siginfo info;
+        uint64_t now;
+
+        while ((now = clock_usec(CLOCK_MONOTONIC)) < end_usec) {
+                const struct timespec left = timespec_of((end_usec - now) * 1000);
+
+                if (ppoll(&waiting, 1, &left, NULL) > 0 &&
+                    read(fd, &info, sizeof(info)) == sizeof(info))
+                        return (int)info.ssi_signo;
+        }
+        return 0;
+}
 
 static void unblock(const void *before)
 {
@@ -119,16 +150,10 @@ bool observe(const char *what, uint64_t usec, char *const *command, uint64_t per
         const struct sigaction usual = { .sa_handler = SIG_DFL };
         struct sigaction child;
         Wait wait = { 0 };
-        sigset_t signals;
         bool fine;
 
         sigaction(SIGCHLD, &usual, &child); /* the parent process may ignore it */
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGCHLD);
-        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
-                sigaddset(&signals, ends[i]);
-        sigprocmask(SIG_BLOCK, &signals, &wait.before);
-        wait.signals = signalfd(-1, &signals, SFD_CLOEXEC);
+        wait.signals = signals_open(ends, &wait.before);
         fine = !command || !command[0] || begin_command(&wait, command);
         if (fine && what)
                 announce(what, usec, command);

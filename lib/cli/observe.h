@@ -5,6 +5,7 @@
 #ifndef IDLED_OBSERVE_H
 #define IDLED_OBSERVE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,5 +24,13 @@
  */
 bool observe(const char *what, uint64_t usec, char *const *command, uint64_t period_usec,
              bool (*meanwhile)(void *data), void *data, int *ret_status);
+
+/* Blocks these signals, 0 at the end, in this thread and in those that it starts. Returns a
+ * descriptor that reports them, which does not block; negative errno. `ret_before`, unless NULL, is
+ * what was blocked. */
+int signals_open(const int *numbers, sigset_t *ret_before);
+
+/* Waits until then (monotonic), or until the descriptor reports a signal: its number; else 0. */
+int signals_wait(int fd, uint64_t end_usec);
 
 #endif

@@ -36,19 +36,10 @@ struct Table {
         bool wrap_last;
 };
 
-static void column_clear(gpointer data)
+/* Columns, cells and notes begin with their text. */
+static void text_clear(gpointer data)
 {
-        g_free(((Column *)data)->title);
-}
-
-static void note_clear(gpointer data)
-{
-        g_free(((Note *)data)->cell.text);
-}
-
-static void cell_clear(gpointer data)
-{
-        g_free(((Cell *)data)->text);
+        g_free(*(char **)data);
 }
 
 Table *table_new(void)
@@ -58,9 +49,9 @@ Table *table_new(void)
         table->columns = g_array_new(FALSE, FALSE, sizeof(Column));
         table->cells = g_array_new(FALSE, FALSE, sizeof(Cell));
         table->notes = g_array_new(FALSE, FALSE, sizeof(Note));
-        g_array_set_clear_func(table->notes, note_clear);
-        g_array_set_clear_func(table->columns, column_clear);
-        g_array_set_clear_func(table->cells, cell_clear);
+        g_array_set_clear_func(table->notes, text_clear);
+        g_array_set_clear_func(table->columns, text_clear);
+        g_array_set_clear_func(table->cells, text_clear);
         return table;
 }
 

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "base/clock.h"
+
 #define SHARE_DECIMALS 4             /* of an interval of a second: 0.1 ms */
 #define CLOCK_STEP     (1000 * 1000) /* us; more than NTP slews the clock in an interval */
 
@@ -257,6 +259,13 @@ void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
         recording_put_text(table, recording_text(table, "cpus", NULL), event->cpus);
         recording_put_text(table, recording_text(table, "policy", NULL), event->policy);
         recording_put_text(table, recording_text(table, "text", NULL), event->text);
+}
+
+void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
+                         const char *policy, const char *text)
+{
+        recording_event(sampler,
+                        &(RecordingEvent){ clock_usec(CLOCK_REALTIME), kind, cpus, policy, text });
 }
 
 void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t boot_usec,

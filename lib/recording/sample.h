@@ -65,4 +65,8 @@ typedef struct RecordingEvent {
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event);
 
+/* The same of something that happens now. */
+void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
+                         const char *policy, const char *text);
+
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-static double read_khz(int root, int cpu, const char *file)
+double cpufreq_khz(int root, int cpu, const char *file)
 {
         char path[96];
         uint64_t khz;
@@ -20,8 +20,8 @@ static double read_khz(int root, int cpu, const char *file)
 
 double clock_share(int root, int cpu)
 {
-        double share = read_khz(root, cpu, "scaling_cur_freq") /
-                       read_khz(root, cpu, "cpuinfo_max_freq");
+        double share = cpufreq_khz(root, cpu, "scaling_cur_freq") /
+                       cpufreq_khz(root, cpu, "cpuinfo_max_freq");
 
         return share > 1 ? 1 : share;
 }

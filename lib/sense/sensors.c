@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sense/energy.h"
 
 #define SENSOR_ROW(name) &sensor_##name,
@@ -132,19 +133,16 @@ static void read_clock(Counters *counters)
         struct tm local;
 
         clock_gettime(CLOCK_REALTIME, &now);
-        counters->real_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        counters->real_usec = timespec_nsec(&now) / 1000;
         counters->utc_offset_sec = localtime_r(&now.tv_sec, &local) ? (int32_t)local.tm_gmtoff : 0;
 }
 
 int counters_read(Sensors *sensors, unsigned senses, Counters *counters)
 {
-        struct timespec now;
-
         if (senses & SENSE_IDLE_STATISTICS)
                 senses |= SENSE_RESIDENCY;
         counters->have = 0;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        counters->time_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        counters->time_usec = clock_usec(CLOCK_MONOTONIC);
         read_clock(counters);
         for (size_t i = 0; i < G_N_ELEMENTS(table); i++) {
                 bool always = table[i]->provides == SENSE_LOAD;

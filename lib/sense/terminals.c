@@ -31,6 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
 
@@ -217,11 +218,6 @@ char *terminals_read(Terminals *terminals)
         return g_steal_pointer(&last);
 }
 
-static uint64_t usec_of(const struct timespec *time)
-{
-        return (uint64_t)time->tv_sec * G_USEC_PER_SEC + (uint64_t)time->tv_nsec / 1000;
-}
-
 typedef struct Search {
         int dev;
         uint64_t since, now;
@@ -237,9 +233,9 @@ static void note_access(const char *name, void *userdata)
 
         if (fstatat(search->dev, name, &st, 0) < 0)
                 return;
-        read = usec_of(&st.st_atim);
-        if (read <= usec_of(&st.st_ctim) || read < search->since || read > search->now ||
-            read <= search->last)
+        read = timespec_nsec(&st.st_atim) / 1000;
+        if (read <= timespec_nsec(&st.st_ctim) / 1000 || read < search->since ||
+            read > search->now || read <= search->last)
                 return;
         search->last = read;
         g_free(search->name);
