@@ -5,6 +5,9 @@ kubelet's file, cgroups made without systemd and systemd-nspawn; test_quiet.py h
 import packages
 from parking import SHORT_TIMES, WHERE, OndemandTest, emulated
 
+POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
+GOVERNORS = f"cat {POLICIES}/scaling_governor"
+TUNED = "[main]\nsummary=a test\n[cpu]\ngovernor=performance\n[scheduler]\nisolated_cores=3\n"
 LIMITS = "grep . /sys/class/powercap/*/constraint_*_power_limit_uw"
 ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
 COUNT = "for n in $(seq $1); do [ $(nproc) = 4 ] && break; sleep 0.1; done; nproc\n"
@@ -80,6 +83,72 @@ class Podman(Installed):
         self.assertEqual(self.guest.read("podman inspect -f '{{.HostConfig.CpusetCpus}}' pinned"), "2-3")
         self.guest.run("systemctl stop idled")
         self.assertEqual([self.allowed(name) for name in ("pinned", "free")], ["2-3", "0-3"])
+
+
+class Tuned(Installed):
+    """tuned with a profile that chooses a governor and keeps tasks off CPU 3."""
+
+    packages = ("tuned",)
+
+    def setUp(self):
+        self.write("/etc/tuned/profiles/t/tuned.conf", TUNED)
+        self.guest.run("modprobe -q cpufreq_powersave; echo t >/etc/tuned/active_profile; "
+                       "echo manual >/etc/tuned/profile_mode; rm -f /var/log/tuned/tuned.log")
+        self.addCleanup(self.guest.run, "systemctl stop idled tuned")
+        self.run_unit("t-any")
+
+    def start_tuned(self):
+        self.guest.run("systemctl start tuned", timeout=600)
+        self.wait_for("its profile", lambda: "static tuning" in self.guest.read("cat /var/log/tuned/tuned.log"))
+
+    def dump(self):
+        """Without polkit, which comes and goes, and governors: tuned leaves its own."""
+        return [line for line in super().dump() if "polkit" not in line and "governor" not in line]
+
+    def governors(self):
+        return set(self.guest.read(GOVERNORS).split())
+
+    def test_governor(self):
+        """That of tuned, which came later, stays, and so does what tuned leaves when it stops."""
+        self.addCleanup(self.guest.run, f"for file in {POLICIES}/scaling_governor; do echo schedutil >$file; done")
+        self.configure("[Daemon]\nPolicies=cpufreq\n", {"cpufreq": "Governor=powersave\n"})
+        self.start()
+        self.wait_for("its governor", lambda: self.governors() == {"powersave"})
+        self.start_tuned()
+        self.wait_for("noticing that of tuned", lambda: "scaling_governor" in self.property("Degraded"))
+        self.assertEqual(self.governors(), {"performance"})
+        self.guest.run("systemctl stop tuned")
+        left = self.governors()
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.governors(), left)
+
+    def test_isolated_cores(self):
+        """Affinities without CPU 3 stay while CPUs are parked, and after that. tuned restores all of them."""
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
+        before = self.dump()
+        self.start_tuned()
+        self.assertEqual(self.cpus_of("t-any"), ["0-2"])
+        self.start()
+        for parked, allowed in ("2-3", "0-1"), ("", "0-2"), ("2-3", "0-1"):
+            self.park(parked)
+            self.assertEqual(self.cpus_of("t-any"), [allowed])
+        self.guest.run("systemctl stop tuned idled")
+        self.assertEqual(self.dump(), before)
+
+    def test_starts_in_a_pause(self):
+        """tuned takes the CPUs on which tasks may run at its start for their affinities, as idled(8) says."""
+        self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
+        self.start()
+        self.park("2-3")
+        self.guest.run("idlectl pause")
+        self.start_tuned()
+        self.guest.run("idlectl resume")
+        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
+        self.assertEqual(self.cpus_of("t-any"), ["0-1"])
+        self.park("")
+        self.assertEqual(self.cpus_of("t-any"), ["0-2"])
+        self.guest.run("systemctl stop tuned")
+        self.assertEqual(self.cpus_of("t-any"), ["0-3"])
 
 
 class Thermald(Installed):
