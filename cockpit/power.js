@@ -37,6 +37,10 @@ function interval([value, low, high], format) {
         return fill(_("$0 (95 % interval: $1 to $2)"), format(value), format(low), format(high));
 }
 
+function share_text(share) {
+        return typeof share === 'number' ? fill(_("$0 of the time"), percent(share)) : '';
+}
+
 /* The savings of a policy, as rows of a <dl>; null if idled does not measure them. */
 function savings(policy) {
         if (!(policy.Verdict in VERDICTS) || (policy.EnergySource === 'none' && !policy.Blocks))
@@ -49,8 +53,7 @@ function savings(policy) {
                 [_("Energy saved"), interval(policy.SavedJoules, joules)],
                 [_("Power saved"), interval(policy.SavedWatts, watts)],
                 [_("More waiting for a CPU"), interval(policy.WaitingChange, percent)],
-                [_("In effect"),
-                 interval([policy.EffectiveShare], share => fill(_("$0 of the time"), percent(share)))],
+                [_("In effect"), share_text(policy.EffectiveShare)],
                 [_("Trial blocks"), fill(_("$0 used, $1 dropped; $2"), used, dropped, source)],
         ];
 }

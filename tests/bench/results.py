@@ -6,7 +6,7 @@ import time
 
 
 def attempt(say, title, text, function, *words):
-    """Its result, as text() shows it; None after a message if a command in the guest failed."""
+    """Its result, which text() describes; None after a message if a command in the guest failed."""
     began = time.monotonic()
     try:
         found = function(*words)
