@@ -2,7 +2,6 @@
 /*
  * The list of all governors.
  */
-#include <glib.h>
 #include <string.h>
 
 #include "governors/governors.h"
@@ -23,21 +22,4 @@ const Governor *governor_find(const char *name)
                     strncmp(governors[i]->name, name, length) == 0)
                         return governors[i];
         return NULL;
-}
-
-const Governor *base_find(const char *name)
-{
-        const Governor *governor = governor_find(name);
-
-        return governor && !governor->settings && g_str_equal(governor->name, name) &&
-                               governor->state_size <= GOVERNOR_STATE_MAX
-                       ? governor
-                       : NULL;
-}
-
-const char *base_check(const char *name)
-{
-        return base_find(name) ? NULL
-                               : "cannot be built on, expected a governor without options and with "
-                                 "a small state such as teo-6.1";
 }

@@ -18,11 +18,4 @@ extern const Governor *const governors[];
 /* The governor of this name; of "fixed:2" only what is before the colon counts. NULL: none. */
 const Governor *governor_find(const char *name);
 
-/* The governor of this name that another one can be built on: without options, and with a state
- * that fits GOVERNOR_STATE_MAX. NULL: there is none. */
-const Governor *base_find(const char *name);
-
-/* NULL if there is such a base, or what is wrong. */
-const char *base_check(const char *name);
-
 #endif

@@ -16,6 +16,7 @@
  */
 #include <string.h>
 
+#include "governors/bases.h"
 #include "governors/governors.h"
 #include "model/random.h"
 #include "model/weights.h"

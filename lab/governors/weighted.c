@@ -16,6 +16,7 @@
  *    part from each of the others. If not, `rate` goes from the one entered to the one that fitted.
  * 5. The row goes `ageing` of the way back to its first weights.
  */
+#include "governors/bases.h"
 #include "governors/governors.h"
 #include "model/random.h"
 #include "model/weights.h"
