@@ -27,10 +27,6 @@
 #include "config/config-section.h"
 #include "config/power-table.h"
 #include "config/profile.h"
-#include "sense/frequency-read.h"
-#include "sense/sensor.h"
-#include "sense/topology-read.h"
-#include "sense/users.h"
 
 #define UNMET_MAX 8
 #define SAME_MAX  20 /* warnings about the words of one option; the others are counted */
@@ -243,28 +239,6 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
                 find_scripts(app, machine->root, warnings);
         }
         find_all_unmet(paths, config, machine, warnings);
-}
-
-void config_find_warnings_of(const ConfigPaths *paths, const Config *config, int root,
-                             GPtrArray *warnings)
-{
-        g_autoptr(GHashTable) users = users_read(root);
-        ConfigMachine machine = { .root = root, .users = users };
-        g_autofree IdleTable *idle = NULL;
-        FreqPolicy *frequency = NULL;
-        Topology *topology = NULL;
-
-        if (topology_read(root, &topology) >= 0) {
-                if (frequency_read(root, topology, &frequency, &machine.n_frequency) < 0)
-                        machine.n_frequency = 0;
-                machine.idle = idle = idle_tables_read(root, topology->n_cpus);
-        }
-        machine.topology = topology;
-        machine.frequency = frequency;
-        config_find_warnings(paths, config, &machine, warnings);
-        frequency_free(frequency, machine.n_frequency);
-        if (topology)
-                topology_free(topology);
 }
 
 void config_log_warnings(const GPtrArray *warnings)

@@ -128,11 +128,6 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
 char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,
                            const char *key);
 
-/* The same, compared with the machine below `root`, which is read. Where that is not possible there
- * is nothing to compare with. */
-void config_find_warnings_of(const ConfigPaths *paths, const Config *config, int root,
-                             GPtrArray *warnings);
-
 /* All warnings, into the log. */
 void config_log_warnings(const GPtrArray *warnings);
 
