@@ -437,6 +437,17 @@ class Command(Tree):
         self.assertEqual(self.top("sh", "-c", "kill -TERM $$").returncode, 128 + signal.SIGTERM)
         self.assertEqual(self.top("--", "sh", "-c", "exit 3").returncode, 3)
 
+    def test_signal(self):
+        """Sent to idlectl alone, it ends the command, and what was measured until then is shown."""
+        with subprocess.Popen([IDLECTL, "top", "--root", str(self.root), "--json", "--", "sh", "-c",
+                               "echo; exec sleep 1000"], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, env=environment()) as process:
+            process.stdout.readline()
+            process.send_signal(signal.SIGTERM)
+            _, answer = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertEqual(json.loads(answer)["exit_status"], 128 + signal.SIGTERM)
+
 
 class Live(Tree):
     """On a terminal, with a keyboard."""
