@@ -2,13 +2,11 @@
 /*
  * What an isolated partition is to the kernel, and where the kernel needs help.
  *
- * A kernel that does not know the type (before Linux 6.1) refuses to write it.
- *
- * A write that it accepts can still leave the partition "isolated invalid (why)", at once or later,
- * when a neighbour wants one of its CPUs: lists of groups side by side with a partition must not
- * overlap, and the later list wins. Then nothing is parked (on Linux 6.1 still for groups without a
- * list, until the partition is dissolved). So lists of neighbours are read before, and the type is
- * read back after every change.
+ * Before Linux 6.1 the kernel refuses to write the type. A write that it accepts can still leave
+ * the partition "isolated invalid (why)", at once or later, when a neighbour wants one of its CPUs:
+ * lists of groups side by side with a partition must not overlap, and the later list wins. Then
+ * nothing is parked (on Linux 6.1 still for groups without a list, until the partition is
+ * dissolved). So lists of neighbours are read before, and the type is read back after every change.
  *
  * From Linux 7.0 on such lists do not matter: the neighbour has what is left of its own. But no
  * write is refused and no type is invalid then: CPUs of two partitions are silently taken from one

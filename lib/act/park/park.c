@@ -19,8 +19,7 @@
  * - one unit changes instead of all: with four of them another mask takes a third of the time or
  *   less, the first one less than half, and parked CPUs sleep through it. It rebuilds the
  *   scheduling domains, as hotplug does, and AllowedCPUs does not;
- * - without a load parked CPUs wake up less afterwards, with Linux 6.12 and 7.3
- *   (tests/bench/README.md).
+ * - without a load parked CPUs wake up less, on Linux 6.12 and 7.3 (tests/bench/README.md).
  *
  * Both outlast daemon-reload and daemon-reexec. What a partition cannot do is make exceptions
  * (Units=, Exclude=).
