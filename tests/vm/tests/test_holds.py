@@ -69,5 +69,5 @@ class Holds(lab.IdledTest):
         result = self.guest.run("cd /; runuser -u user -- idlectl run --latency 50us -- true",
                                 check=False)
         self.assertEqual(result.status, 125)
-        self.assertIn("you may not do that", result.errors)
+        self.assertIn("not authorized", result.errors)
         self.assertEqual(self.guest.read(LIMITS), FREE)
