@@ -33,34 +33,41 @@ REMOVE = f"rmdir {SLURMD}/job_1/step_0/task_* {SLURMD}/job_1/step_0 {SLURMD}/job
 
 class Installed(OndemandTest):
     backend = "partition"
-    packages = ()
+    packages, get = (), packages.install
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        packages.install(cls.guest, *cls.packages)
+        cls.get(cls.guest, *cls.packages)
 
 
 class Podman(Installed):
     """Containers that start while CPUs 2-3 are parked, from a bind mount of the guest's own root."""
 
     packages = ("podman",)
+    engine, files = "podman", "--rootfs /run/bundle/rootfs"
 
     def setUp(self):
         super().setUp()
         self.write("/root/where", WHERE)
         self.write("/root/count", COUNT)
+        self.start_engine()
+
+    def start_engine(self):
         self.write("/etc/containers/storage.conf", "[storage]\ndriver = 'vfs'\nrunroot = '/run/containers/storage'\n"
                    "graphroot = '/var/lib/containers/storage'\n")  # the guest's kernel has no overlay
         self.guest.run("mkdir -p /run/bundle/rootfs; mount --bind / /run/bundle/rootfs")
         self.addCleanup(self.guest.run, "umount /run/bundle/rootfs && rmdir /run/bundle/rootfs /run/bundle")
 
+    def container(self, options, command):
+        return (f"{self.engine} run --network=none --log-driver=none --security-opt=seccomp=unconfined --rm {options} "
+                f"{self.files} {command}")
+
     def each_container(self, options, command, expected):
-        self.each_time(f"podman run --rm --network=none --log-driver=none --security-opt=seccomp=unconfined {options} "
-                       f"--rootfs /run/bundle/rootfs {command}", self.assert_output(expected), SHORT_TIMES)
+        self.each_time(self.container(options, command), self.assert_output(expected), SHORT_TIMES)
 
     def allowed(self, name):
-        return self.guest.read(f"podman exec {name} grep Cpus_allowed_list /proc/1/status").split()[1]
+        return self.guest.read(f"{self.engine} exec {name} grep Cpus_allowed_list /proc/1/status").split()[1]
 
     def test_cpuset(self):
         self.each_container("--cpuset-cpus=3", f"sh /root/where {emulated(*self.patience)}", ON_CPU_3)
@@ -72,17 +79,32 @@ class Podman(Installed):
         """One with a cpuset keeps one of its CPUs active, and one without is kept off parked CPUs."""
         self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
         for name, options in ("pinned", "--cpuset-cpus=2-3"), ("free", ""):
-            self.guest.run(f"podman run -d --rm --name={name} --network=none --log-driver=none {options} "
-                           "--rootfs /run/bundle/rootfs sleep infinity")
-            self.addCleanup(self.guest.run, f"podman kill {name}; podman wait {name}", check=False)
+            self.guest.run(self.container(f"-d --name={name} {options}", "sleep infinity"))
+            self.addCleanup(self.guest.run, f"{self.engine} kill {name}; {self.engine} wait {name}", check=False)
         self.start()
         self.set_idle_mask("2-3")
         self.wait_for("parking one of them", lambda: self.string("Parked") in ("2", "3"))
         allowed = [self.allowed(name) for name in ("pinned", "free")]
         self.assertEqual(allowed, {"2": ["3", "0-1,3"], "3": ["2", "0-2"]}[self.string("Parked")])
-        self.assertEqual(self.guest.read("podman inspect -f '{{.HostConfig.CpusetCpus}}' pinned"), "2-3")
+        self.assertEqual(self.guest.read(self.engine + " inspect -f '{{.HostConfig.CpusetCpus}}' pinned"), "2-3")
         self.guest.run("systemctl stop idled")
         self.assertEqual([self.allowed(name) for name in ("pinned", "free")], ["2-3", "0-3"])
+
+
+class Docker(Podman):
+    """Running containers of dockerd, containerd and runc, whose programs are those of the guest. Those that start while
+    CPUs are parked are not tested: in a slow guest they counted two of four CPUs."""
+
+    packages, get = ("docker.io", "docker-cli"), packages.copy_programs
+    engine, files = "docker", "-v /usr:/usr:ro -v /root:/root:ro guest"
+    test_cpuset = test_count_of_cpus = None
+
+    def start_engine(self):
+        daemon = "-p Type=notify -p Delegate=yes -p TimeoutStartSec=600"
+        self.run_unit("t-containerd", daemon, "containerd")
+        self.run_unit("t-dockerd", daemon, "dockerd --containerd=/run/containerd/containerd.sock --bridge=none "
+                      "--iptables=false --ip6tables=false --storage-driver=vfs")
+        self.guest.run("tar -C / -c bin lib lib64 | docker import - guest")
 
 
 class Tuned(Installed):
