@@ -92,12 +92,10 @@ class Podman(Installed):
 
 
 class Docker(Podman):
-    """Running containers of dockerd, containerd and runc, whose programs are those of the guest. Those that start while
-    CPUs are parked are not tested: in a slow guest they counted two of four CPUs."""
+    """The same with dockerd, containerd and runc, whose programs are those of the guest."""
 
     packages, get = ("docker.io", "docker-cli"), packages.copy_programs
     engine, files = "docker", "-v /usr:/usr:ro -v /root:/root:ro guest"
-    test_cpuset = test_count_of_cpus = None
 
     def start_engine(self):
         daemon = "-p Type=notify -p Delegate=yes -p TimeoutStartSec=600"
