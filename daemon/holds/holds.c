@@ -482,14 +482,14 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                 r = holder_get(holds->holders, request->pid, request->pidfd, request->uid,
                                &holds->online, &held->holder);
         moved = r > 0;
+        if (r >= 0 && held->kinds && !held->unit && held->holder)
+                r = own_unit_read(holds->root, held->holder->pid, &held->unit);
         if (r >= 0 && ret_fd)
                 r = hangup_watch(held->holds->event, &held->source, on_hangup, held, &fd);
         if (r < 0) {
                 held_free(held);
                 return r;
         }
-        if (held->kinds && !held->unit && held->holder)
-                held->unit = own_unit_read(holds->root, held->holder->pid);
         put_in(held, request);
         if (moved)
                 update_cpus(holds);

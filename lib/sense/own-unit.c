@@ -8,6 +8,7 @@
  */
 #include "sense/own-unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -25,8 +26,17 @@ typedef struct Search {
         int root, proc;
         GHashTable *descend; /* processes that are known to */
         unsigned reads;
-        bool any; /* a process was found */
+        bool any;  /* a process was found */
+        int error; /* a lack of descriptors; 0: none */
 } Search;
+
+/* False. A read failed: that idled or the system lacks descriptors says nothing about the unit. */
+static bool fails(Search *search, int r)
+{
+        if (r == -EMFILE || r == -ENFILE)
+                search->error = r;
+        return false;
+}
 
 /* The path up to the first group that is no slice; NULL: there is none, or it is no unit that can
  * have processes of one kind. */
@@ -56,12 +66,15 @@ static bool descends(Search *search, pid_t pid)
         g_autoptr(GHashTable) line = g_hash_table_new(NULL, NULL);
         GHashTableIter iter;
         gpointer known;
+        int r;
 
         while (!g_hash_table_contains(search->descend, GINT_TO_POINTER(pid))) {
                 process_facts_init(facts, pid);
-                if (pid <= 1 || ++search->reads > READS_MAX ||
-                    process_facts_read(search->proc, PROCESS_FACT_STATUS, facts) < 0)
+                if (pid <= 1 || ++search->reads > READS_MAX)
                         return false;
+                r = process_facts_read(search->proc, PROCESS_FACT_STATUS, facts);
+                if (r < 0)
+                        return fails(search, r);
                 g_hash_table_add(line, GINT_TO_POINTER(pid));
                 pid = facts->parent;
         }
@@ -76,9 +89,13 @@ static bool all_descend(Search *search, const char *path)
 {
         g_autofree char *file = g_strconcat(path, "/cgroup.procs", NULL), *text = NULL;
         g_auto(GStrv) lines = NULL;
+        int r;
 
-        if (++search->reads > READS_MAX || file_read(search->root, file, &text) < 0)
+        if (++search->reads > READS_MAX)
                 return false;
+        r = file_read(search->root, file, &text);
+        if (r < 0)
+                return fails(search, r);
         lines = g_strsplit(g_strchomp(text), "\n", -1);
         for (char **line = lines; *line && **line; line++) {
                 int pid;
@@ -95,7 +112,9 @@ static bool is_own(Search *search, const char *path, int depth)
         _dir_ DIR *dir = dir_open(search->root, path);
         struct dirent *entry;
 
-        if (!dir || depth > DEPTH_MAX || !all_descend(search, path))
+        if (!dir)
+                return fails(search, -errno);
+        if (depth > DEPTH_MAX || !all_descend(search, path))
                 return false;
         while ((entry = readdir(dir))) {
                 g_autofree char *below = g_build_filename(path, entry->d_name, NULL);
@@ -107,21 +126,29 @@ static bool is_own(Search *search, const char *path, int depth)
         return true;
 }
 
-char *own_unit_read(int root, pid_t pid)
+int own_unit_read(int root, pid_t pid, char **ret_unit)
 {
         _fd_ int proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autoptr(GHashTable) descend = g_hash_table_new(NULL, NULL);
-        Search search = { root, proc, descend, 0, false };
+        Search search = { root, proc, descend, 0, false, 0 };
         g_autofree char *unit = NULL, *path = NULL;
+        int r = proc < 0 ? -errno : 0;
 
+        *ret_unit = NULL;
         process_facts_init(facts, pid);
-        if (proc < 0 || process_facts_read(proc, PROCESS_FACT_CGROUPS, facts) < 0)
-                return NULL;
+        if (r >= 0)
+                r = process_facts_read(proc, PROCESS_FACT_CGROUPS, facts);
+        if (r < 0) {
+                fails(&search, r);
+                return search.error;
+        }
         unit = unit_of(facts->unit_cgroup);
         if (!unit)
-                return NULL;
+                return 0;
         path = g_strconcat(UNIFIED, unit, NULL);
         g_hash_table_add(descend, GINT_TO_POINTER(pid));
-        return is_own(&search, path, 0) && search.any ? g_steal_pointer(&unit) : NULL;
+        if (is_own(&search, path, 0) && search.any)
+                *ret_unit = g_steal_pointer(&unit);
+        return search.error;
 }

@@ -60,7 +60,7 @@ TEST_EACH(own_unit, cases)
         put_process(&tree, 11, 10, c->cgroup);
         put_process(&tree, 12, 11, c->cgroup);
         put_process(&tree, 20, 1, c->cgroup);
-        found = own_unit_read(tree.root, 10);
+        ck_assert_int_eq(own_unit_read(tree.root, 10, &found), 0);
         ck_case(c->name, g_strcmp0(found, c->unit) == 0, "%s", found ? found : "none");
         tree_done(&tree);
 }
@@ -83,7 +83,7 @@ TEST_EACH(chain, chains)
                 g_string_append_printf(procs, "%d\n", pid);
         }
         tree_put(&tree, "sys/fs/cgroup/a.service/cgroup.procs", procs->str);
-        found = own_unit_read(tree.root, 10);
+        ck_assert_int_eq(own_unit_read(tree.root, 10, &found), 0);
         ck_case(c->name, (found != NULL) == c->own, "%s", found ? found : "none");
         tree_done(&tree);
 }
