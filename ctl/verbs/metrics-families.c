@@ -209,7 +209,8 @@ static void write_contracts(json_object *contracts, MetricsText *text)
                   "Windows in which it was not.", "windows_broken", -1 },
         };
 
-        write_columns(text, columns, G_N_ELEMENTS(columns), contracts, contract_labels);
+        if (json_length(contracts) > 0)
+                write_columns(text, columns, G_N_ELEMENTS(columns), contracts, contract_labels);
 }
 
 /* What idled itself costs. */

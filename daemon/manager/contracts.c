@@ -28,7 +28,10 @@ struct Contracts {
         Bill *bill;  /* NULL: nothing is measured */
         char *error; /* then: why; NULL: there is no contract */
         bool full;   /* the last reading lacks wake-ups, of any unit */
-        int unread;  /* why the cgroup of a process could not be read last; 0: it could */
+        struct {
+                uint64_t hold;
+                int error;
+        } unread; /* why the cgroup of whose process could not be read last */
 };
 
 static void unit_free(gpointer data)
@@ -71,10 +74,15 @@ void contracts_free(Contracts *contracts)
 static void read_cgroup(Contracts *contracts, const Held *held)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
+        int r;
 
         process_facts_init(facts, held_pid(held));
-        contracts->unread = process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts);
-        if (contracts->unread < 0 || !*facts->unit_cgroup)
+        r = process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts);
+        if (r < 0) {
+                contracts->unread.hold = held->id;
+                contracts->unread.error = r;
+        }
+        if (r < 0 || !*facts->unit_cgroup)
                 return;
         g_hash_table_insert(contracts->cgroups, g_memdup2(&held->id, sizeof(held->id)),
                             cgroup_unit_path(facts->unit_cgroup));
@@ -455,10 +463,11 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
         if (contracts_error(contracts))
                 return g_strdup_printf("delays of wake-ups are not measured: %s",
                                        contracts_error(contracts));
+        if (!cgroup && contracts->unread.hold == held->id)
+                return g_strdup_printf("the cgroup of its process cannot be read: %s",
+                                       g_strerror(-contracts->unread.error));
         if (!cgroup)
-                return g_strdup_printf("the cgroup of its process cannot be read%s%s",
-                                       contracts->unread < 0 ? ": " : "",
-                                       contracts->unread < 0 ? g_strerror(-contracts->unread) : "");
+                return g_strdup("the cgroup of its process cannot be read");
         if (!cgroup_of(contracts, held))
                 return for_user(held,
                                 g_strdup_printf("the process runs in %s, which is no unit of user "

@@ -174,7 +174,8 @@ static uint64_t period_of(double counted, uint64_t passed_usec)
 static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         uint64_t now = input->snapshot->time_usec;
-        bool busy = controller_is_busy(&self->controller, now), any = false;
+        bool rules = self->controller.cores > 0, any = false;
+        bool busy = controller_is_busy(&self->controller, now);
         double counted = 0;
 
         for (int i = 0; i < input->n_contracts; i++)
@@ -182,14 +183,13 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
                         counted += (double)wakeups_binned(input->contracts[i].wakeups);
                         any = true;
                 }
-        wish->on_pressure = self->controller.cores > 0;
+        wish->on_pressure = rules;
         wish->settled = counted == self->counted && !busy;
-        if (any && !wish->on_pressure)
-                wish->period_usec = INFEASIBLE_USEC;
-        else if (any)
-                wish->period_usec = busy ? PERIOD_USEC
-                                         : period_of(counted - self->counted,
-                                                     now - self->counted_usec);
+        if (any)
+                wish->period_usec = !rules ? INFEASIBLE_USEC
+                                    : busy ? PERIOD_USEC
+                                           : period_of(counted - self->counted,
+                                                       now - self->counted_usec);
         self->counted = counted;
         self->counted_usec = now;
 }
