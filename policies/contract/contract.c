@@ -16,7 +16,8 @@
  *  6. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
  *  7. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
- *  8. Period. PERIOD_USEC while the controller waits for the effect of a change or some were late.
+ *  8. Period. PERIOD_USEC while the controller waits for the effect of a change, some were late, or
+ *     the pressure trigger called: tasks that compute may have come, which need more cores (5.).
  *     Else it takes EACH wake-ups to learn something, SPARSE_USEC at most, and without any the
  *     period stretches. INFEASIBLE_USEC while nothing is requested.
  */
@@ -130,7 +131,8 @@ static void request_cores(const ContractPolicy *self, const PolicyInput *input, 
         wish->kept = self->pack.cpus;
         cpuset_subtract(&wish->kept, &parked);
         wish->allowed_reason = reason_of(self, input,
-                                         c->raised ? "wake-ups were later than a contract permits"
+                                         c->full     ? "the active CPUs were full"
+                                         : c->raised ? "wake-ups were later than a contract permits"
                                          : c->lowered ? "fewer cores keep all contracts"
                                                       : "a contract or the CPUs are new");
 }
@@ -175,7 +177,7 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
 {
         uint64_t now = input->snapshot->time_usec;
         bool rules = self->controller.cores > 0, any = false;
-        bool busy = controller_is_busy(&self->controller, now);
+        bool busy = controller_is_busy(&self->controller, now) || input->snapshot->pressed;
         double counted = 0;
 
         for (int i = 0; i < input->n_contracts; i++)

@@ -12,7 +12,9 @@
  *     setting that has proved itself may use all.
  *  5. Up. Where most that were late had left an idle state, the deepest one goes. Else cores: as
  *     many as the queue fitted to this setting needs, twice as many if the CPUs were busy, all
- *     after a second violation. Where all are active, CPUs stay at their highest frequency.
+ *     after a second violation. Where all are active, CPUs stay at their highest frequency. Twice
+ *     as many cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute
+ *     hardly wake up.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
  *     the load decreases.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
@@ -43,9 +45,11 @@
 #define RETRY_USEC  (180 * SECOND)
 #define HELD_USEC   (200 * SECOND) /* a broken window in so many is one of 20 */
 #define RETRY_MAX   4              /* doublings */
-#define HOLDS       0.9            /* odds that a step needs */
-#define FAILS       0.99           /* odds that a contract is infeasible */
-#define LATE_MIN    3              /* wake-ups, to be a violation */
+#define FULL_USEC   (SECOND / 4)
+#define FULL        0.95 /* of the CPUs, busy */
+#define HOLDS       0.9  /* odds that a step needs */
+#define FAILS       0.99 /* odds that a contract is infeasible */
+#define LATE_MIN    3    /* wake-ups, to be a violation */
 #define SAME_LOAD   0.4
 #define FILTER_SEC  10.0
 #define SCALE_MAX   1000 /* of the longest wait, in limits */
@@ -295,10 +299,31 @@ static void change(Controller *self, const ControlInput *input, int cores, int s
         self->state = state;
         self->raised = up;
         self->lowered = !up;
+        self->full = false;
         arrive(self, input);
 }
 
-/* Step 5; false if there is nothing that would help. */
+static bool is_full(Controller *self, const ControlInput *input)
+{
+        if (input->work < FULL * cpus_of(input, self->cores) || self->cores == input->n_cores)
+                self->full_since_usec = 0;
+        else if (self->full_since_usec == 0)
+                self->full_since_usec = self->seen_usec;
+        return self->full_since_usec > 0 && input->now_usec - self->full_since_usec >= FULL_USEC;
+}
+
+/* Step 5 for CPUs that are full. */
+static void give_room(Controller *self, const ControlInput *input)
+{
+        int cores = 2 * self->cores;
+
+        note_failure(self, &self->failed_cores, self->cores, input->now_usec);
+        change(self, input, cores < input->n_cores ? cores : input->n_cores, self->state, true);
+        self->full = true;
+        self->full_since_usec = 0;
+}
+
+/* Step 5 for a violation; false if there is nothing that would help. */
 static bool raise_setting(Controller *self, const ControlInput *input, const ContractState *c)
 {
         uint64_t now = input->now_usec;
@@ -363,7 +388,7 @@ static bool has_dwelt(const Controller *self, const ContractState *c, uint64_t n
 /* Steps 7, 8 and 10: the fewest cores that all agree to. */
 static int cores_to_keep(Controller *self, const ControlInput *input)
 {
-        int keep = (int)ceil((self->work + 1e-9) / input->cpus_per_core / 0.95), most = 0;
+        int keep = (int)ceil((self->work + 1e-9) / input->cpus_per_core / FULL), most = 0;
         double limit = INFINITY;
         bool try = input->now_usec - self->changed_usec >= TRY_USEC;
 
@@ -512,6 +537,10 @@ static void steer(Controller *self, const ControlInput *input)
 
         if (self->state > deepest)
                 self->state = deepest;
+        if (is_full(self, input)) {
+                give_room(self, input);
+                return;
+        }
         for (int i = 0; i < self->n_contracts; i++) {
                 ContractState *c = &self->contracts[i];
 
@@ -532,8 +561,10 @@ void controller_step(Controller *self, const ControlInput *input)
 {
         bool added = arrange(self, input), any = false;
 
-        if (input->now_usec < self->seen_usec)
+        if (input->now_usec < self->seen_usec) {
                 self->seen_usec = self->changed_usec = input->now_usec;
+                self->full_since_usec = 0;
+        }
         for (int i = 0; i < self->n_contracts; i++) {
                 ContractState *c = &self->contracts[i];
                 bool silent = !votes(c);
@@ -561,5 +592,5 @@ bool controller_is_busy(const Controller *self, uint64_t now_usec)
         for (int i = 0; i < self->n_contracts; i++)
                 if (votes(&self->contracts[i]) && self->contracts[i].recent.late >= 1)
                         return true;
-        return now_usec - self->changed_usec < DWELL_USEC;
+        return self->full_since_usec > 0 || now_usec - self->changed_usec < DWELL_USEC;
 }

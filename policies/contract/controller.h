@@ -70,7 +70,9 @@ typedef struct Controller {
         bool fast;        /* CPUs stay at their highest frequency */
         uint64_t decides; /* the contract because of which the setting is not lower; 0: none */
         uint64_t seen_usec, changed_usec;
-        bool raised, lowered; /* the last change */
+        bool raised, lowered;     /* the last change */
+        bool full;                /* it was raised because all active CPUs were full */
+        uint64_t full_since_usec; /* they are since then; 0: they are not */
         double work, changed_work;
         Failure failed_cores, failed_state, failed_slow;
 } Controller;

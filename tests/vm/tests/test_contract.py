@@ -113,6 +113,20 @@ class Contract(lab.IdledTest):
         self.guest.run(f"systemctl stop {UNIT} idled")
         self.assertEqual(self.dump(), before)
 
+    def test_computing(self):
+        """Tasks next to the unit that only compute, and so are never woken up late, get all cores in seconds. They do
+        not begin with their unit, for whose start all cores are active anyway."""
+        self.addCleanup(self.guest.run, "systemctl stop t-compute", check=False)
+        self.guest.run("systemd-run -q --unit=t-compute sh -c 'until [ -e /run/compute ]; do sleep 1; done; "
+                       "for i in 1 2 3 4; do while :; do :; done & done; wait'")
+        self.start_with_rule(f"poisson 1 {LOAD}")
+        self.wait_parked()
+        self.guest.run("touch /run/compute")
+        self.wait_for("all cores active", lambda: self.string("Parked") == "")
+        self.guest.run("sleep 30")
+        self.assertEqual(self.string("Parked"), "")
+        self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: the active CPUs were full")
+
     def test_infeasible(self):
         """No task runs within 1 us, and with only this policy nothing is parked in vain. No state helps, so that takes
         seconds and not the time that several cores are given. Without idle states: to poll in the shallowest one takes

@@ -640,6 +640,46 @@ TEST(gives_frequencies_up)
         }
 }
 
+/* Tasks that only compute wake up so seldom that no contract is late, and have all CPUs all the
+ * same: as many more as are full, in a second each time. What they leave is parked again. */
+TEST(grows_with_computing)
+{
+        g_autofree Feed *f = feed_new(8);
+        int tick;
+
+        for (tick = 0; tick < 600 && f->controller.cores != 1; tick++)
+                feed(f, 0, false);
+        ck_assert_int_lt(tick, 600);
+        for (tick = 0; tick < 6 && f->controller.cores < 8; tick++) {
+                f->input.work = f->controller.cores;
+                feed(f, 0, false);
+                ck_assert(controller_is_busy(&f->controller, f->input.now_usec));
+        }
+        ck_assert_int_eq(f->controller.cores, 8);
+        ck_assert(f->controller.raised && f->controller.full);
+        f->input.work = 0.1;
+        for (tick = 0; tick < 600 && f->controller.cores != 1; tick++)
+                feed(f, 0, false);
+        ck_assert_int_lt(tick, 600);
+}
+
+/* CPUs that are full for less than FULL_USEC, as in bursts, are no reason. */
+TEST(stays_in_bursts)
+{
+        g_autofree Feed *f = feed_new(8);
+
+        for (int tick = 0; f->controller.cores != 1; tick++) {
+                ck_assert_int_lt(tick, 600);
+                feed(f, 0, false);
+        }
+        for (int tick = 0; tick < 100; tick++) {
+                f->input.work = tick % 3 == 2 ? 0 : 1;
+                f->input.now_usec -= 400000;
+                feed(f, 0, false);
+                ck_assert_int_eq(f->controller.cores, 1);
+        }
+}
+
 /* One more contract erases no failure of the first; one that ends decides nothing. */
 TEST(remembers_failures)
 {
