@@ -4,7 +4,8 @@
  * docs/contract.md.
  *
  *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
- *     one. idled counts their wake-ups.
+ *     one, from when the filtered load is WORK until it was less for REST_USEC: an idle machine's
+ *     cores are parked without it. idled counts their wake-ups.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. The first ones of ondemand's order, of those that policies of higher rank offer, are
@@ -31,7 +32,10 @@
 #define PERIOD_USEC     500000
 #define SPARSE_USEC     5000000
 #define INFEASIBLE_USEC 5000000
-#define EACH            25 /* wake-ups: an eighth of the smallest window */
+#define EACH            25       /* wake-ups: an eighth of the smallest window */
+#define WORK            0.1      /* CPUs */
+#define WORK_USEC       10000000 /* time constant of its moving average */
+#define REST_USEC       UINT64_C(60000000)
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -50,9 +54,11 @@ static const Setting contract_settings[] = {
 typedef struct ContractPolicy {
         Controller controller;
         Pack pack;
-        int cores;          /* active ones requested; 0: no request */
-        int32_t latency_us; /* of the deepest idle state that is permitted; -1: any */
-        double counted;     /* wake-ups of all contracts, at the last call */
+        int cores;           /* active ones requested; 0: no request */
+        int32_t latency_us;  /* of the deepest idle state that is permitted; -1: any */
+        double work;         /* the filtered load, in CPUs */
+        uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
+        double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
 } ContractPolicy;
 
@@ -196,12 +202,29 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
         self->counted_usec = now;
 }
 
+/* Step 1 for the contract of all other units. */
+static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *wish)
+{
+        const ContractOptions *options = input->options;
+        const Snapshot *snapshot = input->snapshot;
+        double passed = (double)snapshot->interval_usec;
+
+        self->work += (snapshot->load - self->work) * -expm1(-passed / WORK_USEC);
+        if (self->work >= WORK)
+                self->until_usec = snapshot->time_usec + REST_USEC;
+        else if (snapshot->time_usec >= self->until_usec)
+                self->until_usec = 0;
+        wish->p99_us = self->until_usec > 0 ? (uint32_t)options->p99_usec : 0;
+        if (options->p99_usec > 0)
+                wish->period_usec = SPARSE_USEC;
+}
+
 static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
 {
         ContractPolicy *self = state;
         const ContractOptions *options = input->options;
 
-        wish->p99_us = (uint32_t)options->p99_usec;
+        request_rest(self, input, wish);
         self->cores = 0;
         self->latency_us = -1;
         if (input->n_contracts == 0) {
@@ -224,8 +247,19 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                             Reason *ret_reasons)
 {
         const ContractPolicy *self = state;
+        const ContractOptions *options = input->options;
         int n = 0;
 
+        if (options->p99_usec > 0 && self->until_usec == 0)
+                ret_reasons[n++] = (Reason){
+                        .because =
+                                "the load is too low for the contract of all other units to save "
+                                "anything, so their wake-ups are not counted",
+                        .inputs = { { "filtered load", "CPUs", self->work } },
+                        .option = "WakeupP99",
+                        .threshold = WORK,
+                        .threshold_unit = "CPUs",
+                };
         for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {
                 const ContractState *c = &self->controller.contracts[i];
 

@@ -234,17 +234,44 @@ TEST_EACH(calls_again, periods)
                 world->wish.settled);
 }
 
-TEST(nothing)
-{
-        world->n_contracts = 0;
+/* The contract of all other units, after so many seconds of that load, and then a second without.
+ */
+static const struct {
+        const char *name, *options, *load;
+        unsigned seconds, rest;
+        bool counts;
+} rests[] = {
+        { "no such contract", "", "0=1", 60, 0, false },
+        { "an idle machine", "WakeupP99=5ms", "0=0.02", 600, 0, false },
+        { "a moment of load", "WakeupP99=5ms", "0=0.5", 1, 0, false },
+        { "load", "WakeupP99=5ms", "0=0.5", 5, 0, true },
+        { "load on many CPUs", "WakeupP99=5ms", "0=0.05,1=0.05,2=0.05", 30, 0, true },
+        { "load that ended a while ago", "WakeupP99=5ms", "0=0.5", 60, 50, true },
+        { "load that ended long ago", "WakeupP99=5ms", "0=0.5", 60, 100, false },
+};
 
-        world_set_all(world, "WakeupP99=5ms");
-        world_put(world, "0=0.5");
-        world_decide(world, 500000);
-        ck_assert_uint_eq(world->wish.p99_us, 5000);
+TEST_EACH(counts_all_others, rests)
+{
+        Reason reasons[EXPLAIN_MAX] = { 0 };
+        PolicyInput input = { .options = world->options };
+        int n;
+
+        world->n_contracts = 0;
+        world_set_all(world, c->options);
+        world_put(world, c->load);
+        for (unsigned i = 0; i < c->seconds; i++)
+                world_decide(world, 1000000);
+        world_put(world, "");
+        for (unsigned i = 0; i < c->rest; i++)
+                world_decide(world, 1000000);
+        ck_case(c->name, world->wish.p99_us == (c->counts ? 5000u : 0u), "p99 of %u us",
+                world->wish.p99_us);
         ck_assert(cpuset_is_empty(&world->wish.kept) && world->wish.settled);
-        ck_assert(cpuset_equal(&world->allowed, &topology->online));
-        ck_assert(world->wish.period_usec == 0 && !world->wish.on_pressure);
+        ck_assert(cpuset_equal(&world->allowed, &topology->online) && !world->wish.on_pressure);
+        ck_case(c->name, (world->wish.period_usec > 0) == (c->options[0] != '\0'), "period");
+        n = idled_policy.explain(world->state, &input, 0, reasons);
+        ck_case(c->name, n == (c->options[0] && !c->counts), "%d reasons", n);
+        ck_case(c->name, n == 0 || strstr(reasons[0].because, "too low"), "%s", reasons[0].because);
 }
 
 /* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
@@ -287,6 +314,7 @@ TEST_EACH(explains, explained)
         if (c->unmeasured)
                 contract.wakeups = NULL;
         world_set_all(world, c->options);
+        world_put(world, "0=0.5");
         for (int tick = 0; tick < 200; tick++) {
                 wake(c->late);
                 world_decide(world, 500000);
