@@ -105,6 +105,8 @@ def runs(arguments, kind):
         yield {"kind": "/".join(kind), "setting": setting}, (step or STATIC, aside, disabled, "-")
     for contract in arguments.contracts if not arguments.only_static else ():
         yield {"kind": "/".join(kind), "contract_ms": contract}, (step or IDLED, "-", "-", f"{contract}ms")
+    for profile in arguments.profiles:
+        yield {"kind": "/".join(kind), "profile": profile}, (step or IDLED, "-", "-", profile)
 
 
 def run(lab, arguments, kind, rows):
@@ -112,7 +114,7 @@ def run(lab, arguments, kind, rows):
     missing = [(row, how) for row, how in runs(arguments, kind) if not any(row.items() <= old.items() for old in rows)]
     guest = prepare(lab, *kind) if missing else None
     for row, how in missing:
-        title = row.get("setting") or f"{row['contract_ms']} ms"
+        title = row.get("setting") or row.get("profile") or f"{row['contract_ms']} ms"
         found = results.attempt(lab.settings.say, f"{row['kind']}, {title}", describe, measure, guest, *how, kind[2],
                                 arguments.seed)
         if found:
@@ -127,6 +129,8 @@ def parse(words):
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
     parser.add_argument("--short", action="store_true", help=f"by default {SHORT}, each with a contract of 5 and of 20 "
                         "ms; of static settings only those with all idle states")
+    parser.add_argument("--profiles", metavar="PROFILE,...", type=lambda words: words.split(","), default=[],
+                        help="measure these profiles, too; PROFILE+5ms: with a contract for all units")
     parser.add_argument("--only-static", action="store_true", help="measure the static settings alone")
     parser.add_argument("--only-idled", action="store_true", help="measure idled alone")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
@@ -153,5 +157,7 @@ def main(lab, words):
     for kind in [] if arguments.report else arguments.kinds:
         run(lab, arguments, kind, rows)
     cases = figures.cases(rows, arguments.contracts)
-    print(json.dumps({"cases": cases, "summary": figures.summary(cases)}) if arguments.json else figures.text(cases))
+    profiles = figures.profiles(rows)
+    print(json.dumps({"cases": cases, "profiles": profiles, "summary": figures.summary(cases)}) if arguments.json else
+          figures.text(cases, profiles))
     return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the measurements of contracts say: windows kept, the oracle, and idled's share of its saving.
 
-A row is a dictionary: kind, setting or contract_ms, watts, windows (of load.c: end, n, p50_us, p99_us, longest_us, and late,
-by limit in ms), and contracts, which idled reported: [seconds, property Contracts].
+A row is a dictionary: kind, setting, contract_ms or profile, watts, windows (of load.c: end, n, p50_us, p99_us,
+longest_us, and late, by limit in ms), and contracts, which idled reported: [seconds, property Contracts].
 """
 
 import json
@@ -101,6 +101,13 @@ def cases(rows, contracts):
     return result
 
 
+def profiles(rows):
+    """What idled's profiles drew, and the p99 of the windows, from the lowest to the highest."""
+    runs = [(row, [window["p99_us"] for window in row["windows"]]) for row in rows if "profile" in row]
+    return [{"kind": row["kind"], "profile": row["profile"], "watts": row["watts"], "p99_us": [min(p99), max(p99)]}
+            for row, p99 in runs]
+
+
 def summary(found):
     """What is asked, of all cases together: [name, asked, measured or None]."""
     kept = [one["kept"] for one in found if one["feasible"] and one["kept"] is not None
@@ -130,7 +137,7 @@ def number(value, form):
     return None if value is None else format(value, form)
 
 
-def text(found):
+def text(found, of_profiles=()):
     heads = ["case", "contract", "default W", "oracle W", "setting", "idled W", "of saving", "kept", "after step",
              "infeasible"]
     rows = [[one["kind"], f"{one['contract_ms']} ms", number(one["default_watts"], ".1f"),
@@ -138,4 +145,9 @@ def text(found):
              number(one["share_of_saving"], ".0%"), number(one["kept"], ".0%"), one["broken_after_step"],
              f"after {one['infeasible_seconds']} s" if one["infeasible_seconds"] else
              "unnoticed" if one["feasible"] is False and one["idled_watts"] is not None else None] for one in found]
-    return aligned(heads, rows) + "\n\n" + aligned(["", "asked", "measured"], summary(found))
+    tables = [aligned(heads, rows), aligned(["", "asked", "measured"], summary(found))]
+    if of_profiles:
+        tables.insert(1, aligned(["case", "profile", "W", "p99 of the windows, ms"], [
+            [one["kind"], one["profile"], number(one["watts"], ".1f"),
+             " to ".join(f"{us / 1e3:.1f}" for us in one["p99_us"])] for one in of_profiles]))
+    return "\n\n".join(tables)
