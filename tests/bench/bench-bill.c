@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the bill of wake-ups costs, whether it is right, and how much memory a thousand units take.
+ * What the bill of wake-ups costs, and whether it is right.
  *
  * The cost of a wake-up is the time of the programs, as the kernel measures it (BPF_ENABLE_STATS),
  * over the wake-ups that were counted. At 1,000 a second a timer wakes a thread; at most a second,
  * two threads of a CPU wake each other. Truth is a thread that takes the time itself; for splits,
  * the number of wake-ups that can only be of one kind.
  */
-#include <fcntl.h>
-#include <linux/sched.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "bpf/bill.h"
 #include "bench.h"
@@ -21,7 +16,6 @@
 
 #define SECONDS 3
 #define ROUNDS  5
-#define UNITS   1000
 #define SLEEP   700000 /* ns: no multiple of a tick */
 
 static void sleep_until(uint64_t due)
@@ -183,77 +177,6 @@ static void compare(const char *title, void (*load)(GArray *late_ns), int n_park
                (double)kinds.count * 100 / (double)all.count);
 }
 
-/* The memory of this process's maps, in bytes. */
-static double maps_bytes(void)
-{
-        double sum = 0;
-        GDir *dir = g_dir_open("/proc/self/fdinfo", 0, NULL);
-        const char *name;
-
-        while ((name = g_dir_read_name(dir))) {
-                g_autofree char *path = g_strdup_printf("/proc/self/fdinfo/%s", name);
-                g_autofree char *text = NULL;
-                const char *at;
-
-                if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "map_type:") &&
-                    (at = strstr(text, "memlock:")))
-                        sum += strtod(at + strlen("memlock:"), NULL);
-        }
-        g_dir_close(dir);
-        return sum;
-}
-
-/* A process in the cgroup that sleeps some times and ends. */
-static void run_in(int cgroup)
-{
-        struct clone_args args = { .flags = CLONE_INTO_CGROUP,
-                                   .exit_signal = SIGCHLD,
-                                   .cgroup = (__u64)cgroup };
-        pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-
-        if (pid == 0) {
-                for (int i = 0; i < 4; i++)
-                        sleep_until(now_ns() + 100000);
-                _exit(EXIT_SUCCESS);
-        }
-        if (pid > 0)
-                waitpid(pid, NULL, 0);
-}
-
-/* In a mount namespace of its own. */
-static void measure_memory(const Machine *machine)
-{
-        g_autofree char *top = g_strdup("/tmp/idled-bench-XXXXXX");
-        Bill *bill = open_bill();
-        double empty = maps_bytes(), full;
-        g_auto(BillReading) reading = { 0 };
-        int n = 0;
-
-        if (!g_mkdtemp(top) || unshare(CLONE_NEWNS) < 0 ||
-            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("none", top, "cgroup2", 0, NULL) < 0) {
-                printf("memory is left out: %m\n");
-                return;
-        }
-        for (int i = 0; i < UNITS; i++) {
-                g_autofree char *path = g_strdup_printf("%s/idled-bench-%d", top, i);
-                _fd_ int cgroup = mkdir(path, 0755) == 0 ? open(path, O_PATH | O_DIRECTORY) : -1;
-
-                n += cgroup >= 0;
-                if (cgroup >= 0)
-                        run_in(cgroup);
-                rmdir(path);
-        }
-        full = maps_bytes();
-        bill_read(bill, NULL, NULL, &reading);
-        printf("%d units: %.1f MB of maps, without any %.1f; %u rows, %.0f wake-ups lost\n", n,
-               full / 1e6, empty / 1e6, reading.units->len,
-               (double)(reading.unstored + reading.lost));
-        bill_close(bill);
-        umount(top);
-        rmdir(top);
-}
-
 int main(int argc, char **argv)
 {
         g_set_prgname("bench-bill");
@@ -263,6 +186,5 @@ int main(int argc, char **argv)
         compare("timers", play_sleeps, 0, 0, WAKEUPS_OTHER);
         compare("busy CPU", play_waits, 0, WAKEUPS_WAITING, WAKEUPS_WAITING);
         compare("busy CPU, one is parked", play_waits, 1, WAKEUPS_PARKED, WAKEUPS_PARKED);
-        apart(measure_memory, &(const Machine){ .title = "memory" });
         return bench_status;
 }

@@ -14,10 +14,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,6 +31,7 @@
 #define WAKEUPS 2000
 #define FORKS   2000
 #define NAMES   300
+#define UNITS   1000
 #define PERIOD  700000 /* ns: no multiple of a tick */
 #define HELD    50000  /* ns */
 #define WITHIN  0.05
@@ -453,6 +457,87 @@ TEST(unstored)
         }
         ck_assert_uint_gt(reading.unstored, 0);
         ck_assert_double_ge(n + (double)reading.unstored, 300);
+}
+
+/* The memory of this process's maps, in bytes. */
+static double maps_bytes(void)
+{
+        GDir *dir = g_dir_open("/proc/self/fdinfo", 0, NULL);
+        const char *name;
+        double sum = 0;
+
+        while ((name = g_dir_read_name(dir))) {
+                g_autofree char *path = g_build_filename("/proc/self/fdinfo", name, NULL);
+                g_autofree char *text = NULL;
+                const char *at;
+
+                if (g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "map_type:") &&
+                    (at = strstr(text, "memlock:")))
+                        sum += strtod(at + strlen("memlock:"), NULL);
+        }
+        g_dir_close(dir);
+        return sum;
+}
+
+/* A process that sleeps some times and ends, in a group of its own of the unit's cgroup, as a
+ * container has. */
+static void run_unit(const char *unit)
+{
+        g_autofree char *group = g_build_filename(unit, "payload", NULL);
+        struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+        int fd;
+        pid_t pid;
+
+        ck_assert(mkdir(unit, 0755) == 0 && mkdir(group, 0755) == 0);
+        fd = open(group, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        args.cgroup = (__u64)fd;
+        pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+        if (pid == 0) {
+                for (int i = 0; i < 4; i++)
+                        sleep_until(now_ns() + 100000);
+                _exit(EXIT_SUCCESS);
+        }
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        close(fd);
+        ck_assert(rmdir(group) == 0 && rmdir(unit) == 0);
+}
+
+/* In a mount namespace of its own. All have their rows, though they are gone by then. */
+TEST(a_thousand_units)
+{
+        g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
+        g_auto(BillReading) reading = { 0 };
+        Bill *bill = open_bill();
+        unsigned found = 0;
+        double bytes;
+
+        if (!bill)
+                return;
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", top, "cgroup2", 0, NULL) < 0) {
+                case_skip("a thousand units", "needs root and cgroup v2");
+                return;
+        }
+        for (int i = 0; i < UNITS; i++) {
+                g_autofree char *unit = g_strdup_printf("%s/check-bill-%d.service", top, i);
+
+                run_unit(unit);
+        }
+        bytes = maps_bytes();
+        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        bill_close(bill);
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                const UnitWakeups *unit = reading.units->pdata[i];
+
+                found += g_str_has_prefix(unit->cgroup, "/check-bill-") &&
+                         g_str_equal(unit->cgroup + 1, unit->unit);
+        }
+        printf("%u units take %.1f MB\n", found, bytes / 1e6);
+        ck_assert_uint_eq(found, UNITS);
+        ck_assert_uint_eq(reading.unstored, 0);
+        ck_assert_double_le(bytes, 13e6);
+        umount(top);
+        rmdir(top);
 }
 
 int main(void)
