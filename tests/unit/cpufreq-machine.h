@@ -19,6 +19,7 @@ typedef struct Driver {
 
 #define ALL_GOVERNORS "conservative ondemand userspace powersave performance schedutil"
 #define ALL_EPP       "default performance balance_performance balance_power power"
+#define EPP_7_3       ALL_EPP " dynamic"
 
 static const Driver intel_active = {
         "intel_pstate", "performance powersave", ALL_EPP, 400000, 4700000, 2100000, true, true
@@ -27,6 +28,9 @@ static const Driver intel_passive = { "intel_cpufreq", ALL_GOVERNORS, ALL_EPP, 4
                                       4700000,         2100000,       true,    true };
 static const Driver amd_active = {
         "amd-pstate-epp", "performance powersave", ALL_EPP, 400000, 5137000, 0, false, true
+};
+static const Driver amd_7_3 = {
+        "amd-pstate-epp", "performance powersave", EPP_7_3, 400000, 5137000, 0, false, true
 };
 static const Driver amd_performance = {
         "amd-pstate-epp", "performance powersave", "performance", 400000, 5137000, 0, false, true
