@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Kinds of cores for units: holds and application rules on described machines, with a systemd that has
 given answers. Processes are real; their facts and cgroups are files of the machine."""
+import json
 import os
 import signal
 
@@ -198,16 +199,25 @@ def on_machine(machine, expected):
 
         def test_kinds(self):
             self.start()
-            for kind in ('efficient', 'fast', 'cache', 'island'):
-                name = kind + '.scope'
+            for kind in ('efficient', 'fast', 'cache', 'island', 'fast island'):
+                name = kind.replace(' ', '-') + '.scope'
+                cpus = [cpu for word in kind.split() for cpu in expected.get(word, ())]
                 self.mocked('AddUnit', name, 'user.slice')
                 path, _ = self.hold(kind=kind, pid=self.process('/user.slice/' + name))
-                if kind in expected:
-                    self.assertEqual((self.unit_limits(name), self.obstacle(path)),
-                                     ([[*expected[kind]]], ''), kind)
+                if cpus:
+                    self.assertEqual((self.unit_limits(name), self.obstacle(path)), ([cpus], ''), kind)
                 else:
                     self.assertEqual(self.unit_limits(name), [], kind)
                     self.assertIn('no cores of kind ' + kind, self.obstacle(path))
+            self.check_shown()
+
+        def check_shown(self):
+            """The same by idlectl cpus, whose table has no column for kinds where cores are alike."""
+            listed = self.idlectl('cpus', '--json')
+            shown = {cpu['cpu']: cpu['kinds'] for cpu in json.loads(listed.stdout)['cpus']}
+            for kind in ('efficient', 'fast', 'cache', 'island'):
+                self.assertEqual([cpu for cpu in sorted(shown) if kind in shown[cpu]], [*expected.get(kind, ())], kind)
+            self.assertEqual('Kind' in self.idlectl('cpus').stdout.split('\n', 1)[0], bool(expected))
 
     for name in [name for name in dir(Kinds) if name.startswith('test_')]:
         setattr(Machine, name, None)
