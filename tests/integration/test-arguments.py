@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import dbus
 import dbus.lowlevel
 
-from idledtest import MANAGER, NAME, PATH, TIMEOUT, TestCase, main, wait_until
+from idledtest import MANAGER, NAME, PATH, PROPERTIES, TIMEOUT, TestCase, main, wait_until
 
 SECONDS = 8
 OUTSTANDING = 32  # calls that wait for an answer
@@ -36,6 +36,7 @@ class Arguments(TestCase):
         super().setUp()
         self.seed = int(os.environ.get('SEED', datetime.date.today().toordinal()))
         self.random = random.Random(self.seed)
+        self.next_hold = PATH  # which a random release may end
         self.null = os.open('/dev/null', os.O_RDONLY)
         self.addCleanup(os.close, self.null)
 
@@ -50,7 +51,7 @@ class Arguments(TestCase):
         if kind == 's':
             return choose(WORDS)
         if kind == 'o':
-            return dbus.ObjectPath(choose(['/', PATH, PATH + '/hold/1', '/x']))
+            return dbus.ObjectPath(choose(['/', PATH, self.next_hold, '/x']))
         if kind == 'g':
             return dbus.Signature(choose(['', 's', 'a{sv}']))
         if kind == 'h':
@@ -68,24 +69,27 @@ class Arguments(TestCase):
                            signature=signature[1:-1])
 
     def members(self, path=''):
-        """(path, interface, method, signature of its arguments) of everything that introspection shows; one CPU
-        stands for all."""
+        """(path, interface, method, its first arguments, signature of the others) of everything that introspection
+        shows, properties included; one CPU stands for all."""
         xml = ElementTree.fromstring(self.object(path or '/').Introspect(dbus_interface=INTROSPECTABLE))
         for interface in xml.iter('interface'):
             for method in interface.iter('method'):
-                yield path or '/', interface.get('name'), method.get('name'), ''.join(
+                yield path or '/', interface.get('name'), method.get('name'), [], ''.join(
                     argument.get('type') for argument in method.iter('arg') if argument.get('direction') == 'in')
+            for name in interface.iter('property'):
+                for method, signature in ('Get', ''), ('Set', 'v'):
+                    yield path or '/', PROPERTIES, method, [interface.get('name'), name.get('name')], signature
         for node in xml.findall('node'):
             if not path.endswith('/cpu') or node.get('name') == '1':
                 yield from self.members('%s/%s' % (path, node.get('name')))
 
-    def send(self, connection, path, interface, method, signature):
+    def send(self, connection, path, interface, method, first, signature):
         types = [str(part) for part in dbus.Signature(signature)]
         if self.random.random() < 0.3:  # others than it has
             types = [self.random.choice(TYPES) for _ in range(self.random.randint(0, 3))]
         message = dbus.lowlevel.MethodCallMessage(NAME, path, interface, method)
-        message.append(*[self.value(kind) for kind in types], signature=''.join(types))
-        what = '%s %s %s' % (path, method, ''.join(types))
+        message.append(*first, *[self.value(kind) for kind in types], signature='s' * len(first) + ''.join(types))
+        what = ' '.join([path, method, *first, ''.join(types)])
         self.waiting.add(what)
         self.sent[method] = self.sent.get(method, 0) + 1
         connection.send_message_with_reply(message, lambda _: self.waiting.discard(what), TIMEOUT)
@@ -101,16 +105,22 @@ class Arguments(TestCase):
         return {kind: targets.count(kind) for kind in KEPT} | {'others': len(others)}, memory
 
     def round(self, members, seconds):
-        """Calls all members, and then any, on a connection that is closed in the end."""
-        connection, queue = self.bus.connect(), list(members)
+        """Calls all members, those of a hold too, then any method, on a connection that is closed in the end."""
+        connection = self.bus.connect()
+        path, held = self.call('Hold', dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv'))
+        self.next_hold = '%s/hold/%d' % (PATH, int(path.rpartition('/')[2]) + 1)
+        members = [*members, *self.members(path)]
+        queue, methods = list(members), [member for member in members if not member[3]]
         end = time.monotonic() + seconds
         self.waiting = set()
         while queue or time.monotonic() < end:
-            self.send(connection, *(queue.pop() if queue else self.random.choice(members)))
+            self.send(connection, *(queue.pop() if queue else self.random.choice(methods)))
             wait_until(lambda: len(self.waiting) < OUTSTANDING, lambda: 'answers to %s' % self.waiting)
         wait_until(lambda: not {what for what in self.waiting if what.split()[1] not in LASTING},
                    lambda: 'answers to %s' % self.waiting)
+        self.assertIn(path, self.get('Holds'))
         connection.close()
+        os.close(held.take())
         wait_until(lambda: len(self.get('Holds')) == 0, 'the end of holds')
 
     def test_arguments(self):
