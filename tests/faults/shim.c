@@ -6,6 +6,9 @@
  * The test that steers it (test-faults.py) shares the file that FAULTS names, a Control. Calls go
  * on to the next function of the same name, so that sanitizers see them. What the C library calls
  * itself does not come this way, nor does memory management: out of memory aborts by design.
+ *
+ * It also sets the clock, for this process alone: the file that CLOCK names has an int64_t, by how
+ * many seconds CLOCK_REALTIME is wrong.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +22,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef enum Mode {
@@ -41,12 +46,15 @@ typedef struct Control {
 typedef enum About { NOTHING, PATH, PATH_AT, DESCRIPTOR } About;
 
 static Control *control;
-static int list = -1;
+static int list = -1, wrong_clock = -1;
 
 __attribute__((constructor)) static void begin(void)
 {
-        const char *path = getenv("FAULTS");
+        const char *path = getenv("FAULTS"), *clock = getenv("CLOCK");
         void *map;
+
+        if (clock)
+                wrong_clock = (int)syscall(SYS_openat, AT_FDCWD, clock, O_RDONLY | O_CLOEXEC);
 
         list = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_APPEND | O_CLOEXEC) : -1;
         if (list < 0)
@@ -189,3 +197,26 @@ CALL(dup, "pipe", NOTHING, -1, false)
 CALL(eventfd, "pipe", NOTHING, -1, false)
 CALL(signalfd, "pipe", NOTHING, -1, false)
 CALL(pthread_create, "thread", NOTHING, errno, false)
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+        int r = (int)syscall(SYS_clock_gettime, id, now);
+        int64_t sec;
+
+        if (r == 0 && id == CLOCK_REALTIME && wrong_clock >= 0) {
+                if (syscall(SYS_pread64, wrong_clock, &sec, sizeof(sec), 0) != sizeof(sec))
+                        abort();
+                now->tv_sec += sec;
+        }
+        return r;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+        struct timespec spec;
+        int r = clock_gettime(CLOCK_REALTIME, &spec);
+
+        (void)zone;
+        *now = (struct timeval){ spec.tv_sec, spec.tv_nsec / 1000 };
+        return r;
+}

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import unittest
@@ -219,6 +220,44 @@ class Scarcity(WithLogind, WithUnits, Case):
         self.assertLessEqual(self.state(), descriptors)
         self.close(hold)
         self.wait_limits(FREE)
+        self.daemon.send(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assert_restored()
+
+    def test_clock(self):
+        """It is set to 1970 and to 2226, forwards and back: holds, pauses and their ends do not depend on it."""
+        clock, zone = (os.path.join(self.directory, name) for name in ('clock', 'zone'))
+
+        def jump(years):
+            with open(clock, 'r+b' if os.path.exists(clock) else 'wb') as file:
+                file.write(struct.pack('=q', int(years * 31556952)))
+            with open(zone, 'w', encoding='ascii') as file:
+                file.write(str(years))
+            os.rename(zone, os.path.join(self.root, 'etc/localtime'))  # to be noticed as a clock that is set
+
+        jump(0)
+        self.PREFIX = ['env', 'LD_PRELOAD=' + os.environ['FAULTS_SHIM'], 'CLOCK=' + clock]
+        self.start()
+        self.assert_serves()
+        lasting, _ = self.hold(latency_us=50)
+        self.hold_game()
+        descriptors = []
+        for years, mask in zip((200, -56, 0.0001, -0.0001, 0) * 3, itertools.cycle(['5,7', '7'])):
+            self.pause('a test', usec=10**5)
+            jump(years)
+            wait_until(lambda: not self.get('Pauses'), 'the end of the pause')
+            path, descriptor = self.hold(latency_us=20)
+            years_between = (self.get('SinceUSec', path, HOLD) - self.get('SinceUSec', lasting, HOLD)) / 31556952e6
+            self.assertAlmostEqual(years_between, years, places=4)
+            self.wait_limits(['20'] * CPUS)
+            self.close(descriptor)
+            self.wait_limits(['50'] * CPUS)
+            self.set_idle_mask(mask)
+            self.wait_parked(mask)
+            descriptors.append(self.state())
+        self.set_idle_mask('7')
+        wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
+        self.assertLessEqual(descriptors[-1], descriptors[0])
         self.daemon.send(signal.SIGTERM)
         self.assertEqual(self.daemon.wait_exit(), 0)
         self.assert_restored()
