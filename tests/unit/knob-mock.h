@@ -29,11 +29,12 @@ typedef struct MockWorld {
         char written[4096];                        /* "NAME=VALUE " for every write that arrived */
         int fail_write, fail_read, fail_read_back; /* negative errno, 0 none */
         bool short_write;                          /* takes one byte of the value */
-        char stored[64];   /* is stored instead of the written value; "" as written */
-        char foreign[64];  /* another program writes this right after our next write; "" none
-                              does */
-        int late;          /* reads after a write that still show what was there before */
-        bool under[MOCKS]; /* refuses a value that the knob before it does not contain */
+        char stored[64];    /* is stored instead of the written value; "" as written */
+        char foreign[64];   /* another program writes this right after our next write; "" none
+                               does */
+        int late;           /* reads after a write that still show what was there before */
+        unsigned busy_usec; /* for so long other programs run meanwhile */
+        bool under[MOCKS];  /* refuses a value that the knob before it does not contain */
 } MockWorld;
 
 static MockWorld *mock;
@@ -60,6 +61,8 @@ static inline int mock_read(const ActContext *context, const char *name, char **
                 return -ENOENT;
         if (back ? mock->fail_read_back : mock->fail_read)
                 return back ? mock->fail_read_back : mock->fail_read;
+        if (knob->n_shown > 0)
+                g_usleep(mock->busy_usec);
         *ret_value = g_strdup(knob->n_shown > 0 ? knob->shown : knob->value);
         knob->n_shown -= knob->n_shown > 0;
         return 0;
@@ -201,10 +204,11 @@ static inline void mock_show(const char *name, const char *value)
         mock_find(name)->n_shown = 1;
 }
 
-/* A write is seen after so many reads only. */
-static inline void mock_late(int reads)
+/* A write is seen after so many reads only, each of which takes long on a busy machine. */
+static inline void mock_late(int reads, unsigned busy_usec)
 {
         mock->late = reads;
+        mock->busy_usec = busy_usec;
 }
 
 /* The knob cannot have what the one before it lacks, as a nested cpuset. */

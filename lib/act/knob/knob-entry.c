@@ -14,6 +14,8 @@
 #include "base/hash.h"
 
 #define LATE_STEP_USEC 1000
+/* A step takes no more of the patience: what delays idled delays the worker of the kernel, too. */
+#define LATE_STEP_MOST_USEC 10000
 
 static void entry_free(void *data)
 {
@@ -195,7 +197,7 @@ int knob_entry_read_back(Knobs *knobs, KnobEntry *entry, const char *wanted, cha
                         return 0;
                 }
                 g_usleep(LATE_STEP_USEC);
-                knobs->patience_usec -= g_get_monotonic_time() - began;
+                knobs->patience_usec -= MIN(g_get_monotonic_time() - began, LATE_STEP_MOST_USEC);
         }
 }
 

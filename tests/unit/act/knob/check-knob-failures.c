@@ -142,7 +142,7 @@ TEST_RANGE(shown_too_late, 0, 3)
         const Knob *knob;
 
         kind.late = true;
-        mock_late(1000000);
+        mock_late(1000000, 0);
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EPERM);
         knob = knob_find(knobs, &kind, "a");
         ck_assert_int_eq(knob->state, KNOB_FAILED);
