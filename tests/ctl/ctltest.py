@@ -127,6 +127,12 @@ class TestCase(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         return text.decode().replace("\r\n", "\n")
 
+    def assert_refused(self, result, *says, status=1):
+        """What run_ctl() returned is a failure that says these on standard error, and nothing else."""
+        self.assertEqual((result.returncode, result.stdout), (status, ""))
+        for text in says:
+            self.assertIn(text, result.stderr)
+
     def assert_golden(self, name, text):
         """A sensor that is added shows in `normal` and changes no other golden file."""
         path = HERE / "golden" / (name + ".txt")

@@ -145,9 +145,7 @@ class Machine(TestCase):
         self.assertEqual(values["/sys/fs/cgroup/b.slice/cpuset.cpus"], "0-3")
 
     def test_no_machine(self):
-        result = self.run_ctl("status", "--root", self.directory)
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("failed to read the CPUs", result.stderr)
+        self.assert_refused(self.run_ctl("status", "--root", self.directory), "failed to read the CPUs")
 
 
 class Verify(TestCase):
@@ -231,10 +229,7 @@ class Verify(TestCase):
 
     def test_unreadable(self):
         os.mkdir(os.path.join(self.directory, "undo"))
-        result = self.verify()
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("record of changes cannot be read: Is a directory",
-                      result.stderr)
+        self.assert_refused(self.verify(), "record of changes cannot be read: Is a directory")
 
 
 class Configuration(TestCase):
@@ -307,9 +302,7 @@ class Configuration(TestCase):
     def test_no_directory(self):
         file = self.write("idled.conf", "")
         for path in ("/nonexistent", str(file)):
-            result = self.check(path)
-            self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn(f"check: {path}: ", result.stderr)
+            self.assert_refused(self.check(path), f"check: {path}: ")
 
     def test_settings(self):
         path = self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
@@ -320,9 +313,7 @@ class Configuration(TestCase):
         self.assertEqual(policies["value"], "userspace")
         self.assertEqual(policies["source"], f"{path}:2")
         self.write("idled.conf", "[Demon]\n")
-        result = self.run_ctl("settings", *where)
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("idled.conf:1: ", result.stderr)
+        self.assert_refused(self.run_ctl("settings", *where), "idled.conf:1: ")
 
 
 if __name__ == "__main__":

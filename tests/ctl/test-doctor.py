@@ -320,9 +320,7 @@ class Doctor(TestCase):
             self.assertEqual(self.costs("--power", str(table))[1], [None])
 
     def test_bad_table(self):
-        result = self.doctor("--power", "nonsuch")
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("nonsuch", result.stderr)
+        self.assert_refused(self.doctor("--power", "nonsuch"), "nonsuch")
 
     def test_off_by_default(self):
         """The kernel's driver switches states off itself, and nothing can be gained."""
@@ -536,9 +534,7 @@ class Doctor(TestCase):
         self.assertIn("Operation not supported", wrong[0]["found"])
 
     def test_no_machine(self):
-        result = self.run_ctl("doctor", "--root", self.directory)
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("failed to read the CPUs", result.stderr)
+        self.assert_refused(self.run_ctl("doctor", "--root", self.directory), "failed to read the CPUs")
 
 
 unittest.main()

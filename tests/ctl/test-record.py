@@ -263,9 +263,7 @@ class Diff(Recording):
         for arguments, said in (((file, "/nonexistent"), "/nonexistent: No such file"),
                                 ((str(other), file), "found no frame of a recording"),
                                 ((file,), "expected A B")):
-            result = self.run_ctl("diff", *arguments)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn(said, result.stderr)
+            self.assert_refused(self.run_ctl("diff", *arguments), said, status=2)
 
 
 class BadDays(Recording):

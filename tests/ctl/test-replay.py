@@ -171,8 +171,7 @@ class Answers(TestCase):
     def test_no_states(self):
         os.makedirs(os.path.join(self.directory, "empty/sys"))
         result = self.run_ctl("replay", "--root", os.path.join(self.directory, "empty"), TRACES[0])
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("no idle states, expected --table FILE", result.stderr)
+        self.assert_refused(result, "no idle states, expected --table FILE")
 
     def test_nothing_in_it(self):
         empty = Path(self.directory, "empty.csv")

@@ -305,9 +305,7 @@ class Refusals(TestCase):
                                 (["--output", page] + ["a.rec"] * 9, "expected"),
                                 (["--output", "-", "--json", "a.rec"], "standard output")):
             with self.subTest(arguments):
-                result = self.run_ctl("report", *arguments)
-                self.assertEqual((result.returncode, result.stdout), (2, ""))
-                self.assertIn(says, result.stderr)
+                self.assert_refused(self.run_ctl("report", *arguments), says, status=2)
 
     def test_no_recording(self):
         """No page is written, and one that is there stays as it is."""
@@ -317,18 +315,13 @@ class Refusals(TestCase):
         page.write_text("old")
         for path, says in ((foreign, "no frame of a recording"), (nothing, "is empty"),
                            (Path(self.directory), "directory"), (Path("/nonexistent/a.rec"), "No such file")):
-            result = self.run_ctl("report", "--output", str(page), str(path))
-            self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn(f"report: {path}: ", result.stderr)
-            self.assertIn(says, result.stderr)
+            self.assert_refused(self.run_ctl("report", "--output", str(page), str(path)), f"report: {path}: ", says)
             self.assertEqual(page.read_text(), "old")
 
     def test_unwritable(self):
         recording = str(make_recording(self.directory, "usual", 4, 5))
         for output in ("/nonexistent/p.html", "/dev/full"):
-            result = self.run_ctl("report", "--output", output, recording)
-            self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn(output, result.stderr)
+            self.assert_refused(self.run_ctl("report", "--output", output, recording), output)
         self.assertTrue(os.path.exists("/dev/full"))
 
 

@@ -317,9 +317,7 @@ class Output(Tree):
                                     ("--sort", "Bsy%", "found \"Bsy%\", expected one of CPU, Core"),
                                     ("--sort", "states", "found \"states\", expected one of CPU"),
                                     ("--sort", "CPU,Core", "found \"CPU,Core\", expected one of")):
-            result = self.top("--count", "1", option, found)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn(says, result.stderr)
+            self.assert_refused(self.top("--count", "1", option, found), says, status=2)
 
     def test_sort(self):
         self.write(f"{CPUS}/cpu5/power/pm_qos_resume_latency_us", "7")
@@ -369,14 +367,10 @@ class Output(Tree):
 
     def test_no_such_cpus(self):
         """No row of zeros for CPUs that are not there."""
-        result = self.top("--cpus", "99", "--count", "1", "--interval", "10ms")
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("--cpus", result.stderr)
+        self.assert_refused(self.top("--cpus", "99", "--count", "1", "--interval", "10ms"), "--cpus")
 
     def test_no_machine(self):
-        result = self.run_ctl("top", "--root", self.directory, "--count", "1")
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("failed to read the CPUs", result.stderr)
+        self.assert_refused(self.run_ctl("top", "--root", self.directory, "--count", "1"), "failed to read the CPUs")
 
     def test_usage(self):
         for arguments, says in ((["--count", "0"], "expected a number of samples"),
@@ -386,9 +380,7 @@ class Output(Tree):
                                 (["--count", "1", "true"], "--count: expected no COMMAND"),
                                 (["--interval", "1s", "true"], "--interval: expected no")):
             with self.subTest(arguments):
-                result = self.top(*arguments)
-                self.assertEqual((result.returncode, result.stdout), (2, ""))
-                self.assertIn(says, result.stderr)
+                self.assert_refused(self.top(*arguments), says, status=2)
 
 
 class Command(Tree):
@@ -420,9 +412,7 @@ class Command(Tree):
         self.assertEqual((result.returncode, result.stdout), (0, ""))
         self.assertIn("Busy%", path.read_text())
         for bad in self.directory, "/nonexistent/result":
-            result = self.top("--output", bad, "--", "touch", str(path) + ".ran")
-            self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn(f"--output: {bad}: ", result.stderr)
+            self.assert_refused(self.top("--output", bad, "--", "touch", str(path) + ".ran"), f"--output: {bad}: ")
         self.assertFalse(Path(str(path) + ".ran").exists())
         self.assertEqual(self.top("--output", "/dev/full", "true").returncode, 1)
 
