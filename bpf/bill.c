@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "model/cgroup-unit.h"
 
 #define ROWS_EACH 128 /* that one call reads */
@@ -28,14 +29,6 @@ struct Bill {
         uint64_t read_ns;    /* when it was read last */
         BillReading counted; /* by then; without units */
 };
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void bill_close(Bill *bill)
 {
@@ -65,7 +58,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
                 bill_close(bill);
                 return r;
         }
-        bill->read_ns = now_ns();
+        bill->read_ns = clock_nsec(CLOCK_MONOTONIC);
         *ret_bill = bill;
         return 0;
 }
@@ -225,7 +218,7 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
         GPtrArray *units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         Taking taking = { wants, data, paths, rows, units };
         uint32_t epoch = bill->programs->bss->epoch;
-        uint64_t now = now_ns();
+        uint64_t now = clock_nsec(CLOCK_MONOTONIC);
         int r, error;
 
         *ret_reading = (BillReading){ .units = units, .duration_ns = now - bill->read_ns };

@@ -19,6 +19,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "base/clock.h"
 #include "bpf/ledger.h"
 #include "sleeps.skel.h"
 
@@ -60,14 +61,6 @@ static int hear(enum libbpf_print_level level, const char *format, va_list argum
         if (complaints && level == LIBBPF_WARN)
                 g_string_append_vprintf(complaints, format, arguments);
         return 0;
-}
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static guint hash_bytes(const void *data, size_t size)
@@ -372,7 +365,7 @@ static int ledger_open(const LedgerConfig *config, Ledger **ret_ledger, char **r
                 ledger_close(ledger);
                 return r;
         }
-        ledger->began_ns = now_ns();
+        ledger->began_ns = clock_nsec(CLOCK_MONOTONIC);
         ledger->programs->bss->active = 1;
         *ret_ledger = ledger;
         return 0;
@@ -559,14 +552,14 @@ static void ledger_read(Ledger *ledger, LedgerTotals *ret_totals)
         for (int cpu = 0; cpu < ledger->n_cpus; cpu++)
                 ledger->current[cpu] = ledger->sleepers[cpu];
         *ret_totals = (LedgerTotals){
-                .duration_ns = (ledger->ended_ns ?: now_ns()) - ledger->began_ns,
+                .duration_ns = (ledger->ended_ns ?: clock_nsec(CLOCK_MONOTONIC)) - ledger->began_ns,
                 .unpaired = ledger->programs->bss->unpaired,
                 .records_lost = ledger->programs->bss->records_lost,
                 .n_cpus = ledger->n_cpus,
                 .sleeps = ledger->sleeps_total,
                 .latencies = ledger->latencies_total,
                 .current = ledger->current,
-                .now_ns = ledger->ended_ns ?: now_ns(),
+                .now_ns = ledger->ended_ns ?: clock_nsec(CLOCK_MONOTONIC),
                 .causes = (const LedgerCause *)(void *)ledger->causes->data,
                 .n_causes = ledger->causes->len,
         };
@@ -585,7 +578,7 @@ static int hear_record(void *data, void *record, size_t size)
 /* A sleep that is over but not yet recorded began before the CPU's next one. */
 static uint64_t find_horizon(const Ledger *ledger)
 {
-        uint64_t now = now_ns(), horizon = now;
+        uint64_t now = clock_nsec(CLOCK_MONOTONIC), horizon = now;
 
         for (int cpu = 0; cpu < ledger->n_cpus; cpu++) {
                 uint64_t entered = ledger->sleepers[cpu].entered_ns;
@@ -630,7 +623,7 @@ static void ledger_stop(Ledger *ledger)
         if (ledger->ended_ns)
                 return;
         ledger->programs->bss->active = 0;
-        ledger->ended_ns = now_ns();
+        ledger->ended_ns = clock_nsec(CLOCK_MONOTONIC);
         let_programs_end();
         sleeps_bpf__detach(ledger->programs);
         for (int cpu = 0; ledger->with_events && cpu < ledger->n_cpus; cpu++)

@@ -41,17 +41,6 @@ typedef struct UnitWaits {
         uint64_t wait_ns, slices;
 } UnitWaits;
 
-/* The next entry that is a number; 0 at the end. */
-static int next_number(DIR *dir)
-{
-        const struct dirent *entry;
-
-        while ((entry = readdir(dir)))
-                if (g_ascii_isdigit(entry->d_name[0]))
-                        return atoi(entry->d_name);
-        return 0;
-}
-
 /* The unit and the cgroup of a process. False if it is gone. */
 static bool read_unit(int proc, int pid, UnitWaits *unit)
 {
@@ -77,7 +66,7 @@ static void read_process(int proc, int pid, GHashTable *tasks)
 
         snprintf(path, sizeof(path), "%d/task", pid);
         threads = read_unit(proc, pid, &task) ? dir_open(proc, path) : NULL;
-        while (threads && (tid = next_number(threads)) > 0) {
+        while (threads && (tid = dir_next_number(threads)) > 0) {
                 snprintf(path, sizeof(path), "%d/task/%d/schedstat", pid, tid);
                 if (file_read_value(proc, path, text, sizeof(text)) >= 0 &&
                     sscanf(text, "%*u %" SCNu64 " %" SCNu64, &task.wait_ns, &task.slices) == 2)
@@ -94,7 +83,7 @@ static GHashTable *waits_read(int root)
         _dir_ DIR *processes = dir_open(proc, ".");
         int pid;
 
-        while (processes && (pid = next_number(processes)) > 0)
+        while (processes && (pid = dir_next_number(processes)) > 0)
                 read_process(proc, pid, tasks);
         return tasks;
 }

@@ -45,6 +45,17 @@ DIR *dir_open(int root, const char *path)
         return dir;
 }
 
+int dir_next_number(DIR *dir)
+{
+        struct dirent *entry;
+        int number;
+
+        while ((entry = readdir(dir)))
+                if (int_parse(entry->d_name, &number) >= 0 && number > 0)
+                        return number;
+        return -1;
+}
+
 /* Ends the text before its trailing white space; -EBADMSG if a NUL is inside. */
 static ssize_t finish_text(char *text, size_t length)
 {

@@ -37,6 +37,9 @@ int root_open(const char *path);
 /* Opens a directory below `root` for readdir(3); NULL with errno on failure. */
 DIR *dir_open(int root, const char *path);
 
+/* The next entry whose name is a number above 0; -1 at the end. */
+int dir_next_number(DIR *dir);
+
 /* A DIR that is closed at the end of its scope. */
 static inline void dir_close(DIR **dir)
 {

@@ -5,16 +5,7 @@
 #include "model/wakeups.h"
 
 #include <math.h>
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
+#include <sys/param.h>
 
 uint64_t wakeups_bin_begin(unsigned i)
 {
@@ -32,7 +23,7 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns)
 
         delays->count++;
         delays->sum_ns += ns;
-        delays->max_ns = most(delays->max_ns, ns);
+        delays->max_ns = MAX(delays->max_ns, ns);
         *bin += *bin < UINT32_MAX;
 }
 
@@ -40,24 +31,24 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
 {
         into->count += from->count;
         into->sum_ns += from->sum_ns;
-        into->max_ns = most(into->max_ns, from->max_ns);
+        into->max_ns = MAX(into->max_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++)
-                into->bins[i] += (uint32_t)least(from->bins[i], UINT32_MAX - into->bins[i]);
+                into->bins[i] += (uint32_t)MIN(from->bins[i], UINT32_MAX - into->bins[i]);
 }
 
 void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
 {
         WakeupDelays shorter = { .count = from->count };
 
-        shorter.sum_ns = from->sum_ns - least(less_ns * from->count, from->sum_ns);
-        shorter.max_ns = from->max_ns - least(less_ns, from->max_ns);
+        shorter.sum_ns = from->sum_ns - MIN(less_ns * from->count, from->sum_ns);
+        shorter.max_ns = from->max_ns - MIN(less_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
                 uint64_t begin = wakeups_bin_begin(i);
                 uint64_t end = i < WAKEUPS_BINS - 1 ? wakeups_bin_begin(i + 1) : from->max_ns;
-                uint64_t ns = (begin + most(begin, end)) / 2;
-                uint32_t *bin = &shorter.bins[wakeups_bin(ns - least(less_ns, ns))];
+                uint64_t ns = (begin + MAX(begin, end)) / 2;
+                uint32_t *bin = &shorter.bins[wakeups_bin(ns - MIN(less_ns, ns))];
 
-                *bin += least(from->bins[i], UINT32_MAX - *bin);
+                *bin += MIN(from->bins[i], UINT32_MAX - *bin);
         }
         wakeups_merge(into, &shorter);
 }
@@ -77,9 +68,9 @@ static void bin_limits(const WakeupDelays *delays, unsigned i, double *ret_low, 
         uint64_t low = wakeups_bin_begin(i), high = wakeups_bin_begin(i + 1);
 
         if (i == WAKEUPS_BINS - 1)
-                high = most(delays->max_ns, low);
+                high = MAX(delays->max_ns, low);
         else if (delays->max_ns >= low)
-                high = least(high, delays->max_ns);
+                high = MIN(high, delays->max_ns);
         *ret_low = (double)low;
         *ret_high = (double)high;
 }

@@ -50,23 +50,11 @@ static inline uint32_t wakeups_bin(uint64_t ns)
                 return 0;
         if (rest >> WAKEUPS_OCTAVES)
                 return WAKEUPS_BINS - 1;
-        if (rest >> 16) {
-                rest >>= 16;
-                log += 16;
-        }
-        if (rest >> 8) {
-                rest >>= 8;
-                log += 8;
-        }
-        if (rest >> 4) {
-                rest >>= 4;
-                log += 4;
-        }
-        if (rest >> 2) {
-                rest >>= 2;
-                log += 2;
-        }
-        log += rest >> 1;
+        for (uint32_t step = 16; step > 0; step /= 2)
+                if (rest >> step) {
+                        rest >>= step;
+                        log += step;
+                }
         return 1 + (log << WAKEUPS_SUB) +
                ((ns >> (log + WAKEUPS_SHIFT - WAKEUPS_SUB)) & ((1 << WAKEUPS_SUB) - 1));
 }

@@ -26,7 +26,6 @@
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "base/private-text.h"
 
 struct AffinityScan {
@@ -53,18 +52,6 @@ typedef struct Status {
         uid_t uid; /* the real one; -1: not known */
         bool has_memory;
 } Status;
-
-/* The next entry whose name is a number, -1 at the end. */
-static int next_number(DIR *dir)
-{
-        struct dirent *entry;
-        int number;
-
-        while ((entry = readdir(dir)))
-                if (int_parse(entry->d_name, &number) >= 0 && number > 0)
-                        return number;
-        return -1;
-}
 
 /* The value of the line that begins with `key`, which starts with a line break. */
 static char *line_value(const char *text, const char *key)
@@ -213,7 +200,7 @@ static void scan_threads(AffinityScan *scan)
         Status status;
 
         while (scan->left > 0) {
-                int tid = next_number(scan->threads);
+                int tid = dir_next_number(scan->threads);
 
                 if (tid < 0) {
                         g_clear_pointer(&scan->threads, closedir);
@@ -300,7 +287,7 @@ bool affinity_scan_step(AffinityScan *scan, unsigned tasks)
                         scan_threads(scan);
                         continue;
                 }
-                pid = next_number(scan->processes);
+                pid = dir_next_number(scan->processes);
                 if (pid >= 0)
                         scan_process(scan, pid);
                 else

@@ -25,8 +25,8 @@ READERS = [*SHARED, "config/", "systemd/", "sense/readings.h", "sense/sensor.h",
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
-    "bpf": ["base/cpuset.h", "model/cgroup-unit.h", "model/wakeups.h", "model/unit-wakeups.h", "bpf/", "sleeps.skel.h",
-            "refused.lskel.h", "wakeups.lskel.h", "./"],
+    "bpf": ["base/clock.h", "base/cpuset.h", "model/cgroup-unit.h", "model/wakeups.h", "model/unit-wakeups.h", "bpf/",
+            "sleeps.skel.h", "refused.lskel.h", "wakeups.lskel.h", "./"],
     "lib/base": ["base/"],
     "lib/model": SHARED,
     "lib/sense": [*SHARED, "sense/"],
