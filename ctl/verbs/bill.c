@@ -149,7 +149,6 @@ static GArray *waits_between(GHashTable *before, GHashTable *after)
 static struct {
         bool by_process, all;
         uint64_t limit_us; /* 0: none */
-        int seconds_waited;
 } asked;
 
 /* The machine's part in the bill. */
@@ -460,12 +459,6 @@ static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, j
         json_put(answer, "units", units);
 }
 
-static void show_progress(void)
-{
-        if (isatty(STDERR_FILENO))
-                fprintf(stderr, "\r\033[KCounting wake-ups: %d s", asked.seconds_waited++);
-}
-
 static json_object *bill_ask(Ctl *ctl, int *ret_status)
 {
         BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
@@ -484,9 +477,7 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
                 *ret_status = machine_begin(ctl, &machine);
         if (*ret_status != EXIT_FINE)
                 return NULL;
-        r = client_bill(ctl->client, &request, show_progress, &bill, &error);
-        if (asked.seconds_waited)
-                fputs("\r\033[K", stderr);
+        r = client_bill(ctl->client, &request, &bill, &error);
         if (r == -EREMOTEIO) {
                 *ret_status = complain("%s", error);
                 return NULL;

@@ -567,34 +567,11 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
         return r;
 }
 
-static int on_bill(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        *(sd_bus_message **)userdata = sd_bus_message_ref(message);
-        return 1;
-}
-
-/* Sends the call and waits for the answer, good or bad. */
-static int bill_send(Client *client, sd_bus_message *message, double seconds, void (*waits)(void),
-                     sd_bus_message **ret_reply)
-{
-        uint64_t most = PASSWORD_USEC + (uint64_t)(seconds * 1e6);
-        int r = sd_bus_call_async(client->connection, NULL, message, on_bill, ret_reply, most);
-
-        while (r >= 0 && !*ret_reply) {
-                r = sd_bus_process(client->connection, NULL);
-                if (r == 0) {
-                        waits();
-                        r = sd_bus_wait(client->connection, G_USEC_PER_SEC);
-                }
-        }
-        return r;
-}
-
-int client_bill(Client *client, const BillRequest *request, void (*waits)(void),
-                json_object **ret_answer, char **ret_error)
+int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
+                char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
-        const sd_bus_error *error;
+        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
         client_manager(client); /* so that an error says whether the daemon is there */
@@ -605,20 +582,19 @@ int client_bill(Client *client, const BillRequest *request, void (*waits)(void),
                                   "Processes", "b", (int)request->by_process, "All", "b",
                                   (int)request->all);
         if (r >= 0)
-                r = bill_send(client, message, request->seconds, waits, &reply);
-        error = reply ? sd_bus_message_get_error(reply) : NULL;
-        if (r >= 0 && !error) {
+                r = sd_bus_call(client->connection, message,
+                                PASSWORD_USEC + (uint64_t)(request->seconds * 1e6), &error, &reply);
+        if (r >= 0) {
                 *ret_answer = read_value(reply);
                 return 0;
         }
-        r = error ? -sd_bus_error_get_errno(error) : r;
-        if (note_gone(client, error, r)) {
+        if (note_gone(client, &error, r)) {
                 *ret_error = g_strdup(client->problem);
                 return -ENOTCONN;
         }
-        *ret_error = error ? error_text(error, r) : g_strdup(g_strerror(-r));
-        return sd_bus_error_has_name(error, BUS_NAME ".Error.NotAvailable") ? -EOPNOTSUPP
-                                                                            : -EREMOTEIO;
+        *ret_error = error_text(&error, r);
+        return sd_bus_error_has_name(&error, BUS_NAME ".Error.NotAvailable") ? -EOPNOTSUPP
+                                                                             : -EREMOTEIO;
 }
 
 /* A text of the hold, new; NULL if it is empty or unknown. */

@@ -80,14 +80,13 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
 
 /* What WakeupBill() counts in `seconds`, as org.idled1(5) describes it: with a row per executable,
- * and of all users. `waits` is called every second until the answer comes. Errors as those of
- * client_call(), and -EOPNOTSUPP: idled cannot count here. */
+ * and of all users. Errors as those of client_call(), and -EOPNOTSUPP: idled cannot count here. */
 typedef struct BillRequest {
         double seconds;
         bool by_process, all;
 } BillRequest;
-int client_bill(Client *client, const BillRequest *request, void (*waits)(void),
-                json_object **ret_answer, char **ret_error);
+int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
+                char **ret_error);
 
 /* Begins a trial, or replaces that of this client: idled ignores the requests of `policies`, or
  * honours them, and sets options, of each three texts: section, key, value; both end with NULL. It

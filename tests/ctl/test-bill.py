@@ -149,7 +149,7 @@ class Bill(TestCase):
         self.assertIn("No bill of wake-ups: idled is not running", result.stdout)
         self.assertRegex(result.stdout, r"Runs/s +Mean +Unit\n *[0-9.]+ +[0-9.]+ [mu]?s +\S")
 
-    def test_progress(self):
+    def test_terminal(self):
         self.start("billed")
         text = self.run_terminal("bill", "--root", str(self.tree), "--seconds", "0.1")
         self.assertIn("web.service", text)

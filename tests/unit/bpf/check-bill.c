@@ -274,11 +274,11 @@ static double quantile(uint64_t *ns, int n, double q, int higher)
 }
 
 static void assert_quantile(const char *name, const WakeupDelays *found, Truth *truth, double q,
-                            int ranks, double within)
+                            double within)
 {
         double us = wakeups_quantile_us(found, q);
-        double least = quantile(truth->least_ns, truth->n, q, -ranks);
-        double most = quantile(truth->late_ns, truth->n, q, ranks);
+        double least = quantile(truth->least_ns, truth->n, q, -RANKS);
+        double most = quantile(truth->late_ns, truth->n, q, RANKS);
 
         printf("%s: p%g %.1f us, by itself %.1f to %.1f\n", name, q * 100, us, least, most);
         ck_case(name, us <= most * (1 + within) && us >= least * (1 - within),
@@ -314,8 +314,8 @@ TEST_EACH(measured, truth_cases)
                 (double)kinds.count, (double)all.count);
         if (c->is_long)
                 memcpy(truth->least_ns, truth->late_ns, sizeof(truth->late_ns));
-        assert_quantile(c->name, &all, truth, 0.5, 0, WITHIN);
-        assert_quantile(c->name, &all, truth, 0.99, RANKS, c->is_long ? WITHIN : BIN);
+        assert_quantile(c->name, &all, truth, 0.5, WITHIN);
+        assert_quantile(c->name, &all, truth, 0.99, c->is_long ? WITHIN : BIN);
         close(truth->stat);
 }
 
