@@ -113,6 +113,7 @@ class Executable(Apps):
         game = self.run_program(self.bin / 'game', '-c', code)
         self.wait_hold('game', game.pid)
         child = int(game.stdout.readline())
+        self.later.add(child)
         self.addCleanup(os.kill, child, signal.SIGKILL)
         self.wait_hold('game', child)
 
@@ -185,6 +186,7 @@ class Children(Apps):
         script = '%s/other 1000 & echo $!; wait' % self.bin
         game = self.run_program(self.bin / 'game', '-c', script)
         child = int(game.stdout.readline())
+        self.later.add(child)
         self.addCleanup(os.kill, child, signal.SIGKILL)
         self.wait_exec(child, 'other')
         return game.pid, child
