@@ -166,6 +166,11 @@ class Runtimes(OndemandTest):
                        f"-D /run/bundle/rootfs --property=AllowedCPUs=3 sh /root/where {emulated(*self.patience)}",
                        self.assert_output(ON_CPU_3), SHORT_TIMES)
 
+    def test_affinity_of_nspawn(self):
+        """Its pinning, which it asks the kernel for itself."""
+        self.each_time("systemd-nspawn -q --register=no --link-journal=no --read-only --pipe "
+                       "-D /run/bundle/rootfs --cpu-affinity=3 sh /root/where 0", self.assert_output(ON_CPU_3), SHORT_TIMES)
+
     def test_count_of_cpus(self):
         """At its start, without a cpuset."""
         self.each_container("systemd", SCOPE, None, f"sh /root/count {emulated(*self.patience)}", ["4"])
