@@ -169,7 +169,8 @@ class Runtimes(OndemandTest):
     def test_affinity_of_nspawn(self):
         """Its pinning, which it asks the kernel for itself."""
         self.each_time("systemd-nspawn -q --register=no --link-journal=no --read-only --pipe "
-                       "-D /run/bundle/rootfs --cpu-affinity=3 sh /root/where 0", self.assert_output(ON_CPU_3), SHORT_TIMES)
+                       "-D /run/bundle/rootfs --cpu-affinity=3 sh /root/where 0",
+                       self.assert_output(ON_CPU_3), SHORT_TIMES)
 
     def test_count_of_cpus(self):
         """At its start, without a cpuset."""
