@@ -3,7 +3,6 @@
  * idlectl: operates idled. For one release it also runs verbs that idlelab has now.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "verbs/verbs.h"

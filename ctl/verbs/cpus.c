@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/cpuset-text.h"
 #include "cli/client.h"

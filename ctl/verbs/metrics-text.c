@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 static const struct {
         const char *openmetrics, *prometheus, *suffix;

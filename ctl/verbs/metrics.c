@@ -9,7 +9,6 @@
 #include "metrics.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/client.h"

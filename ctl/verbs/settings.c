@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/nearest.h"
-#include "cli/client.h"
 #include "cli/facts.h"
 #include "cli/offline.h"
 #include "cli/save.h"

@@ -13,17 +13,13 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "sense/sensor.h"
-#include "cli/facts.h"
 #include "cli/observe.h"
 #include "cli/output.h"
 #include "cli/price.h"
-#include "cli/options.h"
 #include "cli/sleeps-read.h"
 #include "verbs.h"
 

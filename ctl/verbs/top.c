@@ -9,18 +9,14 @@
  */
 #include "top.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/cpuset-text.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "cli/observe.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -4,7 +4,6 @@
  * was compared with, and the line of the configuration that says so. CPUs with the same explanation
  * share a row.
  */
-#include <string.h>
 
 #include "base/cpuset-text.h"
 #include "base/number.h"

@@ -6,7 +6,6 @@
  * Every user may see the delays of their own units; those of others are a question of
  * authorisation, as the sleep ledger is.
  */
-#include <errno.h>
 
 #include "bpf/bill.h"
 #include "bus/bus-parts.h"

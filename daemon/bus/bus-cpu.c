@@ -2,7 +2,6 @@
 /*
  * /org/idled1/cpu/N, one for every possible CPU, so that the objects stay when a CPU goes offline.
  */
-#include <errno.h>
 
 #include "base/number.h"
 #include "bus/bus-parts.h"

@@ -6,7 +6,6 @@
  * user may read the power, a mean over at least one second (the manager ensures that) and rounded
  * to 0.1 W; the counters themselves are a privileged method of the manager's object.
  */
-#include <errno.h>
 #include <math.h>
 
 #include "bus/bus-parts.h"

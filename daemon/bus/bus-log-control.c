@@ -3,7 +3,6 @@
  * /org/freedesktop/LogControl1, by which "systemctl service-log-level" works. sd-bus itself lets
  * only root, or the user that runs the daemon, write a property.
  */
-#include <errno.h>
 
 #include "base/log.h"
 #include "bus/bus-parts.h"

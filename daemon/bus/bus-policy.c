@@ -5,10 +5,8 @@
  * Reason, Settled and PeriodUSec change with the load at every tick, so they are not signalled:
  * clients read them.
  */
-#include <errno.h>
 #include <math.h>
 
-#include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "bus/bus-parts.h"
 #include "manager/manager-explain.h"

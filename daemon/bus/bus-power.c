@@ -10,7 +10,6 @@
 #include "bus/bus-power.h"
 
 #include <assert.h>
-#include <errno.h>
 
 #include "base/log.h"
 #include "manager/manager-explain.h"

@@ -8,7 +8,6 @@
  * Other changes are signalled when the loop has nothing else to do. CPUs are many: signals are sent
  * only for those that changed since the last signal.
  */
-#include <errno.h>
 
 #include "base/log.h"
 #include "bus/bus-parts.h"

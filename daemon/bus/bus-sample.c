@@ -6,7 +6,6 @@
  *
  * Energy is what any user may know: whole joules, of readings that are at least a second apart.
  */
-#include <math.h>
 
 #include "bus/bus-parts.h"
 

@@ -18,7 +18,6 @@
 #include <sys/syscall.h>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "sense/affinity.h"
 
 #define RESTING_MAX 16

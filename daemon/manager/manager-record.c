@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -23,7 +22,6 @@
 #include "base/log.h"
 #include "base/private-text.h"
 #include "config/power-table.h"
-#include "config/profile.h"
 #include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 #include "model/topology-build.h"

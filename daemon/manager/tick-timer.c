@@ -10,7 +10,6 @@
 #include <glib.h>
 #include <time.h>
 
-#include "base/log.h"
 #include "model/snapshot.h"
 
 uint64_t cadence_stretch(const Cadence *cadence, uint64_t stretch)

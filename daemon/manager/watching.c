@@ -33,7 +33,6 @@
 #include "base/log.h"
 #include "manager/windows.h"
 #include "model/measured.h"
-#include "sense/affinities.h"
 #include "sense/cpusets.h"
 #include "sense/terminals.h"
 

@@ -5,10 +5,8 @@
  * Each sample of a recording gives one value for each metric, a mean over all CPUs where it is one
  * of CPUs; a longer sample weighs more, as in a report. compare.h says how the means are compared.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <string.h>
 
 #include "compare.h"
 #include "cli/verb.h"

@@ -17,8 +17,6 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "config/config-files.h"
-#include "cli/offline.h"
 #include "cli/options.h"
 #include "cli/price.h"
 #include "verbs.h"

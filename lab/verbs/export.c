@@ -8,12 +8,10 @@
  * A trace is the JSON format for trace events: a process for the machine with its counters, one
  * for each CPU with its own, and an instant event for each event, whose arguments have the reason.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/verb.h"
 #include "recording/read.h"

@@ -6,10 +6,8 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "cli/price.h"
 #include "model/pack.h"
 #include "sense/clock.h"

@@ -2,7 +2,6 @@
 /*
  * What idlelab prove knows so far.
  */
-#include <math.h>
 
 #include "prove.h"
 

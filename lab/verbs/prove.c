@@ -13,10 +13,7 @@
 #include "prove.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -4,7 +4,6 @@
  * measurement; more is asked only when one of them has changed.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/cpuset-text.h"
 #include "model/explain.h"

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "cli/client.h"
 #include "cli/price.h"
 #include "model/energy-source.h"

@@ -5,7 +5,6 @@
  */
 #include "record.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"

@@ -3,10 +3,8 @@
  * Replaying traces: a thread per CPU takes one after the other through all governors, while the
  * first thread shows how far they are.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -4,12 +4,10 @@
  */
 #include "replay.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/nearest.h"
 #include "base/setting-value.h"
 #include "cli/options.h"

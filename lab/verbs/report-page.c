@@ -6,7 +6,6 @@
  * the recordings next to each other and on the same scale.
  */
 #include <math.h>
-#include <string.h>
 
 #include "page/page.h"
 #include "report.h"

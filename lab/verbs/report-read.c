@@ -6,12 +6,10 @@
  * order of time. Nothing about the values is certain, not even that they are numbers or that time
  * moves forward.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/cpuset-text.h"
 #include "recording/read.h"
 #include "report.h"
 

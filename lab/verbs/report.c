@@ -6,7 +6,6 @@
 #include "verbs.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Points of each plot, of all recordings together: what a screen is wide. */
 #define POINTS       800

@@ -5,7 +5,6 @@
 #include "cli/json.h"
 
 #include <math.h>
-#include <string.h>
 
 json_object *json_get(json_object *object, const char *key)
 {

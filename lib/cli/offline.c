@@ -4,8 +4,6 @@
  */
 #include "cli/offline.h"
 
-#include <errno.h>
-
 #include "base/file.h"
 #include "base/setting-value.h"
 #include "config/config-files.h"

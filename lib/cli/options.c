@@ -7,7 +7,6 @@
  */
 #include "cli/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/offline.h"

@@ -12,7 +12,6 @@
 #include "cli/save.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

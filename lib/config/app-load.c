@@ -5,7 +5,6 @@
  * A rule that names nothing would mean every process, and one that requests nothing is a mistake
  * somewhere else: both are refused.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/log.h"

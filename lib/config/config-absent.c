@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "base/cpuset-text.h"
-#include "base/log.h"
 #include "config/config-files.h"
 #include "config/config-section.h"
 #include "config/profile.h"

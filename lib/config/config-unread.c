@@ -7,16 +7,12 @@
  * editors and package managers give to copies are ignored.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/log.h"
 #include "base/nearest.h"
 #include "config/config-files.h"
-#include "config/config-section.h"
 #include "config/profile-load.h"
 
 /* A directory of files NAME.conf and their drop-ins. */

@@ -13,7 +13,6 @@
  * - what policies request and the hardware or its drivers do not offer: of profiles only in the
  *   administrator's files, because shipped ones list what different machines offer
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +23,6 @@
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-files.h"
-#include "config/config-section.h"
 #include "config/power-table.h"
 #include "config/profile.h"
 

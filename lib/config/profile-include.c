@@ -5,9 +5,7 @@
  * Depth first, every profile once: a profile has what those that it includes have in the end, in
  * their order, and then its own. A profile that is met while it is being resolved includes itself.
  */
-#include <string.h>
 
-#include "base/nearest.h"
 #include "config/config-files.h"
 #include "config/profile-load.h"
 

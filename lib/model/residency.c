@@ -23,8 +23,6 @@
  */
 #include "model/residency.h"
 
-#include <math.h>
-
 /* What /proc/stat cannot see, in microseconds. */
 #define RESOLUTION_USEC 10000.0
 

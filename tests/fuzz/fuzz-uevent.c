@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Any bytes are a uevent or are not; the strings of one that is lie within them. */
-#include <errno.h>
 
 #include "fuzz.h"
 #include "sense/uevents.h"

@@ -13,7 +13,6 @@
  */
 #include "act/park/park-nested.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/cpuset-text.h"

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "act/tune/cpufreq-knobs.h"
 #include "base/file.h"

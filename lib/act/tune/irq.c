@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "act/tune/quiet.h"
 #include "base/cpuset-text.h"

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "act/park/park-workqueue.h"
 #include "act/tune/quiet.h"

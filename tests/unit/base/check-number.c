@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Strict numbers: what is accepted, with which value, and what is refused. */
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 
 #include "base/number.h"

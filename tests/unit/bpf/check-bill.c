@@ -10,7 +10,6 @@
  */
 #include "bpf/bill.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>

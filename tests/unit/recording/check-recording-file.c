@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in files: appended to, locked, bounded, and whole when there is no room left. */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "recording/file.h"

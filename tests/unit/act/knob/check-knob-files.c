@@ -4,7 +4,6 @@
  * becomes of the files meanwhile.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "act/knob/knob.h"
 #include "base/file.h"
