@@ -190,7 +190,7 @@ class FromTheStart(Contracts):
         """No other policy has idled tick then."""
         self.write_config('policies/contract.conf', '[Policy]\nWakeupP99=20ms\n')
         self.start()
-        self.assertEqual(self.rows(), [])
+        self.assertEqual((self.rows(), programs(self.daemon.process.pid)), ([], 0))
         self.wait_rows([('', 20000)])
 
 
