@@ -77,7 +77,8 @@ typedef struct BillReading {
         GPtrArray *units; /* of UnitWakeups: a row per unit and process that had wake-ups */
         uint64_t duration_ns;
         uint64_t skipped;  /* wake-ups that are counted, but whose delays are those of a sample */
-        uint64_t lost;     /* of tasks that another one with the same bits of its PID displaced */
+        uint64_t lost;     /* of tasks that ended, or that another one with the same bits of its PID
+                              displaced */
         uint64_t unstored; /* for which the tables, or the share of their user, have no room */
 } BillReading;
 

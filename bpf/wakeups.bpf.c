@@ -11,7 +11,8 @@
  * 3. The delay is counted in a row, which the cgroup and the cause share. A reader swaps the two
  *    halves of the tables (`epoch`) and takes the rows of the one that rests.
  * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes
- *    also stands for those that it skipped, so that their number stays exact.
+ *    also stands for those that it skipped, so that their number stays exact. The first of a new
+ *    task is always taken: it may have no other. Those that end before the next are lost.
  *
  * A task that is woken while it runs or is runnable has no delay. From 6.12 on a task that sleeps
  * may remain in the run queue for a while (sched_delayed).
@@ -130,7 +131,7 @@ static bool is_taken(struct bill_cpu *cpu)
         return cpu->each < 1 || bpf_get_prandom_u32() % (cpu->each + 1) == 0;
 }
 
-static int on_woken(const struct task_struct *task)
+static int on_woken(const struct task_struct *task, bool is_new)
 {
         struct waiting_task *waiting = task_of(task->pid);
         struct bill_cpu *cpu = cpu_here();
@@ -139,13 +140,13 @@ static int on_woken(const struct task_struct *task)
         if (!waiting || !cpu)
                 return 0;
         if (waiting->pid != (__u32)task->pid) {
-                if (waiting->woken_ns)
-                        __sync_fetch_and_add(&lost, 1 + waiting->skipped);
+                if (waiting->woken_ns || waiting->skipped)
+                        __sync_fetch_and_add(&lost, !!waiting->woken_ns + waiting->skipped);
                 waiting->pid = task->pid;
                 waiting->woken_ns = 0;
                 waiting->skipped = 0;
         }
-        if (!is_taken(cpu) && waiting->skipped < SKIPPED_MOST) {
+        if (!is_taken(cpu) && !is_new && waiting->skipped < SKIPPED_MOST) {
                 waiting->skipped++;
                 waiting->woken_ns = 0;
                 cpu->skipped++;
@@ -172,13 +173,13 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
         bool delayed = bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed;
 
-        return is_queued(task) && !delayed ? 0 : on_woken(task);
+        return is_queued(task) && !delayed ? 0 : on_woken(task, false);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_sched_wakeup_new, struct task_struct *task)
 {
-        return on_woken(task);
+        return on_woken(task, true);
 }
 
 /* A task that is being woken also moves, but is not runnable yet. */
