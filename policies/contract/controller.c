@@ -67,8 +67,6 @@ static void tally_add(Tally *tally, const Tally *more)
         tally->n += more->n;
         tally->late += more->late;
         tally->late_idle += more->late_idle;
-        tally->calls++;
-        tally->squares += more->late * more->late;
 }
 
 static double count_late(const WakeupDelays *delays, double limit_us)
@@ -95,21 +93,10 @@ static double p99_since(const WakeupDelays *wakeups, const WakeupDelays *begin)
         return wakeups_quantile_us(&since, 1 - CONTRACT_SHARE);
 }
 
-/* How many times more than independent ones the late wake-ups of calls vary: they come in bursts,
- * and so many of them are evidence of one. */
-static double dispersion(const Tally *tally)
-{
-        double mean = tally->late / tally->calls;
-
-        return mean > 0 ? fmax(1, (tally->squares / tally->calls - mean * mean) / mean) : 1;
-}
-
 /* The odds that at most `share` are late, if all goes on like this. */
 static double tally_odds(const Tally *tally, double share)
 {
-        double by = dispersion(tally);
-
-        return odds_at_most(tally->late / by, tally->n / by, share);
+        return odds_at_most(tally->late, tally->n, share);
 }
 
 static void window_begin(ContractState *c, const WakeupDelays *wakeups, uint64_t now_usec)

@@ -31,8 +31,7 @@ typedef struct ControlInput {
 /* Wake-ups since a moment, and those that took longer than the contract's limit. */
 typedef struct Tally {
         double n, late;
-        double late_idle;      /* of `late`: the CPU left an idle state */
-        double calls, squares; /* calls of the controller, and the sum of the squares of `late` */
+        double late_idle; /* of `late`: the CPU left an idle state */
 } Tally;
 
 typedef struct ContractState {
