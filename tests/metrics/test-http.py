@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -63,6 +64,7 @@ class Http(ctltest.TestCase):
             found, _, body = self.ask(request)
             self.assertEqual((found, b"idled_" in body), (status, status == 200))
 
+    @unittest.skipUnless(shutil.which("ip"), "needs ip of iproute2")
     def test_names_where_an_administrator_listens(self):
         """A Prometheus on another machine may use any name. So may what is no TCP connection."""
         addresses = json.loads(subprocess.run(["ip", "-json", "-4", "address"], stdout=subprocess.PIPE,
