@@ -11,24 +11,22 @@ TUNED = "[main]\nsummary=a test\n[cpu]\ngovernor=performance\n[scheduler]\nisola
 LIMITS = "grep . /sys/class/powercap/*/constraint_*_power_limit_uw"
 ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
 COUNT = "for n in $(seq $1); do [ $(nproc) = 4 ] && break; sleep 0.1; done; nproc\n"
-SLURMD = "/sys/fs/cgroup/system.slice/t-slurmd.service"
-
-# Its daemon, which leaves its cgroup to those of jobs.
-DAEMON = f"""mkdir {SLURMD}/daemon
-echo $$ >{SLURMD}/daemon/cgroup.procs
-exec sleep infinity
+# A cluster of one node, whose daemons run as root.
+SLURM = """ClusterName=t
+SlurmctldHost=lab(10.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup,task/affinity
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+StateSaveLocation=/var/lib/t-slurm
+SlurmdSpoolDir=/var/lib/t-slurm/d
+ReturnToService=2
+NodeName=lab NodeAddr=10.0.0.1 CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=2 ThreadsPerCore=2
+PartitionName=p Nodes=ALL Default=YES
 """
-# As slurmd makes a step: cgroups for job, step and task, of which the first two have the CPUs of the job.
-STEP = f"""set -e
-cd {SLURMD}
-mkdir -p job_1/step_0/task_$2
-for group in . job_1 job_1/step_0; do echo +cpuset >$group/cgroup.subtree_control; done
-for group in job_1 job_1/step_0; do echo $1 >$group/cpuset.cpus; done
-echo $$ >job_1/step_0/task_$2/cgroup.procs
-shift 2
-exec "$@"
-"""
-REMOVE = f"rmdir {SLURMD}/job_1/step_0/task_* {SLURMD}/job_1/step_0 {SLURMD}/job_1"
+JOB = "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_*"
 
 
 class Installed(OndemandTest):
@@ -189,33 +187,47 @@ class Thermald(Installed):
         self.assertEqual(self.dump(), before)
 
 
-class Slurm(OndemandTest):
-    """Steps of a job, whose tasks are pinned (task/affinity). Its daemon needs a controller and a munge key, so their
-    cgroups are made here."""
+class Slurm(Installed):
+    """Jobs of a cluster of one node, whose tasks slurmd pins in cgroups that it makes."""
 
-    backend = "partition"
+    packages = ("slurmctld", "slurmd", "slurm-client", "munge")
 
-    def setUp(self):
-        super().setUp()
-        self.write("/root/where", WHERE)
-        self.write("/root/step", STEP)
-        self.write("/root/daemon", DAEMON)
-        self.run_unit("t-slurmd", "-p Delegate=yes", "sh /root/daemon")
-        self.wait_for("its leaving room", lambda: not self.guest.read(f"cat {SLURMD}/cgroup.procs"))
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(cls.guest.run, "systemctl stop t-slurmd t-slurmctld munge; "
+                            "ip address del 10.0.0.1/32 dev lo")
+        cls.guest.run(f"ip address add 10.0.0.1/32 dev lo; cat >/etc/slurm/slurm.conf <<END\n{SLURM}END\n"
+                      "echo ConstrainCores=yes >/etc/slurm/cgroup.conf; mkdir -p /var/lib/t-slurm/d; "
+                      "systemctl start munge; systemd-run -q --unit=t-slurmctld slurmctld -D; "
+                      "systemd-run -q --unit=t-slurmd -p Delegate=yes slurmd -D; "
+                      "for n in $(seq 100); do [ \"$(sinfo -h -o %T)\" = idle ] && exit; sleep 0.1; done; exit 1")
 
     def test_starts_while_parked(self):
-        self.each_time(f"sh /root/step 2-3 0 taskset -c 3 sh /root/where 0; {REMOVE}",
-                       self.assert_output(ON_CPU_3), SHORT_TIMES)
+        """Each of four tasks gets a CPU of its own."""
+        self.each_time("srun -n4 grep Cpus_allowed_list /proc/self/status | sort", self.assert_output(
+            sum((["Cpus_allowed_list:", str(cpu)] for cpu in range(4)), [])), SHORT_TIMES)
 
     def test_pinned_tasks(self):
-        """The CPUs of all of them stay active, until the job ends."""
+        """The CPUs of all of them stay active, until their job ends."""
         self.configure("[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n")
-        for cpu in 2, 3:
-            self.run_unit(f"t-task{cpu}", "", f"sh /root/step 2-3 {cpu} taskset -c {cpu} sleep infinity")
+        for name, cpus in ("t-first", "0-1"), ("t-second", "2-3"):
+            self.run_unit(name, "", "srun -n2 sleep infinity")
+            self.wait_for("its CPUs", lambda cpus=cpus: cpus in self.job_cpus().split("\n"))
+        self.guest.run("systemctl stop t-first")
+        self.wait_for("its end", lambda: self.job_cpus() == "2-3")
+        self.wait_for("two tasks", lambda: self.allowed() == ["2", "3"])
         self.start()
         self.set_idle_mask("1-3")
         self.wait_for("parking the other", lambda: self.string("Parked") == "1")
-        self.assertEqual(self.cpus_of("t-task2", "t-task3"), ["2", "3"])
-        self.assertEqual(self.guest.read(f"cat {SLURMD}/job_1/cpuset.cpus"), "2-3")
-        self.guest.run("systemctl stop t-task2 t-task3; " + REMOVE)
+        self.assertEqual((self.job_cpus(), self.allowed()), ("2-3", ["2", "3"]))
+        self.guest.run("systemctl stop t-second")
         self.wait_for("parking all", lambda: self.string("Parked") == "1-3")
+
+    def job_cpus(self):
+        return self.guest.read(f"cat {JOB}/cpuset.cpus", check=False)
+
+    def allowed(self):
+        """Where the tasks of jobs may run."""
+        return self.guest.read(f"for pid in $(cat {JOB}/step_*/user/task_*/cgroup.procs); do awk "
+                               "'/^Cpus_allowed_list/ { print $2 }' /proc/$pid/status; done | sort", check=False).split()
