@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import sys
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import dbus
@@ -21,43 +22,16 @@ import measured
 from scenarios import SCENARIOS
 
 MANAGER = "org.idled1.Manager"
+TOP = Path(__file__).resolve().parents[2]
+# Types of properties, as org.idled1.xml promises them, and of the keys of dictionaries (org.idled1(5)).
 SIGNATURES = {
-    MANAGER: {
-        "Version": "s", "DryRun": "b", "Pauses": "aa{sv}", "Online": "s",
-        "Isolated": "s", "Parked": "s", "Allowed": "s", "IdleMask": "s", "WantedCores": "u",
-        "ActiveCores": "u", "Cores": "u", "Policies": "as", "ParkBackend": "s", "KeepsAffinities": "(bs)",
-        "Missing": "a(ss)", "Degraded": "a(sss)", "Knobs": "a(sssss)", "Transitions": "t",
-        "ConfigFiles": "as", **measured.SIGNATURES,
-        "ObservedUSec": "t", "UptimeUSec": "t", "TransitionsLastMinute": "u", "Ticks": "t", "CpuUSec": "t",
-        "Wakeups": "t", "PeriodUSec": "t", "Holds": "ao",
-        "Profile": "s", "ProfileReason": "s", "RefusedAffinities": "aa{sv}", "Contracts": "aa{sv}",
-        "Profiles": "a(sss)", "ChosenProfile": "s", "ProfileInhibited": "s", "LateUSec": "t",
-    },
+    **{interface.get("name"): {p.get("name"): p.get("type") for p in interface.findall("property")}
+       for interface in xml.parse(TOP / "units" / "org.idled1.xml.in").getroot()},
     "sample": {
         "Cpus": "a(uttiii)", "IdleStates": "a(usttttt)", "Limits": "a(uiuuiiss)",
         "DisabledStates": "a(us)", "Energy": "a(sstdts)", "Transitions": "a(sst)",
         "PressureUSec": "t", "RefusedAffinities": "t",
     },
-    "org.idled1.Hold": {
-        "Id": "t", "Owner": "s", "User": "u", "Pid": "u", "Bound": "b", "SinceUSec": "t",
-        "Reason": "s", "Request": "a{sv}", "Unit": "s", "CPUs": "s", "Obstacle": "s",
-    },
-    "org.idled1.Cpu": {
-        "Number": "u", "Online": "b", "Parked": "b", "Isolated": "b", "Core": "i",
-        "Cluster": "i", "Die": "i", "Package": "i", "Node": "i", "Thread": "i", "Capacity": "u",
-        "Kinds": "as",
-        "Utilization": "d", "ParkedUSec": "t", "IdleStates": "a(suu)", "Residency": "a(sdtttt)", "Estimated": "s",
-        "ResidencyUSec": "t",
-        "Reason": "s", "Figures": "a(sssd)", "Limits": "a{sv}",
-    },
-    "org.idled1.Policy": {
-        "Name": "s", "Summary": "s", "Rank": "u", "Allowed": "s", "Reason": "s", "Settled": "b",
-        "PeriodUSec": "t", "Options": "a{ss}", "SavedJoules": "(ddd)", "SavedWatts": "(ddd)", "MeanWatts": "(dd)",
-        "EffectiveShare": "d", "Blocks": "t", "BlocksDropped": "t", "Verdict": "s",
-        "EnergySource": "s", "WorkUnit": "s", "SavedShare": "(ddd)", "WaitingChange": "(ddd)",
-    },
-    "org.idled1.Energy": {"Name": "s", "Parent": "s", "RangeUJ": "t", "Power": "d",
-                          "Dropped": "t", "Source": "s", "Sampled": "b"},
     "dict": {
         "cause": "s",
         "cpu": "u", "parked": "b", "parked_usec": "t", "number": "t", "since_usec": "t", "time_usec": "t", "policy": "s",
@@ -73,6 +47,7 @@ SIGNATURES = {
         "wakeups": "t", "best_us": "d", "cores": "u", "highest_frequency": "b", "windows_kept": "t", "windows_broken": "t",
     },
 }
+SIGNATURES[MANAGER].update(measured.SIGNATURES)
 BASIC = {"s": dbus.String, "b": dbus.Boolean, "u": dbus.UInt32, "i": dbus.Int32,
          "t": dbus.UInt64, "d": dbus.Double}
 
