@@ -3,24 +3,19 @@
 import os
 import socket
 import subprocess
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from privatebus import Bus  # pylint: disable=wrong-import-position
 
 TIMEOUT = 20
-CONFIG = '''<busconfig><type>system</type><listen>{address}</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow user="*"/><allow own="*"/>
-<allow send_destination="*" eavesdrop="true"/><allow receive_sender="*"/></policy></busconfig>
-'''
-
 
 def start_bus(directory):
     """Its process and its address."""
-    address = 'unix:path=%s/bus' % directory
-    config = os.path.join(directory, 'bus.conf')
-    with open(config, 'w', encoding='ascii') as file:
-        file.write(CONFIG.format(address=address))
-    bus = subprocess.Popen(['dbus-daemon', '--config-file=' + config, '--nofork',
-                            '--print-address'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    bus.stdout.readline()
-    return bus, address
+    bus = Bus(directory)
+    bus.start()
+    return bus.process, bus.address
 
 
 def start_daemon(directory, *arguments, prefix=()):

@@ -22,6 +22,9 @@ from pathlib import Path
 import measured
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from privatebus import Bus  # pylint: disable=wrong-import-position
+
 IDLECTL = os.environ["IDLECTL"]
 IDLELAB = os.environ["IDLELAB"]  # empty: not built
 LAB = {"record", "export", "report", "diff", "replay", "advise", "latency", "estimate", "prove"}
@@ -41,24 +44,6 @@ def program(arguments):
     """idlelab if the first of its verbs or of idlectl's is one of its own."""
     words = [word for word in arguments if not word.startswith("-")]
     return IDLELAB if words and words[0] in LAB else IDLECTL
-
-
-class Bus:
-    def __init__(self, directory):
-        self.address = f"unix:path={directory}/bus"
-        config = Path(directory) / "bus.conf"
-        config.write_text(f"""<busconfig><listen>{self.address}</listen>
-            <auth>EXTERNAL</auth><policy context="default"><allow user="*"/><allow own="*"/>
-            <allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>""")
-        self.process = subprocess.Popen(
-            ["dbus-daemon", f"--config-file={config}", "--nofork", "--print-address"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.process.stdout.readline()
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 class Fake:
@@ -88,7 +73,8 @@ class TestCase(unittest.TestCase):
     def start(self, scenario=None):
         """A bus, with the scenario's daemon on it if one is named."""
         self.bus = Bus(self.directory)
-        self.addCleanup(self.bus.close)
+        self.bus.start()
+        self.addCleanup(self.bus.stop)
         if scenario:
             fake = Fake(self.bus, scenario)
             self.addCleanup(fake.close)

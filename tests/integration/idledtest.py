@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import dbus
 import dbus.bus
@@ -25,6 +26,9 @@ import dbus.mainloop.glib
 from gi.repository import GLib
 
 import temporary
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import privatebus  # pylint: disable=wrong-import-position
 
 NAME = 'org.idled1'
 PATH = '/org/idled1'
@@ -34,21 +38,6 @@ FOR_EVER = 2**64 - 1  # of a pause
 MOCK = 'org.freedesktop.DBus.Mock'
 TIMEOUT = 20
 NOBODY = 65534
-
-BUS_CONFIG = '''<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>system</type>
-  <listen>unix:path={socket}</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <allow own="*"/>
-    <allow send_destination="*" eavesdrop="true"/>
-    <allow receive_sender="*"/>
-  </policy>
-</busconfig>
-'''
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 
@@ -80,30 +69,7 @@ def command_as(user, *command):
     return ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups', *command]
 
 
-class Bus:
-    """A message bus of its own, at an address that stays the same when it is started again."""
-
-    def __init__(self, directory):
-        self.socket = os.path.join(directory, 'bus')
-        self.address = 'unix:path=' + self.socket
-        self.config = os.path.join(directory, 'bus.conf')
-        self.process = None
-        with open(self.config, 'w', encoding='utf-8') as file:
-            file.write(BUS_CONFIG.format(socket=self.socket))
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ['dbus-daemon', '--config-file=' + self.config, '--nofork', '--print-address'],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.process.stdout.readline()
-
-    def stop(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-            self.process.stdout.close()
-        self.process = None
-
+class Bus(privatebus.Bus):
     def connect(self):
         connection = dbus.bus.BusConnection(self.address)
         connection.set_exit_on_disconnect(False)
