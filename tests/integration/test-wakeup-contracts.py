@@ -9,7 +9,8 @@ from pathlib import Path
 import dbus
 
 from holdstest import Case, wishes
-from idledtest import main, needs_root, wait_until
+from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
+from systemdtest import WithLogind
 
 INVALID = 'org.idled1.Error.InvalidValue'
 UNIT = '/system.slice/mail.service'
@@ -150,12 +151,39 @@ class Units(Contracts):
             self.assertTrue(self.get('Allowed'))
         self.assertEqual(self.get('Degraded'), [])
 
+    def test_others(self):
+        """All may know that there is a contract. How late a user's tasks are is for that user and root."""
+        self.move(f'/user.slice/user-{NOBODY}.slice/session-1.scope')
+        self.hold_contract()
+        for user, knows in ((None, True), (NOBODY, True), (1, False)):
+            text = self.busctl('get-property', NAME, PATH, MANAGER, 'Contracts', user=user, check=True).stdout
+            self.assertIn('"session-1.scope"', text)
+            self.assertEqual('windows_kept' in text, knows, f'user {user}: {text}')
+
     def test_wrong(self):
         for values, words in (({'wakeup_p99_us': 0, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 10000001, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 5000}, 'no pid')):
             with self.subTest(values):
                 self.assertIn(words, self.assert_fails(INVALID, 'Hold', wishes(**values)))
+
+
+@needs_root
+class Asleep(WithLogind, Contracts):
+    def test_sleep(self):
+        """The contract goes on after the machine slept."""
+        self.start_logind()
+        self.begin()
+        self.hold_contract()
+        if self.get('Contracts')[0]['obstacle']:
+            self.skipTest('delays are not measured here')
+        wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
+        (before,) = self.get('Contracts')
+        self.prepare_for_sleep(True)
+        self.prepare_for_sleep(False)
+        wait_until(lambda: self.get('Contracts')[0].get('cores', 0) > 0, 'a request')
+        (row,) = self.get('Contracts')
+        self.assertEqual((row['contract'], bool(row['measured'])), (before['contract'], True))
 
 
 @needs_root
