@@ -156,6 +156,7 @@ class TestCase(unittest.TestCase):
     MACHINE = 'synthetic-laptop'
     CONFIG = '[Daemon]\nPolicies=userspace\n'
     PREFIX = ()  # of the daemon's command line
+    START = None  # arguments of the daemon that setUp() starts; None: it starts none
 
     def setUp(self):
         self.directory = temporary.make(self)
@@ -174,6 +175,8 @@ class TestCase(unittest.TestCase):
         self.addCleanup(self.bus.stop)
         self.connection = self.bus.connect()
         self.addCleanup(self.connection.close)
+        if self.START is not None:
+            self.start(*self.START)
 
     def write_config(self, name, text):
         path = os.path.join(self.config, name)

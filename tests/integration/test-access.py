@@ -55,10 +55,7 @@ def default_arguments(method):
 @needs_root
 class WithoutPolkit(TestCase):
     CONFIG = HOLDS_TOO
-
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def test_everyone_may_read(self):
         for method in (('Explain',), ('History', 'tu', '0', '1'), ('GetSettings',), ('Verify',)):

@@ -25,9 +25,7 @@ def programs(pid):
 
 
 class Case(TestCase):
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def bill(self, connection=None, **options):
         try:

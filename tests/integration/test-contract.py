@@ -16,9 +16,7 @@ EXPLICIT = 'org.freedesktop.systemd1.Explicit'
 
 
 class Contract(TestCase):
-    def setUp(self):
-        super().setUp()
-        self.start()
+    START = ()
 
     def introspect(self, path):
         text = self.object(path).Introspect(

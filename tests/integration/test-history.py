@@ -15,9 +15,7 @@ LOG_PATH, LOG = '/org/freedesktop/LogControl1', 'org.freedesktop.LogControl1'
 
 
 class History(TestCase):
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def change(self, times):
         for i in range(times):

@@ -16,10 +16,7 @@ WAIT = 'read line'  # a shell that does this waits until its input ends
 
 class Case(holdstest.Case):
     CONFIG = '[Daemon]\nPolicies=latency\n'
-
-    def setUp(self):
-        super().setUp()
-        self.start()
+    START = ()
 
     def begin(self, *arguments, before=()):
         process = subprocess.Popen(

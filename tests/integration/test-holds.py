@@ -13,9 +13,7 @@ INVALID = 'org.idled1.Error.InvalidValue'
 
 
 class Life(Case):
-    def setUp(self):
-        super().setUp()
-        self.start()
+    START = ()
 
     def test_what_it_says(self):
         process = self.sleeper()

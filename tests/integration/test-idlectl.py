@@ -30,9 +30,7 @@ class Idlectl(TestCase):
 
 
 class Fake(Idlectl):
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def test_shapes(self):
         for verb, shape in SHAPES.items():

@@ -24,9 +24,7 @@ signal.pause()
 
 
 class Methods(TestCase):
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def test_set_idle_mask(self):
         self.set_idle_mask('6-7')

@@ -13,10 +13,7 @@ from idledtest import PATH, TestCase, main, wait_until
 
 class Trial(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace latency\n'
-
-    def setUp(self):
-        super().setUp()
-        self.start('--dry-run')
+    START = ('--dry-run',)
 
     def trial(self, ignored=(), options=(), reason='a test', connection=None):
         """The descriptor, which the test closes."""
