@@ -7,7 +7,8 @@ from kernel import CPU, STATES, KernelTest
 
 HIGHEST, LOWEST = 3600000, 800000
 C1E, C3, C6, C7 = (STATES.index(name) for name in ("C1E", "C3", "C6", "C7"))
-PLATFORM = "cat /sys/firmware/acpi/platform_profile"
+PLATFORM_FILE = "/sys/firmware/acpi/platform_profile"
+PLATFORM = f"cat {PLATFORM_FILE}"
 GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
 
 
@@ -68,6 +69,18 @@ class Frequencies(Tuned):
         self.guest.run("idlectl profile set auto")
         self.assertEqual(self.lines(GOVERNORS), ["ondemand"] * 2)
         self.assertEqual(self.guest.read(PLATFORM), "balanced")
+
+    def test_platform_profile_by_key(self):
+        """A choice that a person made meanwhile stays, also when idled ends."""
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.start()
+        self.guest.run("idlectl profile set power-saver")
+        self.assertEqual(self.guest.read(PLATFORM), "low-power")
+        self.guest.run(f"echo performance >{PLATFORM_FILE}")
+        for command in "idlectl profile set balanced", "idlectl profile set power-saver", "systemctl stop idled":
+            self.guest.run(command)
+            self.assertEqual(self.guest.read(PLATFORM), "performance", command)
+        self.guest.run(f"echo balanced >{PLATFORM_FILE}")
 
     def test_maxima_after_boost(self):
         """Some kernels forget a maximum when boost is switched, others leave it where boost put it."""
