@@ -12,6 +12,7 @@ import lab
 
 TOP = lab.HERE.parents[1]
 TESTS = TOP / "packaging" / "debian" / "tests"
+OTHERS = "idled-lab", "idled-cockpit", "idled-dev", "idled-power-profiles"
 PARKED = "[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n"
 
 # What any package changes, and what goes on without one.
@@ -50,7 +51,7 @@ class Packages(lab.IdledTest):
         subprocess.run(["cp", "-r", TESTS, share / "tests"], check=True)
 
     def setUp(self):
-        self.addCleanup(self.guest.run, "dpkg -P idled-power-profiles idled", check=False)
+        self.addCleanup(self.guest.run, f"dpkg -P {' '.join(OTHERS)} idled", check=False)
 
     def version(self):
         return self.guest.read("dpkg-query -W -f '${Version}' idled")
@@ -80,6 +81,19 @@ class Packages(lab.IdledTest):
         self.guest.run("test -e /etc/idled/idled.conf.d/test.conf && dpkg -P idled")
         self.assertEqual(self.dump(), knobs)
         self.assertEqual(self.guest.read(FILES, check=False), files)
+
+    def test_life_of_others(self):
+        """They start nothing and leave no file. cockpit-bridge, on which one of them depends, is not here."""
+        self.guest.run("dpkg -i /share/packages/idled_*.deb")
+        files, knobs = self.guest.read(FILES, check=False), self.dump()
+        for name in OTHERS:
+            with self.subTest(name):
+                self.guest.run(f"dpkg --force-depends -i /share/packages/{name}_*.deb")
+                self.assertNotEqual(self.guest.read(FILES, check=False), files)
+                self.guest.run("systemctl enable idled-advise; " * (name == "idled-lab") + f"dpkg -r {name}")
+                self.guest.run(f"dpkg -P {name}")
+                self.assertEqual(self.guest.read(FILES, check=False), files)
+        self.assertEqual(self.dump(), knobs)
 
     def test_autopkgtests(self):
         """Those of packaging/debian/tests that need no compiler."""
