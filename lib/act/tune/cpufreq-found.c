@@ -101,7 +101,39 @@ void cpufreq_keep_maximum(Knobs *knobs, int policy)
         knobs_set(knobs, &change, 1);
 }
 
-void cpufreq_restore_maxima(Knobs *knobs, const ActFacts *facts)
+/* Linux 7.3 leaves a maximum where boost put it, and takes the one that is restored for a user's
+ * limit, which the next boost does not move. */
+static void note_left(CpufreqState *state, int policy, const char *original)
+{
+        uint32_t now = cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX);
+        uint64_t khz;
+
+        if (u64_parse(original, &khz) < 0 || khz >= now ||
+            !cpufreq_is_top(state->context.root, policy, khz))
+                return;
+        state->found[policy].left_khz = now;
+        state->found[policy].free_khz = (uint32_t)khz;
+}
+
+void cpufreq_move_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts)
+{
+        for (int i = 0; i < facts->n_frequency; i++) {
+                int policy = facts->frequency[i].number;
+                const CpufreqFound *found = &state->found[policy];
+                char name[TUNE_NAME], text[16];
+                KnobChange change = { &cpufreq_moved_kind, name, text, 0, NULL };
+
+                if (found->free_khz == 0 || !is_boosted(knobs, policy) ||
+                    is_limited(knobs, policy) || !moved_from(knobs, policy) ||
+                    cpufreq_read_limit(&state->context, policy, CPUFREQ_MAX) != found->free_khz)
+                        continue;
+                cpufreq_name(name, policy, CPUFREQ_MAX);
+                snprintf(text, sizeof(text), "%u", found->left_khz);
+                knobs_set(knobs, &change, 1);
+        }
+}
+
+void cpufreq_restore_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts)
 {
         TuneBatch batch;
 
@@ -117,6 +149,7 @@ void cpufreq_restore_maxima(Knobs *knobs, const ActFacts *facts)
                         knobs_drop(knobs, &cpufreq_moved_kind, name);
                         continue;
                 }
+                note_left(state, policy, moved_from(knobs, policy));
                 tune_put(tune_batch_name(&batch), batch.names[batch.n] + TUNE_NAME, name);
                 tune_batch_add(&batch, &cpufreq_moved_kind, NULL, i);
         }

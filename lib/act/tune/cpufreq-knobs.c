@@ -214,8 +214,7 @@ const KnobKind cpufreq_boost_kind = {
         .reaches = boost_reaches,
 };
 
-/* True if boost, on or off, puts the maximum there. */
-static bool is_top(int root, int policy, uint64_t khz)
+bool cpufreq_is_top(int root, int policy, uint64_t khz)
 {
         static const char *const tables[] = { "scaling_available_frequencies",
                                               "scaling_boost_frequencies" };
@@ -256,7 +255,7 @@ static int moved_write(const ActContext *context, const char *name, const char *
         if (r < 0 || g_str_equal(now, value))
                 return r;
         if (u64_parse(now, &khz) == 0 &&
-            (is_top(context->root, policy, khz) || limit_held(context, name, value, now)))
+            (cpufreq_is_top(context->root, policy, khz) || limit_held(context, name, value, now)))
                 return policy_write(context, name, value);
         return 0;
 }

@@ -34,6 +34,8 @@ void cpufreq_bias_name(char name[TUNE_NAME], int cpu);
 typedef struct CpufreqFound {
         uint32_t min_khz;   /* before that */
         uint32_t moved_khz; /* the maximum once boost was switched */
+        uint32_t left_khz;  /* where the last boost put it and the kernel left it */
+        uint32_t free_khz;  /* the highest without boost, restored after that */
 } CpufreqFound;
 
 typedef struct CpufreqState {
@@ -69,7 +71,13 @@ void cpufreq_keep_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *fact
 void cpufreq_keep_maximum(Knobs *knobs, int policy);
 
 /* To be called after boost was written: restores the maxima where no boost is ours any more. */
-void cpufreq_restore_maxima(Knobs *knobs, const ActFacts *facts);
+void cpufreq_restore_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts);
+
+/* The same: moves those with boost that the kernel did not move because they were restored. */
+void cpufreq_move_maxima(CpufreqState *state, Knobs *knobs, const ActFacts *facts);
+
+/* True if boost, on or off, puts the maximum there. */
+bool cpufreq_is_top(int root, int policy, uint64_t khz);
 
 /* To be called after boost was written: notes where the maximum is now, for the first time only. */
 void cpufreq_note_maximum(CpufreqState *state, int policy);

@@ -294,7 +294,9 @@ static int apply_wishes(CpufreqState *state, Knobs *knobs, const ActFacts *facts
                 moved = knobs_writes(knobs) != writes;
                 for (int i = 0; moved && i < facts->n_frequency; i++)
                         cpufreq_note_maximum(state, facts->frequency[i].number);
-                cpufreq_restore_maxima(knobs, facts);
+                if (moved)
+                        cpufreq_move_maxima(state, knobs, facts);
+                cpufreq_restore_maxima(state, knobs, facts);
         }
         r = cpufreq_apply_policies(state, knobs, facts->frequency, wishes, facts->n_frequency,
                                    moved);

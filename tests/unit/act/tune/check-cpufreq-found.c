@@ -258,6 +258,30 @@ TEST_RANGE(boost_alone, 0, 3 * G_N_ELEMENTS(switched))
         ck_assert(!record_exists());
 }
 
+/* Linux 7.3 leaves a maximum that was restored where it is, as if it were a user's. */
+TEST(boost_again)
+{
+        switching = &switched[0];
+        put("0", "cpufreq/boost");
+        found(0, "scaling_available_frequencies", "2500000 2000000 1500000 800000");
+        found(0, MAX_FREQ, switching->before);
+        wishes[0].boost = wishes[2].boost = 1;
+        tuning_moves = move_maximum;
+        ck_assert_int_eq(apply(), 0);
+        tuning_moves = NULL;
+        for (int i = 0; i < 2; i++) {
+                no_wishes();
+                ck_assert_int_eq(apply(), 0);
+                expect("without", 0, MAX_FREQ, switching->before);
+                wishes[0].boost = wishes[2].boost = 1;
+                ck_assert_int_eq(apply(), 0);
+                expect("again", 0, MAX_FREQ, switching->with);
+        }
+        restore(knobs);
+        expect("restored", 0, MAX_FREQ, switching->before);
+        ck_assert(!record_exists());
+}
+
 /* Boost is as requested: nothing is written, and nothing stays on record. */
 TEST(boost_as_requested)
 {
