@@ -238,9 +238,11 @@ static double odds_of(const Mean *mean)
         return exp(((nu + 1) * (log1p(t2 / nu) - log1p(t2 / (nu * g))) - log(g)) / 2);
 }
 
-/* Watts for each unit of work per second, by least squares; 0 at least. */
-static double slope_of(const Series *watts, const Series *work)
+/* Watts for each unit of work per second, by least squares; 0 at least. Differences in work that
+ * are rounding, compared with its `level`, show none. */
+static double slope_of(const Series *watts, const Series *work, double level)
 {
+        double least = ROUNDING * level;
         double watts_mean = mean_of(watts), work_mean = mean_of(work), square = 0, product = 0;
 
         for (unsigned i = 0; i < watts->n; i++) {
@@ -249,7 +251,7 @@ static double slope_of(const Series *watts, const Series *work)
                 square += x * x;
                 product += x * (watts->x[i] - watts_mean);
         }
-        return square > 0 ? MAX(product / square, 0) : 0;
+        return square > work->n * least * least ? MAX(product / square, 0) : 0;
 }
 
 /* The difference in work between the arms that neither chance nor the measure of work explains; off
@@ -298,7 +300,7 @@ static Mean saved_watts(const Series *watts, const Series *work, double power,
 
         if (watts->n < LEAST_PAIRS || isinf(work_error))
                 return mean;
-        slope = slope_of(watts, work);
+        slope = slope_of(watts, work, level);
         found->equal_work = equalise(watts, work, slope, level, work_error, &mean);
         if (!found->equal_work)
                 slope = 0;
