@@ -114,7 +114,7 @@ class Refused(OndemandTest):
         self.addCleanup(self.guest.run, "systemctl stop t-loop; rm /run/loop.sh")
         self.wait_for("CPU 3", lambda: self.string("Parked") == "2")
         self.assertEqual([(row["unit"], row["user"]) for row in self.rows()], [(None, 1000)])
-        self.guest.run("sleep 200")
+        self.guest.run("sleep 200", timeout=600)
         self.wait_parked()
         self.guest.run("sleep 20")
         self.assertEqual(self.string("Parked"), "2-3")
