@@ -236,7 +236,8 @@ class Scarcity(WithLogind, WithUnits, Case):
             os.rename(zone, os.path.join(self.root, 'etc/localtime'))  # to be noticed as a clock that is set
 
         jump(0)
-        self.PREFIX = ['env', 'LD_PRELOAD=' + os.environ['FAULTS_SHIM'], 'CLOCK=' + clock]
+        self.PREFIX = ['env', 'LD_PRELOAD=' + os.environ['FAULTS_SHIM'], 'CLOCK=' + clock,
+                       'ASAN_OPTIONS=%s:verify_asan_link_order=0' % os.environ.get('ASAN_OPTIONS', '')]
         self.start()
         self.assert_serves()
         lasting, _ = self.hold(latency_us=50)
