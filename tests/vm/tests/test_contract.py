@@ -90,7 +90,8 @@ class Contract(lab.IdledTest):
         self.assertLessEqual(broken["windows_broken"], 3)
         self.assertEqual(broken["cores"], 2)
         self.assertGreater(self.measured(2)["windows_kept"], broken["windows_kept"])
-        self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: wake-ups were later")
+        self.assertRegex(self.guest.read("idlectl why --history"),
+                         "nothing parked by contract: (wake-ups were later|the active CPUs were full)")
 
     def test_frequency(self):
         """On the one CPU that its tasks may use they wait for each other, and no other core helps: the CPU goes as fast
