@@ -57,6 +57,7 @@ typedef struct ContractPolicy {
         int cores;           /* active ones requested; 0: no request */
         int32_t latency_us;  /* of the deepest idle state that is permitted; -1: any */
         double work;         /* the filtered load, in CPUs */
+        uint64_t seen_usec;  /* the end of its last interval */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
@@ -209,7 +210,9 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         const Snapshot *snapshot = input->snapshot;
         double passed = (double)snapshot->interval_usec;
 
-        self->work += (snapshot->load - self->work) * -expm1(-passed / WORK_USEC);
+        if (snapshot->time_usec != self->seen_usec)
+                self->work += (snapshot->load - self->work) * -expm1(-passed / WORK_USEC);
+        self->seen_usec = snapshot->time_usec;
         if (self->work >= WORK)
                 self->until_usec = snapshot->time_usec + REST_USEC;
         else if (snapshot->time_usec >= self->until_usec)

@@ -274,6 +274,25 @@ TEST_EACH(counts_all_others, rests)
         ck_case(c->name, n == 0 || strstr(reasons[0].because, "too low"), "%s", reasons[0].because);
 }
 
+/* Called again with the interval that it knows, as after a change of options: nothing adds up. */
+TEST(knows_an_interval)
+{
+        PolicyInput input = { .topology = topology,
+                              .snapshot = world->snapshot,
+                              .effect = true,
+                              .options = world->options };
+
+        world->n_contracts = 0;
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "0=0.5");
+        world_decide(world, 1000000);
+        for (int i = 0; i < 20; i++) {
+                wish_init(&world->wish);
+                idled_policy.decide(world->state, &input, &world->wish);
+                ck_assert_uint_eq(world->wish.p99_us, 0);
+        }
+}
+
 /* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
 TEST(trial)
 {
