@@ -107,6 +107,11 @@ static void merge(const Decided *decided, const ActivePolicy *p, Plan *plan)
         timing.on_pressure = p->wish.on_pressure;
         timing.reads = p->wish.reads;
         timing.p99_us = p->wish.p99_us;
+        if (!cpuset_is_empty(&p->wish.kept) &&
+            trial_honours(decided->asked->trial, p->policy->name) < 0) {
+                timing.kept = plan->allowed; /* no policy parks instead */
+                cpuset_and(&timing.kept, &decided->seen->machine.topology->online);
+        }
         plan_merge(plan, &timing);
 }
 

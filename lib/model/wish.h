@@ -95,7 +95,8 @@ typedef struct Wish {
                                       just that. No request: -1. Merge: minimum. */
         bool for_saving;  /* it requests something now, and only to save energy: idled measures what
                              that saves, by ignoring it for some seconds now and then, and may
-                             ignore it for longer where it costs. Default: false. Merge: none. */
+                             ignore it for longer where it costs. With `kept`, no policy of lower
+                             rank parks meanwhile. Default: false. Merge: none. */
         QuietWish quiet;  /* see there */
         bool settled;     /* the next calls will decide the same as long as the load stays as it is,
                              so the period may stretch. Set it to false while a dwell time runs, or

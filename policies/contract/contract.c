@@ -16,7 +16,8 @@
  *  5. Frequency. If they may not, the highest one of these CPUs' hardware is their lowest.
  *  6. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
- *  7. Saving. idled does not measure what the setting saves: to ignore it would break contracts.
+ *  7. Saving. A setting that only parks cores may be ignored for some seconds, to measure what it
+ *     saves: with all cores active no wake-up is later. What is counted then says nothing about it.
  *  8. Period. PERIOD_USEC while the controller waits for the effect of a change, some were late, or
  *     the pressure trigger called: tasks that compute may have come, which need more cores (5.).
  *     Else it takes EACH wake-ups to learn something, SPARSE_USEC at most, and without any the
@@ -54,6 +55,7 @@ static const Setting contract_settings[] = {
 typedef struct ContractPolicy {
         Controller controller;
         Pack pack;
+        bool effect;         /* what the last call requested took effect since then */
         int cores;           /* active ones requested; 0: no request */
         int32_t latency_us;  /* of the deepest idle state that is permitted; -1: any */
         double work;         /* the filtered load, in CPUs */
@@ -80,7 +82,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
         const IdleTable *idle = longest_table(input, &self->pack.cpus);
         int n_cores = options->park ? self->pack.n_cores : 1;
         ControlInput now = { .now_usec = input->snapshot->time_usec,
-                             .effect = input->effect,
+                             .effect = self->effect,
                              .n_cores = n_cores,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
                              .starts_per_sec = input->snapshot->switches_per_sec,
@@ -93,6 +95,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
         CPUSET_FOREACH(cpu, &self->pack.cpus)
                 now.work += input->snapshot->busy[cpu];
         controller_step(&self->controller, &now);
+        self->effect = input->effect;
         state = self->controller.state;
         if (self->controller.cores > 0 && idle && state >= 0 && state < idle->n_states - 1)
                 self->latency_us = (int32_t)idle->states[state].exit_latency_us;
@@ -244,6 +247,8 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         self->cores = options->park ? self->controller.cores : self->pack.n_cores;
         request_cores(self, input, wish);
         limit_contracts(self, input, wish);
+        wish->for_saving = self->cores < self->pack.n_cores && self->latency_us < 0 &&
+                           !self->controller.fast;
 }
 
 static int contract_explain(const void *state, const PolicyInput *input, int cpu,

@@ -4,8 +4,8 @@
  * limit; see docs/contract.md.
  *
  *  1. Count. Each call adds the wake-ups since the last one to the window, and to the evidence of
- *     this setting. A clock that jumps, counts that begin again and calls without effect begin a
- *     new window.
+ *     this setting if it was in effect. A clock that jumps and counts that begin again begin a new
+ *     window.
  *  2. Windows. One ends after 10 s and 200 wake-ups. It is broken if more than 1 % were late.
  *  3. Start. All cores are active, with all idle states that wake up within the tightest limit.
  *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
@@ -157,7 +157,7 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
         read = tally_read(contract);
         more = tally_between(&read, &c->read);
         c->read = read;
-        if (!c->measured || !input->effect || more.n < 0 || more.late < -0.5 ||
+        if (!c->measured || more.n < 0 || more.late < -0.5 ||
             input->now_usec - self->seen_usec > GAP_USEC) {
                 c->measured = true;
                 c->here = (Tally){ 0 };
@@ -168,8 +168,10 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
         tally_add(&c->window, &more);
         if (self->raised && self->seen_usec == self->changed_usec)
                 return; /* they waited with fewer cores */
-        tally_add(&c->recent, &more);
-        tally_add(&c->here, &more);
+        if (input->effect) {
+                tally_add(&c->recent, &more);
+                tally_add(&c->here, &more);
+        }
         window_end(self, c, input, wakeups);
 }
 
@@ -567,9 +569,10 @@ void controller_step(Controller *self, const ControlInput *input)
                 filter_load(self, input);
         } else if (added || self->cores == 0 || self->n_cores != input->n_cores) {
                 start(self, input);
-        } else if (input->effect) {
+        } else {
                 follow_load(self, input);
-                steer(self, input);
+                if (input->effect)
+                        steer(self, input);
         }
         self->seen_usec = input->now_usec;
 }

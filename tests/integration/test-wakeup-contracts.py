@@ -169,6 +169,27 @@ class Units(Contracts):
 
 
 @needs_root
+class Measured(Contracts):
+    """What contracts save is one number for the machine, which an instance before this one measured."""
+    def test_saved(self):
+        pair = 'pair 2 40 1 0 1 0 0 2 32 1 0 1 0 0\n'
+        path = Path(self.root, 'var/lib/idled/evaluate-contract')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 250 500 0\n'
+                        'idled-estimator 2\npairs 4 8\ndropped 0 0 0 0 0 0 0 0 0 0 0\n' + 4 * pair + 'end\n',
+                        encoding='ascii')
+        self.begin()
+        self.hold_contract()
+        self.assertEqual(self.get('SavedJoules', '/org/idled1/policy/contract', NAME + '.Policy'), (1000, 900, 1100))
+        for verb in 'status', 'why':
+            (row,) = json.loads(self.idlectl(verb, '--json').stdout)['benefits']
+            self.assertEqual([row[key] for key in ('policy', 'saved_joules', 'saved_joules_low', 'saved_joules_high')],
+                             ['contract', 1000, 900, 1100])
+            self.assertRegex(' '.join(self.idlectl(verb).stdout.split()), r'contract\b.*1000 J \(900 J to 1100 J\)')
+        self.assertRegex(self.idlectl('metrics').stdout, r'policy_saved_low_joules\{policy="contract"\} 900')
+
+
+@needs_root
 class Asleep(WithLogind, Contracts):
     def test_sleep(self):
         """The contract goes on after the machine slept."""

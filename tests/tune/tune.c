@@ -4,7 +4,7 @@
  *
  * 1. Every CPU of Cpus gets the latency, the states, the governor and the frequencies of the
  *    options that are set.
- * 2. It requests that no tasks run on the CPUs of Park.
+ * 2. It requests that no tasks run on the CPUs of Park, and that those of Keep stay active.
  * 3. It has no period because nothing depends on the load.
  */
 #include "idled-policy.h"
@@ -12,7 +12,7 @@
 #define NO_LATENCY 1000000
 
 typedef struct Options {
-        CpuSet cpus, park;
+        CpuSet cpus, park, kept;
         uint64_t latency_us, global_us, disabled, min_khz, max_khz, boost, bias;
         char *governor, *preference, *idle_governor;
         bool for_saving;
@@ -27,6 +27,7 @@ typedef struct Options {
 static const Setting settings[] = {
         ROW("Cpus", SETTING_CPUSET, cpus, ""),
         ROW("Park", SETTING_CPUSET, park, ""),
+        ROW("Keep", SETTING_CPUSET, kept, ""),
         ROW("Latency", SETTING_COUNT, latency_us, "1000000"),
         ROW("GlobalLatency", SETTING_COUNT, global_us, "1000000"),
         ROW("Disabled", SETTING_COUNT, disabled, "0"),
@@ -63,6 +64,7 @@ static void decide(void *state, const PolicyInput *input, Wish *wish)
                                 .preference = wished_word(o->preference),
                         };
         cpuset_subtract(&wish->allowed, &o->park);
+        wish->kept = o->kept;
         wish->idle_governor = wished_word(o->idle_governor);
         wish->for_saving = o->for_saving;
         wish->global_latency_us = o->global_us < NO_LATENCY ? (int)o->global_us : -1;

@@ -222,6 +222,24 @@ TEST(measures)
         stop();
 }
 
+/* A policy that keeps others from parking does so while its requests are ignored, too: else what it
+ * saves would be compared with what they save. */
+TEST(keeps_others_from_parking)
+{
+        bool was_on = false, was_off = false;
+        const CpuSet *online, *kept;
+
+        tree_put(&tree, "etc/idled/policies/tune.conf",
+                 "[Policy]\nCpus=0-3\nKeep=0-3\nLatency=100\nForSaving=yes\n");
+        start();
+        online = &manager->seen->machine.topology->online;
+        kept = &manager->decided->wished.kept;
+        manager_tick(manager);
+        wait_for((was_on |= is_on() && cpuset_count(kept) == 4,
+                  was_off |= !is_on() && cpuset_equal(kept, online), was_on && was_off));
+        stop();
+}
+
 /* Where nothing comes of the requests nothing is saved, whatever was measured before. */
 TEST(saves_nothing_without_effect)
 {

@@ -35,7 +35,8 @@ class Contract(lab.IdledTest):
     def start_load(self, words, prefix=""):
         self.guest.run(f"systemd-run -q --unit={UNIT} -p StandardOutput=null {prefix} load {words}")
 
-    def start_with_rule(self, words):
+    def start_with_rule(self, words, trials="no"):
+        self.write("/etc/idled/idled.conf.d/trials.conf", f"[Evaluate]\nTrials={trials}\n")
         self.write("/etc/idled/apps/test.conf", f"[Match]\nUnit={UNIT}.service\n[Ask]\nWakeupP99={LIMIT_MS}ms\n")
         self.start()
         self.start_load(words)
@@ -79,6 +80,26 @@ class Contract(lab.IdledTest):
         self.assertRegex(why, rf"{UNIT}\.service: 99 % .*; requested by app test \(/etc/idled/apps/test\.conf")
         self.guest.run(f"systemctl stop {UNIT} idled")
         self.assertEqual(self.dump(), before)
+
+    def test_saved(self):
+        """What contracts save is measured in trials, in which nothing is parked and no window breaks."""
+        def blocks(policy):
+            path = f"/org/idled1/policy/{policy} org.idled1.Policy Blocks"
+            return int(self.guest.read(f"busctl get-property org.idled1 {path}").split()[1])
+
+        self.start_with_rule(f"poisson 1 {LOAD}", trials="yes")
+        self.wait_parked()
+        self.wait_for("four pairs", lambda: blocks("contract") >= 8, 600)
+        found = self.contract()
+        status = self.guest.read("idlectl status")
+        print(found, status)
+        self.assertGreaterEqual(found["windows_kept"], 1)
+        self.assertLessEqual(found["windows_broken"], 1)
+        self.assertEqual(blocks("ondemand"), 0)
+        self.assertRegex(status, r"Benefit +contract\b.*, -?[\d.]+ k?J \(-?[\d.]+ k?J to -?[\d.]+ k?J\)")
+        history = self.guest.read("idlectl why --history")
+        self.assertNotIn("by ondemand", history)
+        self.assertIn("requests are ignored", history)
 
     def test_step(self):
         """Four times the load needs more than the core that sufficed."""

@@ -125,7 +125,10 @@ TEST_EACH(requests, cases)
                         "parks in tick %d", tick);
                 found = limited();
                 limited_so += cpuset_equal(&found, &expected_limited);
-                ck_case(c->name, !world->wish.for_saving, "may be ignored");
+                ck_case(c->name,
+                        world->wish.for_saving ==
+                                (!cpuset_equal(&active, &offered) && cpuset_is_empty(&found)),
+                        "may be ignored: %d", world->wish.for_saving);
                 ck_case(c->name,
                         cpuset_is_empty(&world->wish.kept) ||
                                 cpuset_equal(&world->wish.kept, &active),
@@ -293,18 +296,23 @@ TEST(knows_an_interval)
         }
 }
 
-/* The daemon ignores it for some seconds, measures, and then finds the windows whole. */
+/* The daemon ignores it for some seconds and measures. Windows have the wake-ups of that time,
+ * which say nothing about the setting: also those until the call with which it takes effect again.
+ */
 TEST(trial)
 {
+        bool before = false;
+
         for (int tick = 0; tick < 200; tick++) {
-                world->ignored = tick % 50 >= 40;
-                wake(world->ignored ? LATE_ALWAYS : LATE_NEVER);
+                wake(before ? LATE_ALWAYS : LATE_NEVER);
+                before = world->ignored = tick % 50 >= 40;
                 world_decide(world, 500000);
+                if (tick >= 40)
+                        ck_assert_int_eq(cpuset_count(&world->wish.kept), 2);
         }
         idled_policy.contracts(world->state, &report);
-        ck_assert_uint_eq(report.broken, 0);
-        ck_assert_uint_ge(report.kept, 3);
-        ck_assert_int_eq(cpuset_count(&world->wish.kept), 2);
+        ck_assert_uint_ge(report.broken, 3);
+        ck_assert_uint_ge(report.kept + report.broken, 8);
 }
 
 /* Reasons are for all users: how late a unit's wake-ups are is not in them. */

@@ -663,6 +663,31 @@ TEST(grows_with_computing)
         ck_assert_int_lt(tick, 600);
 }
 
+/* While the setting is ignored windows go on, but nothing is learned about it, and it stays. */
+TEST(learns_while_in_effect)
+{
+        g_autofree Feed *f = feed_new(4);
+        const ContractState *c = &f->controller.contracts[0];
+        uint64_t windows;
+        Tally here;
+
+        for (int tick = 0; tick < 240; tick++)
+                feed(f, 0, false);
+        ck_assert_int_eq(f->controller.cores, 1);
+        windows = c->n_windows;
+        here = c->here;
+        f->input.effect = false;
+        for (int tick = 0; tick < 42; tick++)
+                feed(f, 10, false);
+        f->input.effect = true;
+        feed(f, 0, false);
+        ck_assert_int_eq(f->controller.cores, 1);
+        ck_assert_double_eq(c->here.n, here.n + 50);
+        ck_assert_double_eq(c->here.late, 0);
+        ck_assert_uint_ge(c->n_windows, windows + 2);
+        ck_assert_uint_eq(c->n_broken, 2);
+}
+
 /* CPUs that are full for less than FULL_USEC, as in bursts, are no reason. */
 TEST(stays_in_bursts)
 {
