@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <systemd/sd-id128.h>
 
 char *bus_address(const char *bus)
 {
@@ -34,6 +35,21 @@ static bool is_address(const char *address)
                g_str_has_prefix(address, "tcp:");
 }
 
+/* sd-bus closes the connection when a client asks for the identity of a machine that has none. */
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        sd_id128_t identity;
+        int r;
+
+        if (!sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Peer", "GetMachineId"))
+                return 0;
+        r = sd_id128_get_machine(&identity);
+        return r >= 0 ? 0
+                      : sd_bus_reply_method_errnof(message, r,
+                                                   "Failed to read the machine's identity: %m; "
+                                                   "systemd-machine-id-setup(1) creates one");
+}
+
 int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connection)
 {
         _connection_ sd_bus *connection = NULL;
@@ -51,6 +67,8 @@ int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connecti
                 r = sd_bus_set_connected_signal(connection, true);
         if (r >= 0)
                 r = sd_bus_set_method_call_timeout(connection, BUS_TIMEOUT_USEC);
+        if (r >= 0)
+                r = sd_bus_add_filter(connection, NULL, on_message, NULL);
         if (r >= 0)
                 r = sd_bus_start(connection);
         if (r < 0)

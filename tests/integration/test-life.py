@@ -50,6 +50,18 @@ class Life(TestCase):
         self.PREFIX = ('unshare', '--net', 'setpriv', '--bounding-set=-sys_ptrace,-net_admin')
         self.assert_works()
 
+    @needs_root
+    def test_without_identity_of_the_machine(self):
+        """As without systemd. A client that asks for it gets an error, and idled stays on the bus."""
+        self.PREFIX = ('unshare', '--mount', 'sh', '-c',
+                       '[ ! -e /etc/machine-id ] || mount --bind /dev/null /etc/machine-id && exec "$@"', 'sh')
+        self.start()
+        owner = self.connection.get_name_owner(NAME)
+        with self.assertRaises(dbus.DBusException) as caught:
+            self.object().GetMachineId(dbus_interface='org.freedesktop.DBus.Peer')
+        self.assertIn('identity', caught.exception.get_dbus_message())
+        self.assertEqual(self.connection.get_name_owner(NAME), owner)
+
     def test_clients_do_not_flood_the_log(self):
         self.start('--dry-run', '--log-level', 'info')
         for i in range(50):
