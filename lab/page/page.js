@@ -1,609 +1,939 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Builds a page of idlectl from its data, which lab/page/page.h describes: texts, tables and plots.
+ * Builds a page of idlelab from its data, an object {VERB: ANSWER}: texts, tables and plots.
  * dygraphs draws values over time; curves, histograms, points and bars are drawn here as SVG.
  *
  * Names come from other machines: they are set as text, never as markup.
  */
-"use strict";
-(() => {
-        const page = JSON.parse(document.getElementById("data").textContent);
-        const dashes = [ null, [ 7, 4 ], [ 2, 3 ], [ 9, 3, 2, 3 ] ];
-        const near = 12;              // pixels from an event that still hit it
-        const tableRows = 60;         // of the table of a plot over time
-        const printed = [ 640, 272 ]; // size of a plot over time on paper
-        const height = 280;           // of a drawing, in its own units
-        const graphs = [];            // functions that set colours and sizes again
-        let palette = document.documentElement;
+const page = JSON.parse(document.getElementById("data").textContent);
+const dashes = [ null, [ 7, 4 ], [ 2, 3 ], [ 9, 3, 2, 3 ] ];
+const near = 12;              // pixels from an event that still hit it
+const tableRows = 60;         // of the table of a plot over time
+const printed = [ 640, 272 ]; // size of a plot over time on paper
+const height = 280;           // of a drawing, in its own units
+const graphs = [];            // functions that set colours and sizes again
+let palette = document.documentElement;
 
-        // The legend is ours: that of dygraphs needs inline styles, which the page forbids.
-        Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+// The legend is ours: that of dygraphs needs inline styles, which the page forbids.
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-        const css = (name) => getComputedStyle(palette).getPropertyValue(name).trim();
+const css = (name) => getComputedStyle(palette).getPropertyValue(name).trim();
 
-        // Characters that would change how the text around them reads are replaced.
-        const clean = (text) =>
-                String(text).replace(/[\t\n]/g, " ").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
+// Characters that would change how the text around them reads are replaced.
+const clean = (text) =>
+        String(text).replace(/[\t\n]/g, " ").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
 
-        const add = (made, attributes, children) => {
-                for (const [name, value] of Object.entries(attributes))
-                        if (value !== undefined && value !== null)
-                                made.setAttribute(name, value);
-                made.append(...children.map((c) => c instanceof Node ? c : clean(c)));
-                return made;
-        };
-        const element = (name, attributes = {}, ...children) => add(document.createElement(name),
-                                                                    attributes, children);
-        const shape = (name, attributes = {}, ...children) => add(
-                document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+const add = (made, attributes, children) => {
+        for (const [name, value] of Object.entries(attributes))
+                if (value !== undefined && value !== null)
+                        made.setAttribute(name, value);
+        made.append(...children.map((c) => c instanceof Node ? c : clean(c)));
+        return made;
+};
+const element = (name, attributes = {}, ...children) => add(document.createElement(name),
+                                                            attributes, children);
+const shape = (name, attributes = {}, ...children) => add(
+        document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-        // Four digits at most; what is not known is a dash.
-        const number = (value) => value === null || value === undefined || Number.isNaN(value)
-                                          ? "-"
-                                          : String(Number(value.toPrecision(
-                                                    Math.abs(value) >= 1000 ? 6 : 4)));
+// Four digits at most; what is not known is a dash.
+const number = (value) => value === null || value === undefined || Number.isNaN(value)
+                                  ? "-"
+                                  : String(Number(
+                                            value.toPrecision(Math.abs(value) >= 1000 ? 6 : 4)));
 
-        // "2.5M" instead of 2500000, for axes.
-        const short = (value) => {
-                let prefix = 0;
-                if (Math.abs(value) >= 10000)
-                        for (; prefix < 6 && Math.abs(value) >= 1000; prefix++)
-                                value /= 1000;
-                return Number(value.toPrecision(6)) + [ "", "k", "M", "G", "T", "P", "E" ][prefix];
-        };
+// "2.5M" instead of 2500000, for axes.
+const short = (value) => {
+        let prefix = 0;
+        if (Math.abs(value) >= 10000)
+                for (; prefix < 6 && Math.abs(value) >= 1000; prefix++)
+                        value /= 1000;
+        return Number(value.toPrecision(6)) + [ "", "k", "M", "G", "T", "P", "E" ][prefix];
+};
 
-        const time = (seconds) =>
-                new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19);
+const time = (seconds) =>
+        Math.abs(seconds) < 2e11
+                ? new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19)
+                : "-";
 
-        // --- tables -----------------------------------------------------------------------------
-        const makeTable = (table) => {
-                const cell = (text, i, head) => element(head || i === 0 ? "th" : "td", {
-                        scope : head      ? "col"
-                                : i === 0 ? "row"
-                                          : null,
-                        class : table.columns[i].number ? "number" : null
-                },
-                                                        typeof text === "number" ? number(text)
-                                                                                 : text ?? "-");
-                const rows = table.rows.map(
-                        (row, r) => element("tr", { id : table.ids?.[r] },
-                                            ...row.map((text, i) => cell(text, i, false))));
-                const made = element(
-                        "table", { class : table.class },
-                        ...(table.caption ? [ element("caption", {}, table.caption) ] : []),
-                        element("thead", {},
-                                element("tr", {},
-                                        ...table.columns.map((c, i) => cell(c.title, i, true)))),
-                        element("tbody", {}, ...rows));
-                return element("div", { class : "wide" }, made);
-        };
+// With a unit by size: [least value, unit].
+const scaled = (value, units) => {
+        const [least, unit] = units.find(([ least ]) => Math.abs(value) >= least) ?? units.at(-1);
+        return `${Number((value / least).toPrecision(3))} ${unit}`;
+};
+const micros = (us) => scaled(us, [ [ 1e6, "s" ], [ 1e3, "ms" ], [ 1, "us" ] ]);
+const joules = (value) => scaled(value, [ [ 1e6, "MJ" ], [ 1e3, "kJ" ], [ 1, "J" ] ]);
 
-        // A table that is built when it is opened: some have thousands of rows.
-        const fold = (table) => {
-                const made = element("details", {}, element("summary", {}, "Values as a table"));
-                made.addEventListener("toggle", () => made.append(makeTable(table())),
-                                      { once : true });
-                return made;
-        };
+// "3 min 55 s", so that power times this is the energy next to it.
+const span = (seconds) => {
+        const minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60);
+        return minutes < 1 ? `${Math.floor(seconds)} s`
+               : hours < 1 ? `${minutes} min ${Math.floor(seconds - 60 * minutes)} s`
+                           : `${hours} h ${minutes - 60 * hours} min`;
+};
 
-        // --- axes -------------------------------------------------------------------------------
-        // A distance between ticks: 1, 2 or 5 times a power of ten, at least `least`.
-        const tickDistance = (least) => {
-                const power = 10 ** Math.floor(Math.log10(least));
-                return [ 1, 2, 5, 10 ].find((f) => f * power >= least * (1 - 1e-9)) * power;
-        };
+const fixed = (value, decimals, unit = "") => value === null ? null
+                                                             : `${value.toFixed(decimals)}${unit}`;
+const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
-        // The range of values, widened to ticks. On a logarithmic axis only values above 0 count.
-        const findRange = (values, log, ticks) => {
-                let min = Infinity, max = -Infinity;
-                for (const value of values)
-                        if (value !== null && Number.isFinite(value) && (!log || value > 0)) {
-                                min = Math.min(min, value);
-                                max = Math.max(max, value);
-                        }
-                if (min > max)
-                        [min, max] = log ? [ 1, 10 ] : [ 0, 1 ];
-                if (log) {
-                        min = 10 ** Math.floor(Math.log10(min) + 1e-9);
-                        max = 10 ** Math.ceil(Math.log10(max) - 1e-9);
-                        return [ min, max > min ? max : min * 10 ];
+// --- tables -----------------------------------------------------------------------------
+const makeTable = (table) => {
+        const cell = (text, i,
+                      head) => element(head || i === 0 ? "th" : "td", {
+                scope : head      ? "col"
+                        : i === 0 ? "row"
+                                  : null,
+                class : table.columns[i].number ? "number" : null
+        },
+                                       typeof text === "number" ? number(text) : text ?? "-");
+        const rows = table.rows.map(
+                (row, r) => element("tr", { id : table.ids?.[r] },
+                                    ...row.map((text, i) => cell(text, i, false))));
+        const made = element(
+                "table", { class : table.class },
+                ...(table.caption ? [ element("caption", {}, table.caption) ] : []),
+                element("thead", {},
+                        element("tr", {}, ...table.columns.map((c, i) => cell(c.title, i, true)))),
+                element("tbody", {}, ...rows));
+        return element("div", { class : "wide" }, made);
+};
+
+// A table that is built when it is opened: some have thousands of rows.
+const fold = (table) => {
+        const made = element("details", {}, element("summary", {}, "Values as a table"));
+        made.addEventListener("toggle", () => made.append(makeTable(table())), { once : true });
+        return made;
+};
+
+// --- axes -------------------------------------------------------------------------------
+// A distance between ticks: 1, 2 or 5 times a power of ten, at least `least`.
+const tickDistance = (least) => {
+        const power = 10 ** Math.floor(Math.log10(least));
+        return [ 1, 2, 5, 10 ].find((f) => f * power >= least * (1 - 1e-9)) * power;
+};
+
+// The range of values, widened to ticks. On a logarithmic axis only values above 0 count.
+const findRange = (values, log, ticks) => {
+        let min = Infinity, max = -Infinity;
+        for (const value of values)
+                if (value !== null && Number.isFinite(value) && (!log || value > 0)) {
+                        min = Math.min(min, value);
+                        max = Math.max(max, value);
                 }
-                if (max <= min)
-                        max = min + Math.max(Math.abs(min), 1);
+        if (min > max)
+                [min, max] = log ? [ 1, 10 ] : [ 0, 1 ];
+        if (log) {
+                min = 10 ** Math.floor(Math.log10(min) + 1e-9);
+                max = 10 ** Math.ceil(Math.log10(max) - 1e-9);
+                return [ min, max > min ? max : min * 10 ];
+        }
+        if (max <= min)
+                max = min + Math.max(Math.abs(min), 1);
+        const step = tickDistance((max - min) / ticks);
+        return [ Math.floor(min / step + 1e-9) * step, Math.ceil(max / step - 1e-9) * step ];
+};
+
+// Where values stand between 0 and 1, and where ticks are.
+const findScale = (axis, values, ticks, from = null) => {
+        const [low, max] = findRange(values, axis.log, ticks), at = [], min = from ?? low;
+        if (axis.log) {
+                const decades = Math.floor(Math.log10(max / min) + 1e-9);
+                for (let e = 0; e <= decades; e += Math.max(Math.ceil(decades / ticks), 1))
+                        at.push(10 ** (Math.ceil(Math.log10(min) - 1e-9) + e));
+        } else {
                 const step = tickDistance((max - min) / ticks);
-                return [
-                        Math.floor(min / step + 1e-9) * step, Math.ceil(max / step - 1e-9) * step
-                ];
-        };
+                for (let k = Math.round(min / step); k * step <= max * (1 + 1e-9); k++)
+                        at.push(k * step);
+        }
+        const place = (value) => axis.log ? Math.log(value / min) / Math.log(max / min)
+                                          : (value - min) / (max - min);
+        return { place : (value) => Math.min(Math.max(place(value), 0), 1), at, min };
+};
 
-        // Where values stand between 0 and 1, and where ticks are.
-        const findScale = (axis, values, ticks, from = null) => {
-                const [low, max] = findRange(values, axis.log, ticks), at = [], min = from ?? low;
-                if (axis.log) {
-                        const decades = Math.floor(Math.log10(max / min) + 1e-9);
-                        for (let e = 0; e <= decades; e += Math.max(Math.ceil(decades / ticks), 1))
-                                at.push(10 ** (Math.ceil(Math.log10(min) - 1e-9) + e));
-                } else {
-                        const step = tickDistance((max - min) / ticks);
-                        for (let k = Math.round(min / step); k * step <= max * (1 + 1e-9); k++)
-                                at.push(k * step);
-                }
-                const place = (value) => axis.log ? Math.log(value / min) / Math.log(max / min)
-                                                  : (value - min) / (max - min);
-                return { place : (value) => Math.min(Math.max(place(value), 0), 1), at, min };
-        };
+// --- drawings ---------------------------------------------------------------------------
+const drawLegend = (names, className) => element(
+        "div", { class : "legend" },
+        ...names.map((name, i) => element("span", {},
+                                          element("i", { class : `${className}${i % 8}` }), name)));
 
-        // --- drawings ---------------------------------------------------------------------------
-        const drawLegend = (names, className) => element(
-                "div", { class : "legend" },
-                ...names.map((name, i) => element("span", {},
-                                                  element("i", { class : `${className}${i % 8}` }),
-                                                  name)));
+// A line of the grid with its value next to one end.
+const drawTick = (d, place, value) => shape("g", {}, shape("path", { class : "grid", d }),
+                                            shape("text", place, short(value)));
 
-        // A line of the grid with its value next to one end.
-        const drawTick = (d, place, value) => shape("g", {}, shape("path", { class : "grid", d }),
-                                                    shape("text", place, short(value)));
+const drawAxes = (axes, x, y, box) =>
+        [...x.at.map((value) => drawTick(
+                             `M${box.x(value)} ${box.top}V${box.bottom}`,
+                             { x : box.x(value), y : box.bottom + 17, class : "middle" }, value)),
+         ...y.at.map((value) => drawTick(`M${box.left} ${box.y(value)}H${box.right}`,
+                                         { x : box.left - 6, y : box.y(value) + 4, class : "end" },
+                                         value)),
+         shape("path",
+               { class : "axis", d : `M${box.left} ${box.top}V${box.bottom}H${box.right}` }),
+         shape("text", { x : (box.left + box.right) / 2, y : height - 6, class : "middle" },
+               axes.x.title),
+         shape("text", {
+                 x : -(box.top + box.bottom) / 2,
+                 y : 14,
+                 class : "middle",
+                 transform : "rotate(-90)"
+         },
+               axes.y.title)];
 
-        const drawAxes = (axes, x, y, box) =>
-                [...x.at.map((value) => drawTick(
-                                     `M${box.x(value)} ${box.top}V${box.bottom}`,
-                                     { x : box.x(value), y : box.bottom + 17, class : "middle" },
-                                     value)),
-                 ...y.at.map((value) => drawTick(
-                                     `M${box.left} ${box.y(value)}H${box.right}`,
-                                     { x : box.left - 6, y : box.y(value) + 4, class : "end" },
-                                     value)),
-                 shape("path", {
-                         class : "axis",
-                         d : `M${box.left} ${box.top}V${box.bottom}H${box.right}`
-                 }),
-                 shape("text", { x : (box.left + box.right) / 2, y : height - 6, class : "middle" },
-                       axes.x.title),
-                 shape("text", {
-                         x : -(box.top + box.bottom) / 2,
-                         y : 14,
-                         class : "middle",
-                         transform : "rotate(-90)"
-                 },
-                       axes.y.title)];
-
-        const drawSteps = (series, box, colour) => {
-                let path = "";
-                series.y.forEach((y, i) => {
-                        if (y > 0 || !box.log)
-                                path += `${path ? "V" : `M${box.x(series.x[i])} `}${box.y(y)}H${
-                                        box.x(series.x[i + 1] ?? series.x[i])}`;
-                });
-                return [ shape("path", { class : `line l${colour}`, d : path }) ];
-        };
-
-        const drawBars = (series, box, colour) => series.y.map((y, i) => {
-                const from = box.x(series.x[i]), to = box.x(series.to[i]);
-                return shape(
-                        "rect", {
-                                class : `f${colour}`,
-                                x : from,
-                                y : box.y(y),
-                                width : Math.max(to - from - 0.5, 0.5),
-                                height : Math.max(box.bottom - box.y(y), 0)
-                        },
-                        shape("title", {},
-                              `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`));
+const drawSteps = (series, box, colour) => {
+        let path = "";
+        series.y.forEach((y, i) => {
+                if (y > 0 || !box.log)
+                        path += `${path ? "V" : `M${box.x(series.x[i])} `}${box.y(y)}H${
+                                box.x(series.x[i + 1] ?? series.x[i])}`;
         });
+        return [ shape("path", { class : `line l${colour}`, d : path }) ];
+};
 
-        // Each label stands right of its point, below labels that would cover it.
-        const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
-                const at = [ box.x(series.x[i]), box.y(y) ];
-                let label = at[1] + 4;
-                while (taken.some(([ x, y ]) => Math.abs(x - at[0]) < 120 &&
-                                                Math.abs(y - label) < 11))
-                        label += 11;
-                taken.push([ at[0], label ]);
-                return [
-                        shape("circle", { class : `f${colour}`, cx : at[0], cy : at[1], r : 4 },
-                              shape("title", {},
-                                    `${series.labels[i]}: ${number(series.x[i])}, ${number(y)}`)),
-                        shape("text", { x : at[0] + 7, y : label }, series.labels[i])
-                ];
-        });
+const drawBars = (series, box, colour) => series.y.map((y, i) => {
+        const from = box.x(series.x[i]), to = box.x(series.to[i]);
+        return shape("rect", {
+                class : `f${colour}`,
+                x : from,
+                y : box.y(y),
+                width : Math.max(to - from - 0.5, 0.5),
+                height : Math.max(box.bottom - box.y(y), 0)
+        },
+                     shape("title", {},
+                           `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`));
+});
 
-        const kinds = { steps : drawSteps, bars : drawBars, points : drawPoints };
+// Each label stands right of its point, below labels that would cover it.
+const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
+        const at = [ box.x(series.x[i]), box.y(y) ];
+        let label = at[1] + 4;
+        while (taken.some(([ x, y ]) => Math.abs(x - at[0]) < 120 && Math.abs(y - label) < 11))
+                label += 11;
+        taken.push([ at[0], label ]);
+        return [
+                shape("circle", { class : `f${colour}`, cx : at[0], cy : at[1], r : 4 },
+                      shape("title", {},
+                            `${series.labels[i]}: ${number(series.x[i])}, ${number(y)}`)),
+                shape("text", { x : at[0] + 7, y : label }, series.labels[i])
+        ];
+});
 
-        const drawCurves = (plot, width) => {
-                const labels = plot.series.some((s) => s.labels), taken = [];
-                const box = {
-                        left : 64,
-                        right : width - (labels ? 150 : 28),
-                        top : 12,
-                        bottom : height - 48
-                };
-                const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]), 7);
-                const y = findScale(plot.y, plot.series.flatMap((s) => s.y), 7,
-                                    plot.series.some((s) => s.to) ? 0.5
-                                                                  : null); // bars of 1 can be seen
-                box.x = (value) => (box.left + x.place(value) * (box.right - box.left)).toFixed(1) *
-                                   1;
-                box.y = (value) =>
-                        (box.bottom - y.place(value) * (box.bottom - box.top)).toFixed(1) * 1;
-                box.log = plot.y.log;
-                const drawn = plot.series.flatMap((s, i) => kinds[s.kind](s, box, i % 8, taken));
-                const names = plot.series.map((s) => s.name).filter((name) => name);
-                return [
-                        ...(names.length ? [ drawLegend(names, "f") ] : []),
-                        shape("svg", { viewBox : `0 0 ${width} ${height}`, "aria-hidden" : "true" },
-                              ...drawAxes(plot, x, y, box), ...drawn)
-                ];
+const kinds = {
+        steps : drawSteps,
+        bars : drawBars,
+        points : drawPoints
+};
+
+const drawCurves = (plot, width) => {
+        const labels = plot.series.some((s) => s.labels), taken = [];
+        const box = {
+                left : 64,
+                right : width - (labels ? 150 : 28),
+                top : 12,
+                bottom : height - 48
         };
+        const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]), 7);
+        const y = findScale(plot.y, plot.series.flatMap((s) => s.y), 7,
+                            plot.series.some((s) => s.to) ? 0.5 : null); // bars of 1 can be seen
+        box.x = (value) => (box.left + x.place(value) * (box.right - box.left)).toFixed(1) * 1;
+        box.y = (value) => (box.bottom - y.place(value) * (box.bottom - box.top)).toFixed(1) * 1;
+        box.log = plot.y.log;
+        const drawn = plot.series.flatMap((s, i) => kinds[s.kind](s, box, i % 8, taken));
+        const names = plot.series.map((s) => s.name).filter((name) => name);
+        return [
+                ...(names.length ? [ drawLegend(names, "f") ] : []),
+                shape("svg", { viewBox : `0 0 ${width} ${height}`, "aria-hidden" : "true" },
+                      ...drawAxes(plot, x, y, box), ...drawn)
+        ];
+};
 
-        const tableOfCurves = (plot) => ({
-                columns : [
-                        { title : plot.series.some((s) => s.labels || s.name) ? "Series" : "" },
-                        { title : plot.x.title, number : true },
-                        { title : plot.y.title, number : true }
-                ],
-                rows : plot.series.flatMap(
-                        (s) => s.y.map(
-                                (y,
-                                 i) => [[ s.labels?.[i], s.name ].filter((name) => name).join(", "),
-                                        s.x[i], y]))
-        });
+const tableOfCurves = (plot) => ({
+        columns : [
+                { title : plot.series.some((s) => s.labels || s.name) ? "Series" : "" },
+                { title : plot.x.title, number : true }, { title : plot.y.title, number : true }
+        ],
+        rows : plot.series.flatMap(
+                (s) => s.y.map(
+                        (y, i) => [[ s.labels?.[i], s.name ].filter((name) => name).join(", "),
+                                   s.x[i], y]))
+});
 
-        // Horizontal bars with a name each, made of parts that lie end to end.
-        const drawRows = (plot, width) => {
-                const most = Math.max(
-                        ...plot.values.map((v) => v.reduce((a, b) => a + (b ?? 0), 0)), 1e-9);
-                const left = 200, right = width - 70;
-                const bars = plot.values.flatMap((parts, r) => {
-                        let x = left;
-                        const y = 22 * r + 4;
-                        return [
-                                shape("text", { x : left - 8, y : y + 13, class : "end" },
-                                      clean(plot.names[r]).slice(0, 32)),
-                                ...parts.map((value, i) => {
-                                        const wide = (value ?? 0) / most * (right - left);
-                                        x += wide;
-                                        return shape("rect", {
+// Horizontal bars with a name each, made of parts that lie end to end.
+const drawRows = (plot, width) => {
+        const most = Math.max(...plot.values.map((v) => v.reduce((a, b) => a + (b ?? 0), 0)), 1e-9);
+        const left = 200, right = width - 70;
+        const bars = plot.values.flatMap((parts, r) => {
+                let x = left;
+                const y = 22 * r + 4;
+                return [
+                        shape("text", { x : left - 8, y : y + 13, class : "end" },
+                              clean(plot.names[r]).slice(0, 32)),
+                        ...parts.map((value, i) => {
+                                const wide = (value ?? 0) / most * (right - left);
+                                x += wide;
+                                return shape(
+                                        "rect", {
                                                 class : `f${i % 8}`,
                                                 x : x - wide,
                                                 y,
                                                 width : wide,
                                                 height : 16
                                         },
-                                                     shape("title", {},
-                                                           `${plot.parts[i]}: ${number(value)}`));
-                                }),
-                                shape("text", { x : x + 6, y : y + 13 }, plot.totals[r])
-                        ];
-                });
-                return [
-                        ...(plot.parts.length > 1 ? [ drawLegend(plot.parts, "f") ] : []),
-                        shape("svg", {
-                                viewBox : `0 0 ${width} ${22 * plot.values.length + 8}`,
-                                "aria-hidden" : "true"
-                        },
-                              ...bars)
-                ];
-        };
-
-        const tableOfRows = (plot) => ({
-                columns : [
-                        { title : "" }, ...plot.parts.map((title) => ({ title, number : true }))
-                ],
-                rows : plot.values.map((values, r) => [plot.names[r], ...values])
-        });
-
-        // --- values over time -------------------------------------------------------------------
-        // Stacks are spread over all shades: the first is not asleep, the second polls if there
-        // are enough of them.
-        const colourOf = (plot, i) => {
-                const n = plot.series.length, first = n > 3 ? 1 : 3;
-                if (!plot.stacked)
-                        return css(`--c${i % 8}`);
-                const shade = i === 0  ? 0
-                              : n > 10 ? 1 + (i - 1) % 9
-                              : n > 2  ? Math.floor(first + (i - 1) * (8 - first) / (n - 2))
-                                       : 4;
-                return css(`--k${shade}`);
-        };
-
-        // A row per time: [time, series...], each as [low, value, high]. Stacks are bands, too,
-        // each from where the one below ends.
-        const rowsOf = (plot) => plot.x.map((x, i) => {
-                let sum = 0;
-                return [
-                        new Date(x * 1000), ...plot.series.map((s) => {
-                                const mid = s.mid[i], low = sum;
-                                if (mid === null)
-                                        return [ NaN, NaN, NaN ];
-                                if (!plot.stacked)
-                                        return [ s.low?.[i] ?? mid, mid, s.high?.[i] ?? mid ];
-                                sum += mid;
-                                return [ low, sum, sum ];
-                        })
-                ];
-        });
-
-        const tableOfTime = (plot) => {
-                const step = Math.max(Math.ceil(plot.x.length / tableRows), 1), rows = [];
-                for (let i = 0; i + 1 < plot.x.length; i += step)
-                        rows.push([ time(plot.x[i]), ...plot.series.map((s) => s.mid[i]) ]);
-                return {
-                        caption : plot.unit,
-                        columns : [
-                                { title : page.zone },
-                                ...plot.series.map((s) => ({ title : s.name, number : true }))
-                        ],
-                        rows
-                };
-        };
-
-        // The same axis for all recordings of a chart: from 0 or below to something above
-        // everything.
-        const shareRange = (plots) => {
-                const sums = (plot) => plot.x.map(
-                        (_, i) => plot.series.reduce((sum, s) => sum + s.mid[i], 0));
-                const values = plots.flatMap(
-                        (plot) => plot.stacked
-                                          ? sums(plot)
-                                          : plot.series.flatMap((s) => [...s.mid, ...s.low ?? [],
-                                                                        ...s.high ?? []]));
-                return findRange([ 0, ...values ], false, 7);
-        };
-
-        // Shows a colour, a name and, at point `i`, a value for each series.
-        const showLegend = (legend, plot, i) => {
-                const at = i === null || i === undefined ? null : i;
-                legend.replaceChildren(
-                        ...(at === null ? [] : [ element("span", {}, time(plot.x[at])) ]),
-                        ...plot.series.map((series, s) => {
-                                const sample = element("i",
-                                                       { class : plot.stacked ? "area" : null });
-                                const mid = at === null ? null : series.mid[at];
-                                let text = series.name;
-                                sample.style.background = colourOf(plot, s);
-                                if (at !== null)
-                                        text += ` ${number(mid)}`;
-                                if (mid !== null && series.low &&
-                                    series.low[at] !== series.high[at])
-                                        text += ` (${number(series.low[at])} to ${
-                                                number(series.high[at])})`;
-                                return element("span", {}, sample, text);
+                                        shape("title", {}, `${plot.parts[i]}: ${number(value)}`));
                         }),
-                        ...(at === null ? [] : [ element("span", {}, plot.unit) ]));
-        };
-
-        const drawEvents = (events, context, graph) => {
-                const area = graph.getArea();
-                context.strokeStyle = css("--mark");
-                context.lineWidth = 1;
-                context.globalAlpha = events.length > 60 ? 0.4 : 1; // many must not hide the lines
-                context.setLineDash([ 2, 2 ]);
-                context.beginPath();
-                for (const event of events) {
-                        const x = Math.round(graph.toDomXCoord(event.x * 1000)) + 0.5;
-                        if (x < area.x || x > area.x + area.w)
-                                continue;
-                        context.moveTo(x, area.y);
-                        context.lineTo(x, area.y + area.h);
-                }
-                context.stroke();
-                context.setLineDash([]);
-                context.globalAlpha = 1;
-        };
-
-        // Shows an event in words and in the table of events; null: none.
-        const showEvent = (reason, event) => {
-                for (const row of document.querySelectorAll("tr.chosen"))
-                        row.classList.remove("chosen");
-                reason.textContent = event ? `${time(event.x)}: ${clean(event.text)}` : "";
-                if (event)
-                        document.getElementById(event.id)?.classList.add("chosen");
-        };
-
-        // The event at a place of the plot.
-        const eventAt = (events, graph, pixel) => {
-                const distance = (event) => Math.abs(graph.toDomXCoord(event.x * 1000) - pixel);
-                const hit = events.filter((event) => distance(event) <= near);
-                return hit.sort((a, b) => distance(a) - distance(b))[0] ?? null;
-        };
-
-        const optionsOf = (plot, range) => ({
-                series : Object.fromEntries(plot.series.map(
-                        (s, i) => [`${i}`, {
-                                stepPlot : plot.stacked || s.steps,
-                                strokePattern : plot.stacked ? null : dashes[Math.floor(i / 8) % 4],
-                                strokeWidth : plot.stacked ? 0 : 1.5
-                        }])),
-                colors : plot.series.map((_, i) => colourOf(plot, i)),
-                axisLineColor : css("--axis"),
-                gridLineColor : css("--grid"),
-                axes : {
-                        y : {
-                                axisLabelWidth : 44,
-                                axisLabelFormatter : short,
-                                valueRange : [ range[0], range[1] * 1.001 ]
-                        },
-                        x : { axisLabelWidth : 64 }
+                        shape("text", { x : x + 6, y : y + 13 }, plot.totals[r])
+                ];
+        });
+        return [
+                ...(plot.parts.length > 1 ? [ drawLegend(plot.parts, "f") ] : []), shape("svg", {
+                        viewBox : `0 0 ${width} ${22 * plot.values.length + 8}`,
+                        "aria-hidden" : "true"
                 },
+                                                                                         ...bars)
+        ];
+};
+
+const tableOfRows = (plot) => ({
+        columns : [ { title : "" }, ...plot.parts.map((title) => ({ title, number : true })) ],
+        rows : plot.values.map((values, r) => [plot.names[r], ...values])
+});
+
+// --- values over time -------------------------------------------------------------------
+// Stacks are spread over all shades: the first is not asleep, the second polls if there
+// are enough of them.
+const colourOf = (plot, i) => {
+        const n = plot.series.length, first = n > 3 ? 1 : 3;
+        if (!plot.stacked)
+                return css(`--c${i % 8}`);
+        const shade = i === 0  ? 0
+                      : n > 10 ? 1 + (i - 1) % 9
+                      : n > 2  ? Math.floor(first + (i - 1) * (8 - first) / (n - 2))
+                               : 4;
+        return css(`--k${shade}`);
+};
+
+// A row per time: [time, series...], each as [low, value, high]. Stacks are bands, too,
+// each from where the one below ends.
+const rowsOf = (plot) => plot.x.map((x, i) => {
+        let sum = 0;
+        return [
+                new Date(x * 1000), ...plot.series.map((s) => {
+                        const mid = s.mid[i], low = sum;
+                        if (mid === null)
+                                return [ NaN, NaN, NaN ];
+                        if (!plot.stacked)
+                                return [ s.low?.[i] ?? mid, mid, s.high?.[i] ?? mid ];
+                        sum += mid;
+                        return [ low, sum, sum ];
+                })
+        ];
+});
+
+const tableOfTime = (plot) => {
+        const step = Math.max(Math.ceil(plot.x.length / tableRows), 1), rows = [];
+        for (let i = 0; i + 1 < plot.x.length; i += step)
+                rows.push([ time(plot.x[i]), ...plot.series.map((s) => s.mid[i]) ]);
+        return {
+                caption : plot.unit,
+                columns : [
+                        { title : `time (${page.report.zone})` },
+                        ...plot.series.map((s) => ({ title : s.name, number : true }))
+                ],
+                rows
+        };
+};
+
+// The same axis for all recordings of a chart: from 0 or below to something above
+// everything.
+const shareRange = (plots) => {
+        const sums = (plot) => plot.x.map(
+                (_, i) => plot.series.reduce((sum, s) => sum + s.mid[i], 0));
+        const values = plots.flatMap(
+                (plot) => plot.stacked
+                                  ? sums(plot)
+                                  : plot.series.flatMap(
+                                            (s) => [...s.mid, ...s.low ?? [], ...s.high ?? []]));
+        return findRange([ 0, ...values ], false, 7);
+};
+
+// Shows a colour, a name and, at point `i`, a value for each series.
+const showLegend = (legend, plot, i) => {
+        const at = i === null || i === undefined ? null : i;
+        legend.replaceChildren(
+                ...(at === null ? [] : [ element("span", {}, time(plot.x[at])) ]),
+                ...plot.series.map((series, s) => {
+                        const sample = element("i", { class : plot.stacked ? "area" : null });
+                        const mid = at === null ? null : series.mid[at];
+                        let text = series.name;
+                        sample.style.background = colourOf(plot, s);
+                        if (at !== null)
+                                text += ` ${number(mid)}`;
+                        if (mid !== null && series.low && series.low[at] !== series.high[at])
+                                text += ` (${number(series.low[at])} to ${
+                                        number(series.high[at])})`;
+                        return element("span", {}, sample, text);
+                }),
+                ...(at === null ? [] : [ element("span", {}, plot.unit) ]));
+};
+
+const drawEvents = (events, context, graph) => {
+        const area = graph.getArea();
+        context.strokeStyle = css("--mark");
+        context.lineWidth = 1;
+        context.globalAlpha = events.length > 60 ? 0.4 : 1; // many must not hide the lines
+        context.setLineDash([ 2, 2 ]);
+        context.beginPath();
+        for (const event of events) {
+                const x = Math.round(graph.toDomXCoord(event.x * 1000)) + 0.5;
+                if (x < area.x || x > area.x + area.w)
+                        continue;
+                context.moveTo(x, area.y);
+                context.lineTo(x, area.y + area.h);
+        }
+        context.stroke();
+        context.setLineDash([]);
+        context.globalAlpha = 1;
+};
+
+// Shows an event in words and in the table of events; null: none.
+const showEvent = (reason, event) => {
+        for (const row of document.querySelectorAll("tr.chosen"))
+                row.classList.remove("chosen");
+        reason.textContent = event ? `${time(event.x)}: ${clean(event.text)}` : "";
+        if (event)
+                document.getElementById(event.id)?.classList.add("chosen");
+};
+
+// The event at a place of the plot.
+const eventAt = (events, graph, pixel) => {
+        const distance = (event) => Math.abs(graph.toDomXCoord(event.x * 1000) - pixel);
+        const hit = events.filter((event) => distance(event) <= near);
+        return hit.sort((a, b) => distance(a) - distance(b))[0] ?? null;
+};
+
+const optionsOf = (plot, range) => ({
+        series : Object.fromEntries(plot.series.map(
+                (s, i) => [`${i}`, {
+                        stepPlot : plot.stacked || s.steps,
+                        strokePattern : plot.stacked ? null : dashes[Math.floor(i / 8) % 4],
+                        strokeWidth : plot.stacked ? 0 : 1.5
+                }])),
+        colors : plot.series.map((_, i) => colourOf(plot, i)),
+        axisLineColor : css("--axis"),
+        gridLineColor : css("--grid"),
+        axes : {
+                y : {
+                        axisLabelWidth : 44,
+                        axisLabelFormatter : short,
+                        valueRange : [ range[0], range[1] * 1.001 ]
+                },
+                x : { axisLabelWidth : 64 }
+        },
+});
+
+// Arrows move along the values, with Shift along the events; + and - zoom, 0 ends that.
+const addKeys = (box, plot, graph, legend, reason) => {
+        let row = null, chosen = -1;
+        const show = (at) => {
+                row = Math.min(Math.max(at, 0), plot.x.length - 1);
+                graph.setSelection(row);
+                showLegend(legend, plot, row);
+        };
+        const choose = (step) => {
+                chosen = Math.min(Math.max(chosen + step, 0), plot.events.length - 1);
+                const event = plot.events[chosen];
+                show(plot.x.findLastIndex((x) => x <= event.x));
+                showEvent(reason, event);
+        };
+        const zoom = (factor) => {
+                const [from, to] = graph.xAxisRange();
+                const middle = row === null ? (from + to) / 2 : plot.x[row] * 1000;
+                const half = (to - from) / 2 * factor, [ low, high ] = graph.xAxisExtremes();
+                graph.updateOptions({
+                        dateWindow : [ Math.max(middle - half, low), Math.min(middle + half, high) ]
+                });
+        };
+        box.addEventListener("keydown", (key) => {
+                const step = { ArrowLeft : -1, ArrowRight : 1 }[key.key];
+                if (key.ctrlKey || key.altKey || key.metaKey)
+                        return;
+                if (step && key.shiftKey && plot.events?.length)
+                        choose(step);
+                else if (step)
+                        show((row ?? (step > 0 ? -1 : plot.x.length)) + step);
+                else if (key.key === "+" || key.key === "-")
+                        zoom(key.key === "+" ? 0.5 : 2);
+                else if (key.key === "0")
+                        graph.resetZoom();
+                else
+                        return;
+                key.preventDefault();
+        });
+        box.addEventListener("blur", () => {
+                graph.clearSelection();
+                showLegend(legend, plot, null);
+        });
+};
+
+// `together`: plots of the same recording, which show the same time.
+const drawTime = (figure, plot, range, together) => {
+        const legend = element("div", { class : "legend" });
+        const reason = element("p", { class : "reason", "aria-live" : "polite" });
+        const box = element("div", {
+                class : "plot",
+                role : "img",
+                tabindex : 0,
+                "aria-label" : figure.getAttribute("aria-label")
+        });
+        let busy = false;
+        figure.append(legend, box, reason);
+        showLegend(legend, plot, null);
+        const graph = new Dygraph(box, rowsOf(plot), {
+                labels : [ "time", ...plot.series.map((_, i) => `${i}`) ],
+                customBars : true,
+                fillAlpha : plot.stacked ? 1 : 0.22,
+                labelsUTC : true,
+                ylabel : clean(plot.unit),
+                yLabelWidth : 16,
+                gridLineWidth : 1,
+                includeZero : true,
+                highlightCircleSize : 3,
+                animatedZooms : false,
+                plugins : plot.events ? [ {
+                        activate : () => ({
+                                didDrawChart : (event) => drawEvents(
+                                        plot.events, event.drawingContext, event.dygraph),
+                        })
+                } ]
+                                      : [],
+                clickCallback : (event) => {
+                        const left = box.getBoundingClientRect().left;
+                        if (plot.events)
+                                showEvent(reason,
+                                          eventAt(plot.events, graph, event.clientX - left));
+                },
+                highlightCallback : (event, x, points, row) => showLegend(legend, plot, row),
+                unhighlightCallback : () => showLegend(legend, plot, null),
+                drawCallback : (drawn, initial) => {
+                        if (busy || initial)
+                                return;
+                        busy = true;
+                        for (const other of together)
+                                if (other !== drawn &&
+                                    String(other.xAxisRange()) !== String(drawn.xAxisRange()))
+                                        other.updateOptions({ dateWindow : drawn.xAxisRange() });
+                        busy = false;
+                },
+                ...optionsOf(plot, range)
+        });
+        together.push(graph);
+        addKeys(box, plot, graph, legend, reason);
+        graphs.push((size) => {
+                [box.style.width, box.style.height] = size ? size.map((s) => `${s}px`) : [ "", "" ];
+                graph.resize();
+                graph.updateOptions(optionsOf(plot, range));
+                showLegend(legend, plot, null);
+        });
+};
+
+// --- parts of a page --------------------------------------------------------------------
+const recordings = {}; // by number: the plots over time of each
+
+const makeFigure = (parent, data, range, named) => {
+        const figure = element("figure", {
+                id : data.id,
+                "aria-label" : named ? `${data.title}: ${data.name}` : data.title
+        });
+        const plot = data.plot;
+        parent.append(figure);
+        if (named || data.caption)
+                figure.append(element("figcaption", {}, named ? data.name : data.caption));
+        if (!plot)
+                figure.append(element("p", { class : "note" }, "Not recorded."));
+        if (data.text)
+                figure.append(element("p", {}, data.text));
+        if (plot?.kind === "time")
+                drawTime(figure, plot, range, recordings[plot.recording] ??= []);
+        else if (plot)
+                figure.append(
+                        ...(plot.kind === "rows" ? drawRows : drawCurves)(plot, named ? 600 : 900));
+        if (data.note)
+                figure.append(element("p", { class : "note" }, data.note));
+        const makers = { time : tableOfTime, rows : tableOfRows, curves : tableOfCurves };
+        if (plot)
+                figure.append(fold(() => data.table ?? makers[plot.kind](plot)));
+};
+
+const makeFigures = (figures) => {
+        const several = figures.length > 1 && figures[0].name !== undefined;
+        const group = element("div", { class : several ? "side-by-side" : null });
+        const plots = figures.map((f) => f.plot).filter((plot) => plot?.kind === "time");
+        const range = plots[0]?.max ? [ 0, plots[0].max ] : shareRange(plots);
+        document.body.append(group);
+        for (const figure of figures)
+                makeFigure(group, figure, range, several);
+};
+
+// An object with any of: a heading, about, text, note, table, figures next to each other, and
+// after.
+const makePart = (part) => {
+        const add = (name, text) => text &&
+                                    document.body.append(element("p", { class : name }, text));
+        if (part.heading)
+                document.body.append(element("h2", {}, part.heading));
+        add("about", part.about);
+        add(null, part.text);
+        add("note", part.note);
+        if (part.table)
+                document.body.append(makeTable(part.table));
+        if (part.figures)
+                makeFigures(part.figures);
+        add("note", part.after);
+};
+
+// Titles with | between them; columns behind the first are of numbers.
+const tableOf = (titles, rows, numbers = true) => ({
+        columns : titles.split("|").map((title, i) => ({ title, number : numbers && i > 0 })),
+        rows
+});
+
+// --- idlelab latency --------------------------------------------------------------------
+const latencyParts = ({ policy, cpus, settings }) => {
+        const runs = (usec) => settings.flatMap(
+                ({ setting, runs }) => runs.filter((run) => run.interval_usec === usec)
+                                               .map((run) => ({...run, setting })));
+        const figure = (heading, x, y, series) => ({
+                heading,
+                figures : [ { title : heading, plot : { kind : "curves", x, y, series } } ]
         });
 
-        // Arrows move along the values, with Shift along the events; + and - zoom, 0 ends that.
-        const addKeys = (box, plot, graph, legend, reason) => {
-                let row = null, chosen = -1;
-                const show = (at) => {
-                        row = Math.min(Math.max(at, 0), plot.x.length - 1);
-                        graph.setSelection(row);
-                        showLegend(legend, plot, row);
-                };
-                const choose = (step) => {
-                        chosen = Math.min(Math.max(chosen + step, 0), plot.events.length - 1);
-                        const event = plot.events[chosen];
-                        show(plot.x.findLastIndex((x) => x <= event.x));
-                        showEvent(reason, event);
-                };
-                const zoom = (factor) => {
-                        const [from, to] = graph.xAxisRange();
-                        const middle = row === null ? (from + to) / 2 : plot.x[row] * 1000;
-                        const half = (to - from) / 2 * factor,
-                              [ low, high ] = graph.xAxisExtremes();
-                        graph.updateOptions({
-                                dateWindow : [
-                                        Math.max(middle - half, low), Math.min(middle + half, high)
-                                ]
-                        });
-                };
-                box.addEventListener("keydown", (key) => {
-                        const step = { ArrowLeft : -1, ArrowRight : 1 }[key.key];
-                        if (key.ctrlKey || key.altKey || key.metaKey)
-                                return;
-                        if (step && key.shiftKey && plot.events?.length)
-                                choose(step);
-                        else if (step)
-                                show((row ?? (step > 0 ? -1 : plot.x.length)) + step);
-                        else if (key.key === "+" || key.key === "-")
-                                zoom(key.key === "+" ? 0.5 : 2);
-                        else if (key.key === "0")
-                                graph.resetZoom();
-                        else
-                                return;
-                        key.preventDefault();
-                });
-                box.addEventListener("blur", () => {
-                        graph.clearSelection();
-                        showLegend(legend, plot, null);
-                });
+        const nameOf = ({ setting, all }) => {
+                const share = all.overruns / Math.max(all.overruns + all.samples, 1);
+                return share < 0.01 ? setting
+                                    : `${setting} (${(share * 100).toFixed(0)} % left out)`;
         };
-
-        // `together`: plots of the same recording, which show the same time.
-        const drawTime = (figure, plot, range, together) => {
-                const legend = element("div", { class : "legend" });
-                const reason = element("p", { class : "reason", "aria-live" : "polite" });
-                const box = element("div", {
-                        class : "plot",
-                        role : "img",
-                        tabindex : 0,
-                        "aria-label" : figure.getAttribute("aria-label")
+        // The middle of a bucket, so that the first is on a logarithmic axis.
+        const histogram = (usec) => figure(
+                `Samples by latency, waking every ${micros(usec)}`,
+                { title : "latency (us)", log : true }, { title : "samples", log : true },
+                runs(usec)
+                        .filter((run) => run.histogram.length)
+                        .map((run) => ({
+                                     kind : "steps",
+                                     name : nameOf(run),
+                                     x : run.histogram.map(([ from ]) => from + 0.05),
+                                     y : run.histogram.map(([, count ]) => count)
+                             })));
+        // A second point for each setting where wake-ups were due while a thread was late.
+        const scatter = (usec) => {
+                const known = runs(usec).filter((run) => run.power.watts !== null);
+                const late = known.some((run) => run.all_due.samples > run.all.samples);
+                const points = (which, name) => ({
+                        kind : "points",
+                        name : late ? name : undefined,
+                        x : known.map((run) => run.power.watts),
+                        y : known.map((run) => run[which].p99_us),
+                        labels : known.map((run) => run.setting)
                 });
-                let busy = false;
-                figure.append(legend, box, reason);
-                showLegend(legend, plot, null);
-                const graph = new Dygraph(box, rowsOf(plot), {
-                        labels : [ "time", ...plot.series.map((_, i) => `${i}`) ],
-                        customBars : true,
-                        fillAlpha : plot.stacked ? 1 : 0.22,
-                        labelsUTC : true,
-                        ylabel : clean(plot.unit),
-                        yLabelWidth : 16,
-                        gridLineWidth : 1,
-                        includeZero : true,
-                        highlightCircleSize : 3,
-                        animatedZooms : false,
-                        plugins : plot.events ? [ {
-                                activate : () => ({
-                                        didDrawChart : (event) => drawEvents(
-                                                plot.events, event.drawingContext, event.dygraph),
-                                })
+                const series = [
+                        points("all", "wake-ups measured"), points("all_due", "wake-ups due")
+                ];
+                return known.length && figure(`Latency against power, waking every ${micros(usec)}`,
+                                              { title : `watts (${known.at(-1).power.source})` },
+                                              { title : "99th percentile (us)", log : true },
+                                              late ? series : series.slice(0, 1));
+        };
+        const intervals = settings[0].runs.map((run) => run.interval_usec);
+        return [
+                { text : `Policy ${policy}, CPUs ${cpus}.` }, ...intervals.map(histogram),
+                ...intervals.map(scatter)
+        ];
+};
+
+// --- idlelab replay ---------------------------------------------------------------------
+const replayParts = ({ table, traces, means }) => {
+        const keys = [
+                "correct_percent", "too_deep_percent", "too_shallow_percent", "energy_ratio",
+                "exit_latency_us"
+        ];
+        const titles =
+                "Governor|Correct, %|Too deep, %|Too shallow, %|Energy ratio|Exit latency, us";
+        const figure = (caption, plot) => ({ title : caption, caption, plot });
+
+        const bars = (rows) => ({
+                kind : "rows",
+                names : rows.map((row) => row.governor),
+                parts : [ "correct", "too deep", "too shallow" ],
+                values : rows.map((row) => keys.slice(0, 3).map((key) => row[key])),
+                totals : rows.map((row) => `${row.correct_percent?.toFixed(1) ?? "-"} %`)
+        });
+        const scatter = (rows) => ({
+                kind : "curves",
+                x : { title : "mean exit latency (us)" },
+                y : { title : "energy / omniscient's" },
+                series : [ {
+                        kind : "points",
+                        x : rows.map((row) => row.exit_latency_us),
+                        y : rows.map((row) => row.energy_ratio),
+                        labels : rows.map((row) => row.governor)
+                } ]
+        });
+        const cell = (row, key) => row[key]?.toFixed(key === "energy_ratio" ? 3 : 1);
+        const section = (heading, rows) => {
+                const known = rows.filter((row) => row.exit_latency_us !== null &&
+                                                   row.energy_ratio !== null);
+                const figures = [
+                        figure("Correct, too deep and too shallow choices, %", bars(rows)),
+                        figure("Energy against mean exit latency", scatter(known))
+                ];
+                return {
+                        heading,
+                        note : !known.length &&
+                                       "The table does not know the states' powers: no energy.",
+                        table : tableOf(titles,
+                                        rows.map((row) => [row.governor,
+                                                           ...keys.map((key) => cell(row, key))])),
+                        figures : known.length ? figures : figures.slice(0, 1)
+                };
+        };
+        return [
+                { text : `Idle states: ${table.name}.` },
+                traces.length > 1 && section("Mean of all traces", means),
+                ...traces.map((trace) => section(trace.trace, trace.governors))
+        ];
+};
+
+// --- idlelab report ---------------------------------------------------------------------
+// In the order of the data: [title, unit, about, greatest value].
+const charts = [
+        [
+                "Parked CPUs over load", "CPUs",
+                "Vertical lines are events: changes of the set of parked CPUs, profiles, holds. Lines of " +
+                        "CPUs change when the sample ends in which the event was."
+        ],
+        [
+                "Where all CPUs spent their time", "% of CPU time",
+                "From busy to the deepest idle state. The kernel counts a sleep when it ends, so the share " +
+                        "of one that goes on is an estimate.",
+                100
+        ],
+        [ "Where parked CPUs spent their time", "% of CPU time", null, 100 ],
+        [
+                "Power", "W",
+                "Mean power of each energy domain. A name with ~ is an estimate from idle states and a " +
+                        "power table."
+        ],
+        [
+                "Power saved", "W",
+                "What each policy saves, as its evaluator knew at that time, with the 95 % interval as a " +
+                        "band. Below 0 it costs power."
+        ],
+        [ "Frequency of busy CPUs", "MHz" ],
+        [ "Wake-ups", "1/s", "Sleeps that ended, of all CPUs together; polling is none." ],
+        [ "Pressure", "% of time", "How long some task had to wait for a CPU." ]
+];
+// The same: [title, unit, about, key of the summary].
+const histograms = [
+        [
+                "Wake-up latency", "wake-ups",
+                "How late timers and woken tasks ran, on all CPUs together.", "latency"
+        ],
+        [ "Lengths of sleeps", "sleeps", "How long CPUs slept, all together.", "sleep_length" ]
+];
+const sourcesAbout =
+        "What ended the most sleeps, by the sleep ledger. Lost residency is what these " +
+        "sleeps lacked to the target residency of the deepest state.";
+
+// "saved 1.2 kJ (95 % interval: 0.9 kJ to 1.5 kJ)", or "cost 177 J more" with the interval of that.
+const savedText = ({ saved_joules : value, saved_joules_low : low, saved_joules_high : high }) => {
+        const sign = value < 0 ? -1 : 1, ends = value < 0 ? [ high, low ] : [ low, high ];
+        const range = ends.includes(null) ? ""
+                                          : ` (95 % interval: ${joules(sign * ends[0])} to ${
+                                                    joules(sign * ends[1])})`;
+        return `${value < 0 ? "cost" : "saved"} ${joules(sign * value)}${value < 0 ? " more" : ""}${
+                range}`;
+};
+const savings = (r, text) => r.savings.map((s) => `${s.policy}: ${text(s)}`).join("; ") || null;
+
+// False where something is not known.
+const sentences = (r) => {
+        const cores = r.cores ? ` in ${plural(r.cores, "core")}` : "";
+        const machine = r.cpus ? ` (${plural(r.cpus, "CPU")}${cores})` : "";
+        const whole = r.parked_cores_mean === null
+                              ? ""
+                              : ` (${fixed(r.parked_cores_mean, 1)} whole cores)`;
+        const verdicts = { saves : "it saves energy", costs : "it costs energy" };
+        const verdict = (s) => verdicts[s.verdict] ?? "whether it saves energy is not known yet";
+        return [
+                `${r.hostname ?? "A machine"}${machine} was recorded for ${
+                        span(r.recorded_seconds)}.`,
+                r.parked_cpus_mean !== null &&
+                        `On average ${fixed(r.parked_cpus_mean, 1)} CPUs were parked${whole}.`,
+                r.busy_percent !== null &&
+                        `${fixed(r.busy_percent, 1)} % of the CPU time was used.`,
+                r.watts_mean !== null && `All packages drew ${fixed(r.watts_mean, 2)} W, ${
+                                                 joules(r.joules)} in total.`,
+                ...r.savings.map((s) => s.saved_joules !== null &&
+                                        `Policy ${s.policy} ${savedText(s)}: ${verdict(s)}.`),
+                r.wakeups_per_second !== null &&
+                        `The CPUs together woke up ${
+                                fixed(r.wakeups_per_second, 1)} times a second.`
+        ];
+};
+
+const facts = {
+        "Machine" : (r) => r.hostname,
+        "Processor" : (r) => r.cpu_model,
+        "Kernel" : (r) => r.kernel,
+        "CPUs, cores, packages" :
+                (r) => r.cpus && [ r.cpus, r.cores ?? "-", r.packages ?? "-" ].join(", "),
+        "Recorded by" : (r) => r.program && `${r.program} ${r.version ?? ""}`,
+        "Command" : (r) => r.command,
+        "Began" : (r) => r.begin_usec && time(r.begin_usec / 1e6 + page.report.offset_seconds),
+        "Ended" : (r) => r.end_usec && time(r.end_usec / 1e6 + page.report.offset_seconds),
+        "Recorded for" : (r) => `${span(r.recorded_seconds)}, ${r.samples} samples`,
+        "CPU time used" : (r) => fixed(r.busy_percent, 1, " %"),
+        "Parked CPUs, mean" : (r) => fixed(r.parked_cpus_mean, 1),
+        "Parked cores, mean" : (r) => fixed(r.parked_cores_mean, 1),
+        "Changes of the parked set" : (r) => fixed(r.transitions, 0),
+        "Power, mean" : (r) => fixed(r.watts_mean, 2, " W"),
+        "Energy" : (r) => r.joules === null ? null : joules(r.joules),
+        "Energy source" : (r) => r.energy_source,
+        "Saved" : (r) => savings(r, (s) => s.saved_joules === null ? "not known" : savedText(s)),
+        "Verdict" : (r) => savings(r, (s) => s.verdict ?? "unknown"),
+        "Wake-ups" : (r) => fixed(r.wakeups_per_second, 1, " 1/s"),
+        "Wake-up latency, median and 99 %" :
+                (r) => r.latency && `${micros(r.latency.p50_us)}, ${micros(r.latency.p99_us)}`
+};
+
+const reportParts = ({ recordings }) => {
+        const several = recordings.length > 1;
+        const united = Math.max(...recordings.map((r) => r.samples_per_point));
+        const named = (r, text) => several ? `${r.name}: ${text}` : text;
+
+        // A section with a figure of each recording, unless none of them shows anything.
+        const section = (id, [ heading, , about ], figureOf) => {
+                const figures = recordings.map((r, i) => {
+                        const name = several ? r.name : undefined;
+                        return { id : `${id}-${i}`, title : heading, name, ...figureOf(r, i) };
+                });
+                return figures.some((figure) => figure.plot) && { heading, about, figures };
+        };
+        const words = (e) => `${e.kind}${e.cpus ? ` ${e.cpus}` : ""}${e.text ? `: ${e.text}` : ""}`;
+        const eventsOf = (r, i) => r.events.map(
+                (e, k) => ({ x : e.x, id : `event-${i}-${k}`, text : words(e) }));
+        const chart = (r, recording, k, [, unit, , max ]) => {
+                const series = r.charts[k], events = k === 0 ? eventsOf(r, recording) : undefined;
+                return series && {
+                        note : events && r.events_left &&
+                                       `Only the last ${events.length} events are marked.`,
+                        plot : {
+                                kind : "time",
+                                recording,
+                                x : r.times,
+                                unit,
+                                max,
+                                events,
+                                series,
+                                stacked : series.some((s) => s.stacked)
+                        }
+                };
+        };
+        const histogram = (r, k, [, unit, , key ]) => r[key] && {
+                text : `Half are at most ${micros(r[key].p50_us)}, 99 % at most ${
+                               micros(r[key].p99_us)}, ` +
+                               `all at most ${micros(r[key].max_us)}.`,
+                plot : {
+                        kind : "curves",
+                        x : { title : "us", log : true },
+                        y : { title : unit, log : true },
+                        series : [ {
+                                kind : "bars",
+                                x : r.histograms[k].map(([ from, to ]) => from > 0 ? from : to / 2),
+                                to : r.histograms[k].map(([, to ]) => to),
+                                y : r.histograms[k].map(([, , count ]) => count)
                         } ]
-                                              : [],
-                        clickCallback : (event) => {
-                                const left = box.getBoundingClientRect().left;
-                                if (plot.events)
-                                        showEvent(reason, eventAt(plot.events, graph,
-                                                                  event.clientX - left));
-                        },
-                        highlightCallback :
-                                (event, x, points, row) => showLegend(legend, plot, row),
-                        unhighlightCallback : () => showLegend(legend, plot, null),
-                        drawCallback : (drawn, initial) => {
-                                if (busy || initial)
-                                        return;
-                                busy = true;
-                                for (const other of together)
-                                        if (other !== drawn && String(other.xAxisRange()) !==
-                                                                       String(drawn.xAxisRange()))
-                                                other.updateOptions(
-                                                        { dateWindow : drawn.xAxisRange() });
-                                busy = false;
-                        },
-                        ...optionsOf(plot, range)
-                });
-                together.push(graph);
-                addKeys(box, plot, graph, legend, reason);
-                graphs.push((size) => {
-                        [box.style.width, box.style.height] = size ? size.map((s) => `${s}px`)
-                                                                   : [ "", "" ];
-                        graph.resize();
-                        graph.updateOptions(optionsOf(plot, range));
-                        showLegend(legend, plot, null);
-                });
+                }
         };
-
-        // --- the page ---------------------------------------------------------------------------
-        const recordings = {}; // by number: the plots over time of each
-
-        const makeFigure = (parent, data, range, named) => {
-                const figure = element("figure", {
-                        id : data.id,
-                        "aria-label" : named ? `${data.title}: ${data.name}` : data.title
-                });
-                const plot = data.plot;
-                parent.append(figure);
-                if (named || data.caption)
-                        figure.append(element("figcaption", {}, named ? data.name : data.caption));
-                if (!plot && !data.table)
-                        figure.append(element("p", { class : "note" }, "Not recorded."));
-                if (data.text)
-                        figure.append(element("p", {}, data.text));
-                if (plot?.kind === "time")
-                        drawTime(figure, plot, range, recordings[plot.recording] ??= []);
-                else if (plot)
-                        figure.append(...(plot.kind === "rows" ? drawRows : drawCurves)(
-                                plot, named ? 600 : 900));
-                for (const note of data.notes ?? [])
-                        figure.append(element("p", { class : "note" }, note));
-                const makers = { time : tableOfTime, rows : tableOfRows, curves : tableOfCurves };
-                if (plot || data.table)
-                        figure.append(fold(() => data.table ?? makers[plot.kind](plot)));
+        const sources = ({ wakeup_sources : all,
+                           sources_left,
+                           recorded_seconds }) => all.length && {
+                note : sources_left && `${sources_left} more are left out.`,
+                plot : {
+                        kind : "rows",
+                        names : all.map((s) => s.name),
+                        parts : [ "sleeps ended" ],
+                        values : all.map((s) => [s.sleeps]),
+                        totals : all.map((s) => number(s.sleeps))
+                },
+                table : tableOf("Source|Sleeps|A second|Lost residency, s",
+                                all.map((s) => [s.name, s.sleeps, s.sleeps / recorded_seconds,
+                                                s.lacked_seconds]))
         };
+        const eventTable = (r, i) => ({
+                ...tableOf("Time|Event|CPUs|Policy|Reason",
+                           r.events.map((e) => [time(e.x), e.kind, e.cpus, e.policy, e.text]),
+                           false),
+                caption : several && r.name,
+                ids : r.events.map((_, k) => `event-${i}-${k}`)
+        });
+        const leftOut = (r) => r.events_left ? `${r.events_left} earlier ones are left out.`
+                                             : !r.events.length && "None were recorded.";
+        const summary = Object.entries(facts)
+                                .map(([ title, of ]) => [title, ...recordings.map(of)])
+                                .filter(([, ...cells ]) => cells.some((cell) => cell ?? false));
+        return [
+                ...recordings.map(
+                        (r) => ({ text : named(r, sentences(r).filter(Boolean).join(" ")) })),
+                ...recordings.flatMap((r) => r.notes.map((note) => ({ note : named(r, note) }))), {
+                        table : {
+                                class : "summary",
+                                columns : [
+                                        { title : "Summary" },
+                                        ...recordings.map((r) => ({ title : r.name }))
+                                ],
+                                rows : summary
+                        }
+                },
+                united > 1 && {
+                        note : `Each point of a plot unites up to ${
+                                       united} samples: lines are their ` +
+                                       "means, and bands go from the smallest to the largest sample. Stacks are means."
+                },
+                ...charts.map((row, k) => section(`plot-${k}`, row, (r, i) => chart(r, i, k, row))),
+                ...histograms.map(
+                        (row, k) => section(`histogram-${k}`, row, (r) => histogram(r, k, row))),
+                section("sources", [ "Wake-up sources", null, sourcesAbout ], sources),
+                { heading : "Events and their reasons" },
+                ...recordings.map((r, i) => ({ table : eventTable(r, i), after : leftOut(r) }))
+        ];
+};
 
-        const makeFigures = (figures) => {
-                const several = figures.length > 1 && figures[0].name !== undefined;
-                const group = element("div", { class : several ? "side-by-side" : null });
-                const plots = figures.map((f) => f.plot).filter((plot) => plot?.kind === "time");
-                for (const plot of plots)
-                        plot.x = page.times[plot.recording];
-                const range = plots[0]?.max ? [ 0, plots[0].max ] : shareRange(plots);
-                document.body.append(group);
-                for (const figure of figures)
-                        makeFigure(group, figure, range, several);
-        };
+const reportTitle = ({ recordings : [ r, ...more ] }) =>
+        more.length ? `${more.length + 1} recordings of idled`
+                    : `idled on ${r.hostname ?? "a machine"}: ${r.name}`;
 
-        for (const part of page.parts) {
-                if (part.heading)
-                        document.body.append(element("h2", {}, part.heading));
-                for (const [kind, name] of [[ "about", "about" ], [ "text", null ],
-                                            [ "note", "note" ]])
-                        if (part[kind])
-                                document.body.append(element("p", { class : name }, part[kind]));
-                if (part.table)
-                        document.body.append(makeTable(part.table));
-                if (part.figures)
-                        makeFigures(part.figures);
-        }
-        if (graphs.length)
-                document.querySelector("h1").after(element(
-                        "p", { class : "hint" },
-                        "Drag across a plot to zoom, with Shift to move, double-click to see all again. " +
-                                "Click near a vertical line for its reason. Keys: arrows move along the values, with " +
-                                "Shift along the events; + and - zoom, 0 shows all."));
-        const restyle = (where, size) => {
-                palette = where;
-                for (const graph of graphs)
-                        graph(size);
-        };
-        matchMedia("(prefers-color-scheme: dark)")
-                .addEventListener("change", () => restyle(document.documentElement, null));
-        addEventListener("beforeprint", () => restyle(document.getElementById("paper"), printed));
-        addEventListener("afterprint", () => restyle(document.documentElement, null));
-        document.documentElement.dataset.drawn = "yes";
-})();
+// --- the page ---------------------------------------------------------------------------
+const verbs = {
+        latency : [ () => "Wake-up latency", latencyParts ],
+        replay : [ () => "Idle governors on recorded idle periods", replayParts ],
+        report : [ reportTitle, reportParts ]
+};
+const [[ verb, answer ]] = Object.entries(page), [ titleOf, partsOf ] = verbs[verb];
+document.title = clean(titleOf(answer));
+document.querySelector("h1").append(document.title);
+partsOf(answer).filter(Boolean).forEach(makePart);
+if (graphs.length)
+        document.querySelector("h1").after(element(
+                "p", { class : "hint" },
+                "Drag across a plot to zoom, with Shift to move, double-click to see all again. " +
+                        "Click near a vertical line for its reason. Keys: arrows move along the values, with " +
+                        "Shift along the events; + and - zoom, 0 shows all."));
+const restyle = (where, size) => {
+        palette = where;
+        for (const graph of graphs)
+                graph(size);
+};
+matchMedia("(prefers-color-scheme: dark)")
+        .addEventListener("change", () => restyle(document.documentElement, null));
+addEventListener("beforeprint", () => restyle(document.getElementById("paper"), printed));
+addEventListener("afterprint", () => restyle(document.documentElement, null));
+document.documentElement.dataset.drawn = "yes";

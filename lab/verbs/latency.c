@@ -7,13 +7,12 @@
  * the main thread takes signals: one ends the run, the setting is restored, and what was measured
  * until then is the answer.
  */
-#include "latency.h"
-
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpuset-text.h"
@@ -25,6 +24,7 @@
 #include "cli/options.h"
 #include "sweep.h"
 #include "cli/watch.h"
+#include "page/page.h"
 #include "verbs.h"
 
 #define FOR_USEC          (5 * 1000 * 1000ull)
@@ -37,8 +37,13 @@
 /* Energy counters wrap: no longer than this between two readings, unless they say sooner. */
 #define CHUNK_USEC (30 * 1000 * 1000ull)
 
-const char *const latency_keys[LATENCY_NUMBERS] = { "min_us", "mean_us",  "p50_us", "p90_us",
-                                                    "p99_us", "p99_9_us", "max_us" };
+/* From this share of wake-ups that were left out, the others' latencies say little. */
+#define OVERRUNS_MOST 0.01
+
+/* The names of the numbers of a histogram in answers, in the order of CSV. */
+#define NUMBERS 7
+static const char *const keys[NUMBERS] = { "min_us", "mean_us",  "p50_us", "p90_us",
+                                           "p99_us", "p99_9_us", "max_us" };
 
 static struct {
         uint64_t intervals_usec[INTERVALS_MAX];
@@ -207,7 +212,7 @@ static json_object *describe_power(const Session *session, const PowerSum *sum)
 static json_object *describe_latency(const Histogram *histogram)
 {
         json_object *object = json_object_new_object();
-        const double numbers[LATENCY_NUMBERS] = {
+        const double numbers[NUMBERS] = {
                 histogram_min(histogram),
                 histogram_mean(histogram),
                 histogram_quantile(histogram, 0.5),
@@ -218,8 +223,8 @@ static json_object *describe_latency(const Histogram *histogram)
         };
 
         json_put_int(object, "samples", (int64_t)histogram->count);
-        for (int i = 0; i < LATENCY_NUMBERS; i++)
-                json_put_real(object, latency_keys[i], numbers[i], 2);
+        for (int i = 0; i < NUMBERS; i++)
+                json_put_real(object, keys[i], numbers[i], 2);
         return object;
 }
 
@@ -382,6 +387,26 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
         return answer;
 }
 
+/* Before anything is measured: that the file can be written. EXIT_FAILED after a message. */
+static int check_plot(const char *path)
+{
+        g_autofree char *directory = g_path_get_dirname(path);
+        bool there = g_file_test(path, G_FILE_TEST_EXISTS);
+
+        if (there && g_file_test(path, G_FILE_TEST_IS_DIR))
+                return complain("--plot: %s: %s", path, g_strerror(EISDIR));
+        if (access(there ? path : directory, W_OK) < 0)
+                return complain("--plot: %s: %s", path, g_strerror(errno));
+        return EXIT_FINE;
+}
+
+static int write_plot(json_object *answer)
+{
+        if (json_length(json_get(json_element(json_get(answer, "settings"), 0), "runs")) == 0)
+                return complain("--plot: nothing was measured");
+        return page_write("latency", answer, asked.plot);
+}
+
 static json_object *latency_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(GPtrArray) none = g_ptr_array_new();
@@ -394,7 +419,7 @@ static json_object *latency_ask(Ctl *ctl, int *ret_status)
         int r;
 
         *ret_status = EXIT_FAILED;
-        if (asked.plot && latency_plot_check(asked.plot) != EXIT_FINE)
+        if (asked.plot && check_plot(asked.plot) != EXIT_FINE)
                 return NULL;
         r = watch_new(ctl->root, &watch);
         if (r < 0) {
@@ -416,12 +441,13 @@ static json_object *latency_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         *ret_status = EXIT_FINE;
         answer = run_sweep(&session, sweep, ret_status);
-        if (asked.plot && latency_plot(answer, asked.plot) != EXIT_FINE)
+        if (asked.plot && write_plot(answer) != EXIT_FINE)
                 *ret_status = EXIT_FAILED;
         return answer;
 }
 
-double latency_overruns(json_object *numbers)
+/* Which share of the wake-ups of a run, or of one of its CPUs, was left out; 0 .. 1. */
+static double overrun_share(json_object *numbers)
 {
         double overruns = json_number(numbers, "overruns", 0);
         double due = overruns + json_number(numbers, "samples", 0);
@@ -429,7 +455,9 @@ double latency_overruns(json_object *numbers)
         return due > 0 ? overruns / due : 0;
 }
 
-bool latency_was_late(json_object *run)
+/* True if wake-ups of the run were due while a thread was late, so that "all_due" is more than
+ * "all". */
+static bool was_late(json_object *run)
 {
         return json_int(json_get(run, "all_due"), "samples", 0) >
                json_int(json_get(run, "all"), "samples", 0);
@@ -452,10 +480,10 @@ static void add_row(Table *table, const Shown *shown, const char *setting, json_
         table_cell(table, STYLE_PLAIN, cpu);
         table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
         if (shown->overruns)
-                table_cellf(table, STYLE_PLAIN, "%.1f", latency_overruns(numbers) * 100);
-        for (int i = 0; i < LATENCY_NUMBERS; i++)
-                if (!g_str_equal(latency_keys[i], "mean_us"))
-                        table_number(table, json_number(numbers, latency_keys[i], NAN), 1);
+                table_cellf(table, STYLE_PLAIN, "%.1f", overrun_share(numbers) * 100);
+        for (int i = 0; i < NUMBERS; i++)
+                if (!g_str_equal(keys[i], "mean_us"))
+                        table_number(table, json_number(numbers, keys[i], NAN), 1);
         if (shown->watts && json_get(power, "watts"))
                 table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
                             json_number(power, "watts", 0));
@@ -517,6 +545,17 @@ static void fit_columns(Table *table, const Screen *screen, bool many_settings)
         table_fit(table, screen, one_row);
 }
 
+/* The run of a setting with the interval; NULL if it has none. */
+static json_object *run_of(json_object *setting, int64_t interval_usec)
+{
+        json_object *runs = json_get(setting, "runs"), *run;
+
+        JSON_FOREACH(run, runs)
+                if (json_int(run, "interval_usec", 0) == interval_usec)
+                        return run;
+        return NULL;
+}
+
 /* Wake-ups that were left out had no latency, and those left are not all. */
 static void show_overruns(const Ctl *ctl, json_object *settings)
 {
@@ -525,12 +564,12 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
                 double most = 0;
 
                 for (size_t k = 0; k < json_length(settings); k++) {
-                        json_object *run = latency_run(json_element(settings, k),
-                                                       (int64_t)asked.intervals_usec[i]);
+                        json_object *run = run_of(json_element(settings, k),
+                                                  (int64_t)asked.intervals_usec[i]);
 
-                        most = fmax(most, latency_overruns(json_get(run, "all")));
+                        most = fmax(most, overrun_share(json_get(run, "all")));
                 }
-                if (most >= LATENCY_OVERRUNS) {
+                if (most >= OVERRUNS_MOST) {
                         g_autofree char *text = g_strdup_printf(
                                 "Interval %s: %s%.0f %% of the wake-ups were left out, because "
                                 "they were due while the thread was late or still awake. The "
@@ -550,6 +589,50 @@ static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
                             json_text(answer, "energy_problem"));
 }
 
+static void print_row(const char *setting, json_object *run, json_object *numbers, const char *cpu)
+{
+        json_object *power = json_get(run, "power");
+
+        csv_field_print(setting);
+        printf(",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, json_int(run, "interval_usec", 0), cpu,
+               json_int(numbers, "samples", 0));
+        printf(",%" G_GINT64_FORMAT, json_int(numbers, "overruns", 0));
+        for (int i = 0; i < NUMBERS; i++) {
+                putchar(',');
+                if (json_get(numbers, keys[i]))
+                        printf("%.2f", json_number(numbers, keys[i], 0));
+        }
+        putchar(',');
+        if (json_get(power, "watts"))
+                printf("%.2f", json_number(power, "watts", 0));
+        printf(",%s\n", json_text(power, "source"));
+}
+
+/* Rows for each setting and interval, one per CPU, "all" and "due". */
+static void print_csv(json_object *answer)
+{
+        json_object *settings = json_get(answer, "settings"), *setting, *runs, *run, *cpus, *cpu;
+
+        puts("setting,interval_usec,cpu,samples,overruns,min_us,mean_us,p50_us,p90_us,p99_us,"
+             "p99_9_us,max_us,watts,power_source");
+        JSON_FOREACH(setting, settings) {
+                const char *label = json_text(setting, "setting");
+
+                runs = json_get(setting, "runs");
+                JSON_FOREACH(run, runs) {
+                        cpus = json_get(run, "cpus");
+                        JSON_FOREACH(cpu, cpus) {
+                                g_autofree char *number = g_strdup_printf(
+                                        "%d", (int)json_int(cpu, "cpu", 0));
+
+                                print_row(label, run, cpu, number);
+                        }
+                        print_row(label, run, json_get(run, "all"), "all");
+                        print_row(label, run, json_get(run, "all_due"), "due");
+                }
+        }
+}
+
 static void latency_show(const Ctl *ctl, json_object *answer)
 {
         json_object *settings = json_get(answer, "settings"), *setting, *run;
@@ -560,7 +643,7 @@ static void latency_show(const Ctl *ctl, json_object *answer)
                                          : g_strdup("");
 
         if (asked.csv) {
-                latency_print_csv(answer);
+                print_csv(answer);
                 return;
         }
         screen_line(&ctl->screen, STYLE_PLAIN,
@@ -581,7 +664,7 @@ static void latency_show(const Ctl *ctl, json_object *answer)
                                 add_cpus(table, &shown, json_text(setting, "setting"), run);
                         add_row(table, &shown, json_text(setting, "setting"), run,
                                 json_get(run, "all"), "all");
-                        if (latency_was_late(run))
+                        if (was_late(run))
                                 add_row(table, &shown, json_text(setting, "setting"), run,
                                         json_get(run, "all_due"), "due");
                 }

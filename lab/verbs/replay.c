@@ -12,6 +12,7 @@
 #include "base/setting-value.h"
 #include "cli/options.h"
 #include "cli/price.h"
+#include "page/page.h"
 #include "sense/sensor.h"
 #include "verbs.h"
 
@@ -446,7 +447,7 @@ static json_object *replay_ask(Ctl *ctl, int *ret_status)
         if (check_runs(runs) != EXIT_FINE)
                 return NULL;
         answer = describe(arguments->table ? arguments->table : "this", &table, choices, runs);
-        if (arguments->html && replay_page(answer, arguments->html) != EXIT_FINE)
+        if (arguments->html && page_write("replay", answer, arguments->html) != EXIT_FINE)
                 return NULL;
         *ret_status = EXIT_FINE;
         return g_steal_pointer(&answer);

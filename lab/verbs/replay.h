@@ -41,9 +41,6 @@ GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices,
 /* Prints "RECORD CPU STATE" of every period. EXIT_FINE, or EXIT_FAILED after a message. */
 int replay_decisions(const char *path, const Choice *choice, const StateTable *table);
 
-/* Writes the answer of the verb as a page with plots. EXIT_FINE, or EXIT_FAILED after a message. */
-int replay_page(json_object *answer, const char *path);
-
 /* Arguments of replay; NULL: not given. */
 typedef struct ReplayArguments {
         const char *table, *governors, *html;

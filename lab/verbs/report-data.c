@@ -140,7 +140,9 @@ void report_note(Report *report, const char *format, ...)
         va_end(arguments);
 }
 
-double report_quantile(const GArray *buckets, double share)
+/* Half of the histogram's counts, 99 %, ..., do not exceed this, to a bucket. NaN if it is empty.
+ */
+static double quantile(const GArray *buckets, double share)
 {
         double sum = 0, seen = 0;
 
@@ -178,9 +180,9 @@ static json_object *describe_histogram(const GArray *buckets)
         if (buckets->len == 0)
                 return NULL;
         object = json_object_new_object();
-        json_put_real(object, "p50_us", report_quantile(buckets, 0.5), 3);
-        json_put_real(object, "p99_us", report_quantile(buckets, 0.99), 3);
-        json_put_real(object, "max_us", report_quantile(buckets, 1), 3);
+        json_put_real(object, "p50_us", quantile(buckets, 0.5), 3);
+        json_put_real(object, "p99_us", quantile(buckets, 0.99), 3);
+        json_put_real(object, "max_us", quantile(buckets, 1), 3);
         return object;
 }
 

@@ -115,29 +115,11 @@ size_t report_column_interval(Report *report, ReportChart chart, const char *nam
 
 void report_note(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Half of the histogram's counts, 99 %, ..., do not exceed this, to a bucket. NaN if it is empty.
- */
-double report_quantile(const GArray *buckets, double share);
-
 /* Reads a recording. Returns EXIT_FINE, or EXIT_FAILED after a message. */
 int report_read(Report *report);
 
 /* What is in it, as JSON: the summary of the page and of the verb. */
 json_object *report_describe(const Report *report);
-
-/* The file's name without folders and ending, with the host's if that is known, for titles. Belongs
- * to the report. */
-const char *report_name(const Report *report);
-
-/* A new string: what the page is about. */
-char *report_title(const Report *const *reports, size_t n);
-
-/* "2026-01-31 12:00:00" of seconds since 1970, as a new string; NULL: not known. */
-char *report_time_text(double seconds);
-
-/* Adds what was recorded to a page, in words and as a table with a column for each recording. Times
- * are shown `offset` seconds east of UTC. */
-void report_put_summary(json_object *page, const Report *const *reports, size_t n, double offset);
 
 /* Writes the page about `n` recordings, 1 .. REPORT_MOST. EXIT_FINE, or EXIT_FAILED after a
  * message.

@@ -158,6 +158,21 @@ class Browser:
         return base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"])
 
 
+def read_page(test, path):
+    """What a page shows: its title, its text and the cells of all tables, by figure."""
+    if not find():
+        test.skipTest("needs chromium")
+    window = Browser()
+    test.addCleanup(window.close)
+    window.open(path)
+    window.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    window.evaluate("new Promise(done => setTimeout(done))")
+    test.assertEqual(window.problems, [])
+    return window.evaluate("""({ title : document.title, text : document.body.innerText,
+        figures : [...document.querySelectorAll('figure')].map(f => [...f.querySelectorAll('tbody tr')].map(
+                r => [...r.cells].map(c => c.textContent))) })""")
+
+
 def pixels(png):
     """{(red, green, blue): how often} of a PNG as Chromium writes it: 8 bits, no interlacing."""
     at, data, counts = 8, b"", {}

@@ -142,12 +142,6 @@ def page_data(text):
     return json.loads(text.split('id="data">')[1].split("</script>")[0])
 
 
-def page_plots(data):
-    """All plots of a page's data."""
-    return [figure["plot"] for part in data["parts"] for figure in part.get("figures", [])
-            if figure.get("plot")]
-
-
 def machine(directory, name):
     """Builds the tree of a machine; its root."""
     machines = os.environ["IDLED_MACHINES"]

@@ -18,13 +18,13 @@ def make_recording(directory, kind, cpus, seconds):
     return path
 
 
-def make_page(test, *recordings):
-    """The page about recordings of (KIND, CPUS, SECONDS), until the test ends."""
+def make_page(test, *recordings, **more):
+    """The page about recordings of (KIND, CPUS, SECONDS), until the test ends; `more` is its environment."""
     directory = tempfile.mkdtemp(prefix="idlectl-report-")
     test.addCleanup(shutil.rmtree, directory)
     page = Path(directory, "page.html")
     paths = [str(make_recording(directory, *recording)) for recording in recordings]
     result = subprocess.run([IDLELAB, "report", "--output", str(page), *paths], capture_output=True,
-                            text=True, env=environment(), check=False, timeout=120)
+                            text=True, env=environment(**more), check=False, timeout=120)
     test.assertEqual((result.returncode, result.stderr), (0, ""))
     return page

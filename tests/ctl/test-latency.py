@@ -16,7 +16,8 @@ import time
 import unittest
 from pathlib import Path
 
-from ctltest import IDLELAB, TIMEOUT, TestCase, environment, machine, page_data, page_plots
+import browser
+from ctltest import IDLELAB, TIMEOUT, TestCase, environment, machine, page_data
 
 CPU = str(min(os.sched_getaffinity(0)))
 WARM_UPS = 3  # wake-ups of each thread that do not count
@@ -122,10 +123,14 @@ class Measured(TestCase):
         path = os.path.join(self.directory, "p.html")
         result = self.run_ctl("latency", *QUICK, "--plot", path)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        plots = page_plots(page_data(Path(path).read_text()))
-        curve = plots[0]["series"][0]
-        self.assertEqual((curve["kind"], len(curve["x"])), ("steps", len(curve["y"])))
-        self.assertGreater(sum(curve["y"]), 0)
+        run, *_ = page_data(Path(path).read_text())["latency"]["settings"][0]["runs"]
+        shown = browser.read_page(self, path)
+        self.assertIn("Samples by latency, waking every", shown["text"])
+        drawn = shown["figures"][0]
+        self.assertEqual([float(count) for _, _, count in drawn], [count for _, count in run["histogram"]])
+        for (name, at, _), (begin, _) in zip(drawn, run["histogram"]):
+            self.assertTrue(name.startswith("as found"), name)
+            self.assertAlmostEqual(float(at), begin + 0.05, delta=0.001 * begin)
 
     def test_plot_of_what_was_due(self):
         """A setting whose threads were late has a second point at the same power."""
@@ -138,9 +143,9 @@ class Measured(TestCase):
         run = answer["settings"][0]["runs"][0]
         if run["all_due"]["samples"] == run["all"]["samples"]:
             self.skipTest("no thread was late")
-        scatter = page_plots(page_data(page.read_text()))[1]
-        self.assertEqual([series["name"] for series in scatter["series"]], ["wake-ups measured", "wake-ups due"])
-        self.assertEqual(scatter["series"][0]["x"], scatter["series"][1]["x"])
+        measured, due = browser.read_page(self, page)["figures"][1]
+        self.assertEqual((measured[0], due[0]), ("as found, wake-ups measured", "as found, wake-ups due"))
+        self.assertEqual(measured[1], due[1])
 
     def test_plot_refused(self):
         """Before anything is measured."""

@@ -14,7 +14,8 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from ctltest import IDLELAB, HERE, TestCase, environment, machine, page_data, page_plots
+import browser
+from ctltest import IDLELAB, HERE, TestCase, environment, machine
 
 SMALL = HERE.parent / "traces" / "idle"
 GOLDEN = SMALL / "golden"
@@ -137,18 +138,17 @@ class Answers(TestCase):
     def test_page(self):
         page = Path(self.directory, "page.html")
         self.ask("--table", TABLE, "--html", str(page), *TRACES)
-        plots = page_plots(page_data(page.read_text()))
-        bars = [value for plot in plots if plot["kind"] == "rows" for values in plot["values"]
-                for value in values]
+        figures = browser.read_page(self, page)["figures"]
         answer = json.loads(self.ask("--table", TABLE, "--json", *TRACES))
         rows = answer["means"] + [row for trace in answer["traces"] for row in trace["governors"]]
-        shares = [row[key] for row in rows
-                  for key in ("correct_percent", "too_deep_percent", "too_shallow_percent")]
-        self.assertEqual(len(bars), len(shares))
-        for bar, share in zip(bars, shares):
-            self.assertAlmostEqual(bar, share, places=3)
-        points = [x for plot in plots if plot["kind"] == "curves" for s in plot["series"] for x in s["x"]]
-        self.assertEqual(len(points), len(rows))
+        bars = [cells for figure in figures[::2] for cells in figure]
+        self.assertEqual(len(bars), len(rows))
+        for (name, *cells), row in zip(bars, rows):
+            self.assertEqual(name, row["governor"])
+            for cell, key in zip(cells, ("correct_percent", "too_deep_percent", "too_shallow_percent")):
+                self.assertAlmostEqual(float(cell), row[key], delta=0.01)
+        points = [cells for figure in figures[1::2] for cells in figure]
+        self.assertEqual([point[0] for point in points], [row["governor"] for row in rows])
 
     def test_machine(self):
         """The states of a machine; sysfs does not have their powers."""
@@ -166,7 +166,9 @@ class Answers(TestCase):
         self.assertEqual(json.loads(self.ask("--root", root, "--json", TRACES[0])), answer)
         page = Path(self.directory, "page.html")
         self.ask("--root", root, "--html", str(page), TRACES[0])
-        self.assertIn("no energy", page.read_text())
+        shown = browser.read_page(self, page)
+        self.assertIn("no energy", shown["text"])
+        self.assertEqual(len(shown["figures"]), 1)
 
     def test_no_states(self):
         os.makedirs(os.path.join(self.directory, "empty/sys"))
