@@ -16,11 +16,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Fails with the case's name in front of the message. */
+/* Fails with the case's name in front of the message. Unlike Check's own it writes nothing while it
+ * holds, so that it costs little in a loop. */
 #define ck_case(name, condition, ...)                                                              \
         do {                                                                                       \
-                g_autofree char *said_ = g_strdup_printf(__VA_ARGS__);                             \
-                ck_assert_msg(condition, "%s: %s", name, said_);                                   \
+                if (!(condition)) {                                                                \
+                        g_autofree char *said_ = g_strdup_printf(__VA_ARGS__);                     \
+                        ck_abort_msg("%s: %s", name, said_);                                       \
+                }                                                                                  \
         } while (0)
 
 #define EXIT_SKIPPED 77 /* as meson has it */
