@@ -61,6 +61,11 @@ def emulated(counted, slow):
     return slow if lab.settings.icount is None else counted
 
 
+def rounds(times):
+    """How often something is tried: with --short, less often."""
+    return range(SHORT_TIMES if lab.settings.short else times)
+
+
 class ParkingTest(lab.IdledTest):
     """Tests of one back end."""
 
@@ -148,7 +153,7 @@ class OndemandTest(ParkingTest):
     def times(self, times=TIMES):
         """While CPUs are parked, again and again."""
         self.start()
-        for n in range(SHORT_TIMES if lab.settings.short else times):
+        for n in rounds(times):
             self.wait_parked()
             yield n
 

@@ -2,16 +2,15 @@
 """Programs that pin themselves while CPUs are parked keep their affinity, whatever the kernel does: where it resets
 affinities, `auto` parks nothing. And whether it does is tried in the guest, and leaves nothing there."""
 
-import os
 import re
 import shutil
 
 import lab
 from borrow import borrow
-from parking import HIERARCHY, OndemandTest, ParkingTest
+from parking import HIERARCHY, OndemandTest, ParkingTest, rounds
 
 UNIT = "t-pinned"
-TIMES = int(os.environ.get("AFFINITY_TIMES", "5"))  # 50 for a figure
+TIMES = 5
 
 # Starts a pinned command for each line that it reads.
 SERVICE = """while read line </run/orders; do
@@ -57,7 +56,7 @@ class Kept(OndemandTest):
         self.addCleanup(self.guest.run, f"rm /etc/systemd/system/{UNIT}.service; systemctl daemon-reload")
         self.guest.run("systemctl daemon-reload")
         self.start()
-        for n in range(TIMES):
+        for n in rounds(TIMES):
             with self.subTest(n=n):
                 self.wait_confined()
                 self.guest.run(f"systemctl start {UNIT}; sleep 4")
@@ -71,7 +70,7 @@ class Kept(OndemandTest):
         self.guest.run("mkfifo /run/orders")
         self.run_unit(UNIT, command="sh /root/service")
         self.addCleanup(self.guest.run, "rm -f /run/orders /run/pinned")
-        for n in range(TIMES):
+        for n in rounds(TIMES):
             with self.subTest(n=n):
                 self.wait_confined()
                 self.guest.run("rm -f /run/pinned; echo go >/run/orders; until [ -e /run/pinned ]; do sleep 0.1; done; "
@@ -86,7 +85,7 @@ class Kept(OndemandTest):
         program = lab.settings.build + "/tests/vm/pinned"
         shutil.copy(program, self.guest.share / "pinned")
         self.start()
-        for n in range(TIMES):
+        for n in rounds(TIMES):
             with self.subTest(n=n):
                 self.wait_confined()
                 self.guest.run(f"rm -f /run/pinned; systemd-run -q --unit={UNIT} -p StandardOutput=file:/run/answer "

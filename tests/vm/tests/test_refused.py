@@ -3,12 +3,11 @@
 time, and a user who is refused again and again does not switch parking off."""
 
 import json
-import os
 
-from parking import OndemandTest
+from parking import OndemandTest, rounds
 
 UNIT = "t-pinned"
-TRIES = int(os.environ.get("REFUSED_TRIES", 5))
+TRIES = 5
 
 # For each line in the pipe it does what cron, batch systems and ranks of MPI do.
 PINNED = """while read -r cpus </run/pin; do
@@ -52,7 +51,7 @@ class Refused(OndemandTest):
     def test_second_try_of_a_service(self):
         self.start()
         self.run_pinned()
-        for n in range(TRIES):
+        for n in rounds(TRIES):
             with self.subTest(n=n):
                 self.wait_parked()
                 self.assertEqual(self.pin(), "1")
