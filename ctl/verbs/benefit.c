@@ -32,17 +32,15 @@ static json_object *describe(json_object *policy)
         };
         json_object *answer = json_object_new_object();
 
-        json_put_same(answer, "policy", policy, "Name");
-        json_put_same(answer, "verdict", policy, "Verdict");
+        json_put_members(answer, policy, "policy=Name verdict=Verdict");
         for (size_t i = 0; i < G_N_ELEMENTS(reals); i++)
                 json_put_real(answer, reals[i].key,
                               reals[i].factor *
                                       json_number_at(policy, reals[i].property, reals[i].element),
                               reals[i].decimals);
-        json_put_same(answer, "blocks", policy, "Blocks");
-        json_put_same(answer, "blocks_dropped", policy, "BlocksDropped");
-        json_put_same(answer, "energy_source", policy, "EnergySource");
-        json_put_same(answer, "work_unit", policy, "WorkUnit");
+        json_put_members(answer, policy,
+                         "blocks=Blocks blocks_dropped=BlocksDropped energy_source=EnergySource "
+                         "work_unit=WorkUnit");
         return answer;
 }
 

@@ -410,9 +410,7 @@ static void describe_bill(const Ctl *ctl, const Machine *machine, json_object *b
         double seconds = json_number(bill, "DurationNSec", NAN) / 1e9;
 
         json_put_real(answer, "seconds", seconds, 1);
-        json_put_same(answer, "sampled", bill, "Sampled");
-        json_put_same(answer, "lost", bill, "Lost");
-        json_put_same(answer, "unstored", bill, "Unstored");
+        json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
         JSON_FOREACH(row, rows) {
                 g_autoptr(UnitWakeups) unit = take_row(row);
 
@@ -426,20 +424,12 @@ static void describe_bill(const Ctl *ctl, const Machine *machine, json_object *b
 /* Without idled's programs: means of the kernel's counters, the rest is null. */
 static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, json_object *answer)
 {
-        static const char *const unknown[] = { "process",
-                                               "wakeups",
-                                               "p50_us",
-                                               "p99_us",
-                                               "longest_us",
-                                               "split",
-                                               "limited_p99_us_estimate" };
         g_autoptr(GHashTable) after = waits_read(ctl->root);
         g_autoptr(GArray) waits = waits_between(before, after);
         json_object *units = json_object_new_array();
 
         json_put_real(answer, "seconds", seconds, 1);
-        for (int i = 0; i < 3; i++)
-                json_put(answer, ((const char *[]){ "sampled", "lost", "unstored" })[i], NULL);
+        json_put_members(answer, NULL, "sampled lost unstored");
         for (unsigned i = 0; i < waits->len; i++) {
                 const UnitWaits *wait = &g_array_index(waits, UnitWaits, i);
                 json_object *object;
@@ -452,8 +442,9 @@ static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, j
                 json_put_real(object, "mean_us", (double)wait->wait_ns / 1e3 / (double)wait->slices,
                               1);
                 json_put_real(object, "per_second", (double)wait->slices / seconds, 1);
-                for (size_t k = 0; k < G_N_ELEMENTS(unknown); k++)
-                        json_put(object, unknown[k], NULL);
+                json_put_members(object, NULL,
+                                 "process wakeups p50_us p99_us longest_us split "
+                                 "limited_p99_us_estimate");
         }
         json_object_array_sort(units, compare);
         json_put(answer, "units", units);

@@ -37,9 +37,7 @@ json_object *pauses_describe(json_object *manager)
                 json_object *object = json_add(answer);
                 int64_t until = json_int(row, "until_usec", 0);
 
-                json_put_text(object, "owner", json_text(row, "owner"));
-                json_put_text(object, "reason", json_text(row, "reason"));
-                json_put_bool(object, "lasting", json_true(row, "lasting"));
+                json_put_members(object, row, "owner reason lasting");
                 json_put(object, "until_usec", until > 0 ? json_object_new_int64(until) : NULL);
         }
         return answer;
@@ -101,12 +99,10 @@ static json_object *pause_ask(Ctl *ctl, int *ret_status)
 {
         const ClientArgument arguments[] = { { .s = pause_reason },
                                              { .t = pause_usec ?: UINT64_MAX } };
-        g_autofree char *error = NULL;
 
-        if (client_call_typed(ctl->client, "Pause", "st", arguments, NULL, &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "Pause", "st", arguments, NULL);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         return answer_pauses(ctl);
 }
 
@@ -119,13 +115,11 @@ static void pause_show(const Ctl *ctl, json_object *answer)
 static json_object *resume_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) ended = NULL;
-        g_autofree char *error = NULL;
         json_object *answer;
 
-        if (client_call_typed(ctl->client, "Resume", "", NULL, &ended, &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "Resume", "", NULL, &ended);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         answer = answer_pauses(ctl);
         json_put(answer, "ended", json_object_get(ended));
         if (json_length(json_get(answer, "pauses")) > 0)
@@ -149,7 +143,7 @@ static json_object *reload_ask(Ctl *ctl, int *ret_status)
         if (*ret_status != EXIT_FINE)
                 return NULL;
         answer = answer_new(ctl);
-        json_put_same(answer, "config_files", client_manager(ctl->client), "ConfigFiles");
+        json_put_members(answer, client_manager(ctl->client), "config_files=ConfigFiles");
         return answer;
 }
 
@@ -166,14 +160,9 @@ json_object *refused_describe(json_object *manager)
                 json_object *object = json_add(answer);
                 int64_t pid = json_int(row, "pid", 0);
 
-                json_put_text(object, "unit",
-                              *json_text(row, "unit") ? json_text(row, "unit") : NULL);
-                json_put_same(object, "user", row, "user");
-                json_put_text(object, "program",
-                              *json_text(row, "program") ? json_text(row, "program") : NULL);
+                json_put_texts(object, row, "unit program");
+                json_put_members(object, row, "user cpus count");
                 json_put(object, "pid", pid > 0 ? json_object_new_int64(pid) : NULL);
-                json_put_same(object, "cpus", row, "cpus");
-                json_put_same(object, "count", row, "count");
         }
         return answer;
 }
@@ -203,14 +192,12 @@ char *refused_text(json_object *refused)
 static json_object *release_service(Ctl *ctl, const char *name, int *ret_status)
 {
         g_autoptr(json_object) reply = NULL;
-        g_autofree char *error = NULL;
         json_object *answer;
 
-        if (client_call_typed(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name },
-                              &reply, &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name },
+                                 &reply);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         if (json_object_get_int64(reply) == 0) {
                 *ret_status = complain("release: no CPUs stay active for %s; idlectl status lists "
                                        "the services for which some do",
@@ -227,7 +214,7 @@ static json_object *release_ask(Ctl *ctl, int *ret_status)
         const char *name = ctl->args[0];
         const char *number = g_str_has_prefix(name, HOLD_PREFIX) ? name + strlen(HOLD_PREFIX)
                                                                  : name;
-        g_autofree char *path = NULL, *error = NULL;
+        g_autofree char *path = NULL;
         json_object *answer;
         uint64_t id;
 
@@ -242,11 +229,10 @@ static json_object *release_ask(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         path = g_strdup_printf(HOLD_PREFIX "%" G_GUINT64_FORMAT, id);
-        if (client_call_typed(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path }, NULL,
-                              &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path },
+                                 NULL);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         answer = answer_new(ctl);
         json_put(answer, "released", json_object_new_uint64(id));
         return answer;

@@ -17,19 +17,17 @@
  * show it. */
 static json_object *describe_limits(json_object *cpu)
 {
-        static const char *const keys[] = { "governor", "energy_preference", "energy_bias",
-                                            "boost",    "min_khz",           "max_khz" };
         json_object *limits, *has = json_get(cpu, "Limits"), *states;
 
         if (!has)
                 return NULL;
         limits = json_object_new_object();
-        json_put_same(limits, "latency_us", has, "latency_us");
         states = json_get(has, "disabled_states");
         json_put(limits, "disabled_states",
                  states ? json_object_get(states) : json_object_new_array());
-        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                json_put_same(limits, keys[i], has, keys[i]);
+        json_put_members(limits, has,
+                         "latency_us governor energy_preference energy_bias boost min_khz "
+                         "max_khz");
         return limits;
 }
 
@@ -167,12 +165,11 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
                 json_put(answer, groups[i][0], group < 0 ? NULL : json_object_new_int64(group));
         }
         if (online)
-                json_put_same(answer, "capacity", cpu, "Capacity");
+                json_put_members(answer, cpu, "capacity=Capacity");
         else
                 json_put(answer, "capacity", NULL);
-        json_put_same(answer, "kinds", cpu, "Kinds");
         json_put_text(answer, "state", state_of(cpu));
-        json_put_same(answer, "parked_usec", cpu, "ParkedUSec");
+        json_put_members(answer, cpu, "kinds=Kinds parked_usec=ParkedUSec");
         json_put_real(answer, "busy_percent", busy * 100, 2);
         json_put(answer, "states", describe_states(cpu, known));
         json_put(answer, "limits", describe_limits(cpu));
@@ -346,14 +343,6 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
                 table_column(table, json_object_get_string(name), true);
 }
 
-static void add_number(Table *table, json_object *object, const char *key)
-{
-        if (json_get(object, key))
-                table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(object, key, 0));
-        else
-                table_cell(table, STYLE_DIM, "-");
-}
-
 static void add_states(Table *table, json_object *cpu, json_object *names)
 {
         json_object *name;
@@ -366,7 +355,8 @@ static void add_states(Table *table, json_object *cpu, json_object *names)
                 table_cell(table, STYLE_PLAIN, text);
         }
         JSON_FOREACH(name, names)
-                add_number(table, find_state(cpu, json_object_get_string(name)), "entered");
+                table_member(table, find_state(cpu, json_object_get_string(name)), "entered", 1, 0,
+                             "");
 }
 
 static void add_limits(Table *table, json_object *cpu)
@@ -409,7 +399,7 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
                                                      : STYLE_DIM;
 
         for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
-                add_number(table, cpu, groups[i]);
+                table_member(table, cpu, groups[i], 1, 0, "");
         table_cell(table, style, state);
         if (shown->times)
                 add_time(table, cpu);

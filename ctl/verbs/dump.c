@@ -215,7 +215,7 @@ static void put_answer(Ctl *ctl, json_object *answer, const char *key, const cha
         g_autofree char *error = NULL;
         json_object *found = NULL;
 
-        client_call_typed(ctl->client, method, is_history ? "tu" : "", latest, &found, &error);
+        client_call(ctl->client, method, is_history ? "tu" : "", latest, &found, &error);
         json_put(answer, key, found);
 }
 
@@ -233,9 +233,7 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         put_file(ctl, answer, "kernel_version", "proc/version");
         put_file(ctl, answer, "idle_driver", "sys/devices/system/cpu/cpuidle/current_driver");
         put_file(ctl, answer, "idle_governor", "sys/devices/system/cpu/cpuidle/current_governor");
-        json_put_same(answer, "manager", facts, "Manager");
-        json_put_same(answer, "policies", facts, "Policies");
-        json_put_same(answer, "energy", facts, "Energy");
+        json_put_members(answer, facts, "manager=Manager policies=Policies energy=Energy");
         json_put(answer, "cpus", cpus_describe(facts));
         put_answer(ctl, answer, "explain", "Explain");
         put_answer(ctl, answer, "history", "History");

@@ -356,22 +356,18 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
 {
         json_object *answer = json_object_new_object(), *request = json_get(hold, "Request");
 
-        json_put_same(answer, "hold", hold, "Id");
-        json_put_same(answer, "owner", hold, "Owner");
-        json_put_same(answer, "user", hold, "User");
+        json_put_members(answer, hold, "hold=Id owner=Owner user=User");
         put_number(answer, "pid", hold, "Pid", 1);
         put_process(ctl, answer, hold);
-        json_put_same(answer, "ends_with_process", hold, "Bound");
-        json_put_same(answer, "since_usec", hold, "SinceUSec");
-        json_put_same(answer, "reason", hold, "Reason");
+        json_put_members(answer, hold,
+                         "ends_with_process=Bound since_usec=SinceUSec reason=Reason");
         put_number(answer, "latency_us", request, "latency_us", 0);
         put_number(answer, "wakeup_p99_us", request, "wakeup_p99_us", 1);
         json_put_bool(answer, "global", json_true(request, "global"));
         put_number(answer, "min_cores", request, "min_cores", 1);
         put_number(answer, "min_frequency_khz", request, "min_frequency_khz", 1);
-        json_put_text_any(answer, "kind", json_text(request, "kind"));
-        json_put_text_any(answer, "profile", json_text(request, "profile"));
-        json_put_same(answer, "cpus", hold, "CPUs");
+        json_put_texts(answer, request, "kind profile");
+        json_put_members(answer, hold, "cpus=CPUs");
         json_put_text_any(answer, "obstacle", json_text(hold, "Obstacle"));
         return answer;
 }
@@ -409,41 +405,24 @@ static json_object *holds_ask(Ctl *ctl, int *ret_status)
         return answer;
 }
 
-static void add_number(Table *table, json_object *hold, const char *key, double divisor,
-                       const char *unit)
-{
-        if (json_get(hold, key))
-                table_cellf(table, STYLE_PLAIN, "%.6g%s", json_number(hold, key, 0) / divisor,
-                            unit);
-        else
-                table_cell(table, STYLE_DIM, "-");
-}
-
-static void add_text(Table *table, json_object *hold, const char *key)
-{
-        const char *text = json_text(hold, key);
-
-        table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
-}
-
 static void add_row(Table *table, json_object *hold, bool measured)
 {
         double since = json_number(hold, "since_usec", 0) / 1e6;
         g_autofree char *age = text_duration(MAX((double)time(NULL) - since, 0));
         g_autofree char *who = NULL, *p99 = NULL;
 
-        add_number(table, hold, "hold", 1, "");
-        add_number(table, hold, "user", 1, "");
-        add_number(table, hold, "pid", 1, "");
-        add_text(table, hold, "process");
-        add_number(table, hold, "latency_us", 1, json_true(hold, "global") ? "us all" : "us");
-        add_text(table, hold, "cpus");
+        table_member(table, hold, "hold", 1, -1, "");
+        table_member(table, hold, "user", 1, -1, "");
+        table_member(table, hold, "pid", 1, -1, "");
+        table_text(table, hold, "process");
+        table_member(table, hold, "latency_us", 1, -1, json_true(hold, "global") ? "us all" : "us");
+        table_text(table, hold, "cpus");
         if (json_int(hold, "min_cores", 0) >= CPUSET_MAX)
                 table_cell(table, STYLE_PLAIN, "all");
         else
-                add_number(table, hold, "min_cores", 1, "");
-        add_number(table, hold, "min_frequency_khz", 1e3, "");
-        add_text(table, hold, "profile");
+                table_member(table, hold, "min_cores", 1, -1, "");
+        table_member(table, hold, "min_frequency_khz", 1e3, -1, "");
+        table_text(table, hold, "profile");
         table_cell(table, STYLE_PLAIN, age);
         if (measured)
                 holds_measured_cells(table, hold);

@@ -51,7 +51,7 @@ static char *make_text(MetricsFormat format, gsize *ret_length, void *userdata)
         g_autofree char *error = NULL;
 
         if (manager)
-                client_call(client, "Sample", NULL, &got, &error);
+                client_call(client, "Sample", "", NULL, &got, &error);
         for (size_t i = 0; i < json_length(names); i++) {
                 json_object *policy = client_policy(client, json_element_text(names, i));
 

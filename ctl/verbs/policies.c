@@ -11,17 +11,13 @@
 
 static json_object *describe_loaded(json_object *policy)
 {
-        static const char *const same[][2] = {
-                { "name", "Name" },       { "rank", "Rank" },     { "summary", "Summary" },
-                { "allowed", "Allowed" }, { "reason", "Reason" }, { "settled", "Settled" },
-                { "options", "Options" },
-        };
         json_object *answer = json_object_new_object();
         int64_t period = json_int(policy, "PeriodUSec", 0);
 
         json_put_bool(answer, "loaded", true);
-        for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
-                json_put_same(answer, same[i][0], policy, same[i][1]);
+        json_put_members(answer, policy,
+                         "name=Name rank=Rank summary=Summary allowed=Allowed reason=Reason "
+                         "settled=Settled options=Options");
         json_put(answer, "period_usec", period ? json_object_new_int64(period) : NULL);
         return answer;
 }
@@ -77,17 +73,10 @@ static void add_row(Table *table, json_object *policy)
         bool loaded = json_true(policy, "loaded");
         const char *problem = json_text(policy, "problem"), *wish = json_text(policy, "allowed");
 
-        if (loaded)
-                table_cellf(table, STYLE_PLAIN, "%d", (int)json_int(policy, "rank", 0));
-        else
-                table_cell(table, STYLE_DIM, "-");
+        table_member(table, policy, "rank", 1, 0, "");
         table_cell(table, loaded ? STYLE_GOOD : STYLE_DIM, json_text(policy, "name"));
         table_cell(table, STYLE_PLAIN, loaded && *wish ? wish : "-");
-        if (json_get(policy, "period_usec"))
-                table_cellf(table, STYLE_PLAIN, "%.2f s",
-                            json_number(policy, "period_usec", 0) / 1e6);
-        else
-                table_cell(table, STYLE_DIM, "-");
+        table_member(table, policy, "period_usec", 1e6, 2, " s");
         table_note(table, *problem ? STYLE_BAD : STYLE_DIM,
                    *problem ? problem : json_text(policy, "summary"));
         table_note(table, STYLE_PLAIN, loaded ? json_text(policy, "reason") : "Not active.");

@@ -85,10 +85,9 @@ static json_object *list(Ctl *ctl, int *ret_status)
                 return NULL;
         }
         answer = answer_new(ctl);
-        json_put_text_any(answer, "active", json_text(manager, "Profile"));
-        json_put_text_any(answer, "reason", json_text(manager, "ProfileReason"));
-        json_put_text_any(answer, "chosen", json_text(manager, "ChosenProfile"));
-        json_put_text_any(answer, "inhibited", json_text(manager, "ProfileInhibited"));
+        json_put_texts(answer, manager,
+                       "active=Profile reason=ProfileReason chosen=ChosenProfile "
+                       "inhibited=ProfileInhibited");
         json_put(answer, "not_loaded",
                  manager ? list_not_loaded(ctl, profiles) : json_object_new_array());
         json_put(answer, "profiles", profiles);
@@ -114,10 +113,10 @@ static int complain_choice(const Ctl *ctl, const char *name, const char *error)
 static json_object *set(Ctl *ctl, int *ret_status)
 {
         const char *name = ctl->args[ctl->n_args - 1];
-        const char *const arguments[] = { name, NULL };
         g_autofree char *error = NULL;
 
-        if (client_call(ctl->client, "SetProfile", arguments, NULL, &error) < 0) {
+        if (client_call(ctl->client, "SetProfile", "s", &(ClientArgument){ .s = name }, NULL,
+                        &error) < 0) {
                 *ret_status = complain_choice(ctl, name, error);
                 return NULL;
         }

@@ -8,22 +8,15 @@
 
 json_object *contracts_describe(json_object *manager)
 {
-        static const char *const same[] = { "contract",          "limit_us",     "measured",
-                                            "infeasible",        "p99_us",       "wakeups",
-                                            "best_us",           "cores",        "latency_us",
-                                            "highest_frequency", "windows_kept", "windows_broken" };
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(manager, "Contracts")) {
                 json_object *object = json_object_new_object();
 
-                json_put_text_any(object, "unit", json_text(row, "unit"));
-                json_put_text_any(object, "cgroup", json_text(row, "cgroup"));
-                json_put_text_any(object, "owner", json_text(row, "owner"));
-                json_put_text_any(object, "reason", json_text(row, "reason"));
-                json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
-                for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
-                        json_put_same(object, same[i], row, same[i]);
+                json_put_texts(object, row, "unit cgroup owner reason obstacle");
+                json_put_members(object, row,
+                                 "contract limit_us measured infeasible p99_us wakeups best_us "
+                                 "cores latency_us highest_frequency windows_kept windows_broken");
                 json_object_array_add(answer, object);
         }
         return answer;
@@ -119,14 +112,12 @@ json_object *kinds_describe(json_object *manager, json_object *objects)
                         continue;
                 object = json_add(answer);
                 knob = find_knob(manager, cgroup);
-                json_put_same(object, "hold", hold, "Id");
+                json_put_members(object, hold, "hold=Id");
                 json_put_text(object, "cgroup", cgroup);
                 json_put_text_any(object, "kind", json_text(json_get(hold, "Request"), "kind"));
-                json_put_text_any(object, "owner", json_text(hold, "Owner"));
-                json_put_text_any(object, "reason", json_text(hold, "Reason"));
+                json_put_texts(object, hold, "owner=Owner reason=Reason obstacle=Obstacle");
                 json_put_text_any(object, "cpus", knob ? json_element_text(knob, 3) : "");
                 json_put_text_any(object, "cpus_before", knob ? json_element_text(knob, 2) : "");
-                json_put_text_any(object, "obstacle", json_text(hold, "Obstacle"));
         }
         return answer;
 }

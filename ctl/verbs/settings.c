@@ -141,9 +141,7 @@ static json_object *check_ask(Ctl *ctl, int *ret_status)
         offline = offline_config(ctl, dir);
         answer = json_object_new_object();
         json_put_bool(answer, "valid", json_length(json_get(offline, "errors")) == 0);
-        json_put_same(answer, "files", offline, "files");
-        json_put_same(answer, "errors", offline, "errors");
-        json_put_same(answer, "warnings", offline, "warnings");
+        json_put_members(answer, offline, "files errors warnings");
         if (!json_true(answer, "valid"))
                 *ret_status = EXIT_FAILED;
         return answer;

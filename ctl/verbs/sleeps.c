@@ -341,13 +341,6 @@ static void show_cpus(const Screen *screen, json_object *cpus)
         table_print(table, screen);
 }
 
-static void add_text(Table *table, json_object *object, const char *key)
-{
-        const char *text = json_text(object, key);
-
-        table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
-}
-
 static void add_joules(Table *table, json_object *cause)
 {
         double joules = json_number(cause, "joules_lost_estimate", NAN);
@@ -377,9 +370,9 @@ static void show_causes(const Screen *screen, json_object *causes, bool priced)
                 sleeps_cell(table, cause, "residency_lost_us", STYLE_WARN);
                 if (priced)
                         add_joules(table, cause);
-                add_text(table, cause, "cpus");
-                add_text(table, cause, "cause");
-                add_text(table, cause, "unit");
+                table_text(table, cause, "cpus");
+                table_text(table, cause, "cause");
+                table_text(table, cause, "unit");
         }
         puts("");
         table_print(table, screen);

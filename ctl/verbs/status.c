@@ -20,16 +20,12 @@
 #define JSON_DECIMALS 2
 
 /* An array of objects with these keys, from an array of arrays. */
-static json_object *name_elements(json_object *rows, const char *const *keys)
+static json_object *name_all(json_object *rows, const char *keys)
 {
         json_object *answer = json_object_new_array(), *row;
 
-        JSON_FOREACH(row, rows) {
-                json_object *object = json_add(answer);
-
-                for (size_t i = 0; keys[i]; i++)
-                        json_put(object, keys[i], json_object_get(json_element(row, i)));
-        }
+        JSON_FOREACH(row, rows)
+                json_object_array_add(answer, json_name_elements(row, keys));
         return answer;
 }
 
@@ -41,33 +37,23 @@ static json_object *describe_trial(json_object *trial)
         if (!json_get(trial, "owner"))
                 return NULL;
         object = json_object_new_object();
-        json_put_same(object, "owner", trial, "owner");
-        json_put_same(object, "reason", trial, "reason");
+        json_put_members(object, trial, "owner reason");
         return object;
 }
 
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
-        static const char *const same[][2] = {
-                { "policies", "Policies" },
-                { "park_backend", "ParkBackend" },
-                { "config_files", "ConfigFiles" },
-                { "transitions", "Transitions" },
-                { "transitions_last_minute", "TransitionsLastMinute" },
-                { "ticks", "Ticks" },
-                { "cpu_usec", "CpuUSec" },
-                { "wakeups", "Wakeups" },
-        };
         json_object *keeps = json_get(manager, "KeepsAffinities");
         int64_t period = json_int(manager, "PeriodUSec", 0);
 
-        json_put_text_any(daemon, "profile", json_text(manager, "Profile"));
-        json_put_text_any(daemon, "profile_reason", json_text(manager, "ProfileReason"));
+        json_put_texts(daemon, manager, "profile=Profile profile_reason=ProfileReason");
         json_put(daemon, "pauses", pauses_describe(manager));
         json_put(daemon, "trial", describe_trial(json_get(manager, "Trial")));
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
-        for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
-                json_put_same(daemon, same[i][0], manager, same[i][1]);
+        json_put_members(daemon, manager,
+                         "policies=Policies park_backend=ParkBackend config_files=ConfigFiles "
+                         "transitions=Transitions transitions_last_minute=TransitionsLastMinute "
+                         "ticks=Ticks cpu_usec=CpuUSec wakeups=Wakeups");
         json_put(daemon, "keeps_affinities", json_object_get(json_element(keeps, 0)));
         json_put(daemon, "keeps_affinities_because", json_object_get(json_element(keeps, 1)));
         json_put(daemon, "next_tick_usec", period ? json_object_new_int64(period) : NULL);
@@ -75,20 +61,12 @@ static void describe_daemon(json_object *daemon, json_object *manager)
 
 static json_object *describe_cpus(json_object *manager)
 {
-        static const char *const same[][2] = {
-                { "online", "Online" },
-                { "isolated", "Isolated" },
-                { "parked", "Parked" },
-                { "allowed", "Allowed" },
-                { "idle_mask", "IdleMask" },
-                { "cores", "Cores" },
-                { "wanted_cores", "WantedCores" },
-                { "active_cores", "ActiveCores" },
-        };
         json_object *answer = json_object_new_object();
 
-        for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
-                json_put_same(answer, same[i][0], manager, same[i][1]);
+        json_put_members(answer, manager,
+                         "online=Online isolated=Isolated parked=Parked allowed=Allowed "
+                         "idle_mask=IdleMask cores=Cores wanted_cores=WantedCores "
+                         "active_cores=ActiveCores");
         return answer;
 }
 
@@ -100,7 +78,7 @@ static void put_nothing_parked(Ctl *ctl, json_object *cpus)
         g_autoptr(json_object) explained = NULL;
 
         if (manager && json_get(manager, "Parked") && !*json_text(manager, "Parked")) {
-                client_call(ctl->client, "Explain", NULL, &explained, &error);
+                client_call(ctl->client, "Explain", "", NULL, &explained, &error);
                 text = explained_nothing_parked(manager, explained);
         }
         json_put_text(cpus, "nothing_parked_because", text);
@@ -152,7 +130,7 @@ static json_object *describe_energy(json_object *facts)
                 json_object *object = json_add(answer);
                 double watts = json_number(domain, "Power", -1);
 
-                json_put_same(object, "name", domain, "Name");
+                json_put_members(object, domain, "name=Name");
                 json_put_text_any(object, "parent", json_text(domain, "Parent"));
                 json_put_real(object, "power_watts", watts < 0 ? NAN : watts, 1);
                 json_put_text_any(object, "source", json_text(domain, "Source"));
@@ -441,8 +419,6 @@ static void status_show(const Ctl *ctl, json_object *answer)
 
 static json_object *status_ask(Ctl *ctl, int *ret_status)
 {
-        static const char *const degraded[] = { "kind", "name", "why", NULL };
-        static const char *const missing[] = { "what", "why", NULL };
         g_autoptr(json_object) facts = NULL, cpus = NULL;
         json_object *manager, *answer;
         int left;
@@ -470,8 +446,8 @@ static json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(json_get(answer, "residency"), "interval_usec", cpus_interval(facts));
         json_put(answer, "refused", refused_describe(manager));
         json_put(answer, "contracts", contracts_describe(manager));
-        json_put(answer, "degraded", name_elements(json_get(manager, "Degraded"), degraded));
-        json_put(answer, "missing", name_elements(json_get(manager, "Missing"), missing));
+        json_put(answer, "degraded", name_all(json_get(manager, "Degraded"), "kind name why"));
+        json_put(answer, "missing", name_all(json_get(manager, "Missing"), "what why"));
         return answer;
 }
 

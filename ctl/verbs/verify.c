@@ -35,13 +35,11 @@ static int count_ours(json_object *manager)
 static json_object *ask_daemon(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) found = NULL;
-        g_autofree char *error = NULL;
         json_object *answer;
 
-        if (client_call(ctl->client, "Verify", NULL, &found, &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "Verify", "", NULL, &found);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         answer = answer_new(ctl);
         json_put_bool(answer, "fine", json_length(found) == 0);
         json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));

@@ -25,22 +25,15 @@ static const VerbOption why_options[] = {
 /* The part that CPUs and transitions have in common. */
 static void describe_reason(json_object *answer, json_object *from)
 {
-        static const char *const texts[] = { "cause", "because", "option", "source", "text" };
-        static const char *const keys[] = { "name", "value", "unit" };
         json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
         bool compared = *json_text(from, "threshold_unit"), adjusted;
 
-        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-                json_put_text_any(answer, texts[i], json_text(from, texts[i]));
+        json_put_texts(answer, from, "cause because option source text");
         json_put_text_any(
                 answer, "policy",
                 cause_name(cause_parse(json_text(from, "cause")), json_text(from, "policy")));
-        JSON_FOREACH(input, all) {
-                json_object *object = json_add(inputs);
-
-                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                        json_put(object, keys[i], json_object_get(json_element(input, i)));
-        }
+        JSON_FOREACH(input, all)
+                json_object_array_add(inputs, json_name_elements(input, "name value unit"));
         json_put(answer, "inputs", inputs);
         json_put(answer, "threshold",
                  compared ? json_object_get(json_get(from, "threshold")) : NULL);
@@ -56,7 +49,6 @@ static void describe_reason(json_object *answer, json_object *from)
 /* What policies requested for the CPU in addition to parking, and what they counted for it. */
 static void describe_rest(json_object *answer, json_object *from)
 {
-        static const char *const keys[] = { "policy", "name", "unit", "value" };
         json_object *reasons = json_object_new_array(), *figures = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(from, "reasons")) {
@@ -64,12 +56,8 @@ static void describe_rest(json_object *answer, json_object *from)
 
                 describe_reason(object, row);
         }
-        JSON_FOREACH(row, json_get(from, "figures")) {
-                json_object *object = json_add(figures);
-
-                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                        json_put(object, keys[i], json_object_get(json_element(row, i)));
-        }
+        JSON_FOREACH(row, json_get(from, "figures"))
+                json_object_array_add(figures, json_name_elements(row, "policy name unit value"));
         json_put(answer, "reasons", reasons);
         json_put(answer, "figures", figures);
 }
@@ -90,8 +78,7 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
                 if (asked && !cpuset_has(asked, cpu))
                         continue;
                 object = json_add(answer);
-                json_put_same(object, "cpu", row, "cpu");
-                json_put_same(object, "parked", row, "parked");
+                json_put_members(object, row, "cpu parked");
                 json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
                 json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
                 describe_reason(object, row);
@@ -108,9 +95,7 @@ static json_object *describe_history(json_object *history)
         JSON_FOREACH(row, history) {
                 json_object *object = json_add(answer);
 
-                json_put_same(object, "number", row, "number");
-                json_put_same(object, "time_usec", row, "time_usec");
-                json_put_same(object, "parked", row, "parked");
+                json_put_members(object, row, "number time_usec parked");
                 describe_reason(object, row);
         }
         return answer;
@@ -144,52 +129,20 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
         return true;
 }
 
-/* So many changes are asked for at once: what a call may at most. */
-#define CHANGES_AT_ONCE 64
-
-/* All changes that the daemon keeps, the newest first. NULL with `*ret_error`. */
-static json_object *all_changes(Ctl *ctl, char **ret_error)
-{
-        g_autoptr(json_object) all = json_object_new_array();
-        uint64_t number = 0;
-        size_t n;
-
-        do {
-                const ClientArgument arguments[] = { { .t = number }, { .u = CHANGES_AT_ONCE } };
-                g_autoptr(json_object) some = NULL;
-                json_object *row;
-
-                if (client_call_typed(ctl->client, "History", "tu", arguments, &some, ret_error) <
-                    0)
-                        return NULL;
-                n = json_length(some);
-                JSON_FOREACH(row, some) {
-                        number = (uint64_t)json_int(row, "number", 0);
-                        json_object_array_add(all, json_object_get(row));
-                }
-        } while (n == CHANGES_AT_ONCE && number > 1);
-        return g_steal_pointer(&all);
-}
-
 /* How long every CPU was parked. */
 static json_object *describe_times(json_object *explained)
 {
-        static const char *const keys[] = { "cpu", "parked", "parked_usec" };
         json_object *answer = json_object_new_array(), *row;
 
-        JSON_FOREACH(row, explained) {
-                json_object *object = json_add(answer);
-
-                for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                        json_put_same(object, keys[i], row, keys[i]);
-        }
+        JSON_FOREACH(row, explained)
+                json_put_members(json_add(answer), row, "cpu parked parked_usec");
         return answer;
 }
 
 static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_status)
 {
         g_autofree char *error = NULL;
-        g_autoptr(json_object) changes = all_changes(ctl, &error);
+        g_autoptr(json_object) changes = client_history(ctl->client, 0, &error);
         json_object *answer;
 
         if (!changes) {
@@ -198,7 +151,7 @@ static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_statu
         }
         answer = answer_new(ctl);
         json_put(answer, "history", describe_history(changes));
-        json_put_same(answer, "uptime_usec", client_manager(ctl->client), "UptimeUSec");
+        json_put_members(answer, client_manager(ctl->client), "uptime_usec=UptimeUSec");
         json_put(answer, "cpus", describe_times(explained));
         return answer;
 }
@@ -217,15 +170,14 @@ static json_object *why_ask(Ctl *ctl, int *ret_status)
         }
         if (!take_cpus(ctl, &asked, ret_status))
                 return NULL;
-        if (client_call(ctl->client, "Explain", NULL, &explained, &error) < 0) {
-                *ret_status = complain("%s", error);
+        *ret_status = client_ask(ctl->client, "Explain", "", NULL, &explained);
+        if (*ret_status != EXIT_FINE)
                 return NULL;
-        }
         if (show_past)
                 return history_ask(ctl, explained, ret_status);
         answer = answer_new(ctl);
         json_put(answer, "cpus", describe_cpus(manager, explained, ctl->n_args ? &asked : NULL));
-        json_put_same(answer, "cores", manager, "Cores");
+        json_put_members(answer, manager, "cores=Cores");
         json_put(answer, "contracts", contracts_describe(manager));
         objects = client_objects(ctl->client);
         json_put(answer, "kinds", kinds_describe(manager, objects));

@@ -489,7 +489,7 @@ static json_object *setting_now(const Ctl *ctl, const char *key)
         g_autofree char *error = NULL;
         json_object *row;
 
-        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0)
+        if (client_call(ctl->client, "GetSettings", "", NULL, &settings, &error) < 0)
                 return NULL;
         JSON_FOREACH(row, settings)
                 if (g_str_equal(json_text(row, "section"), SECTION) &&
@@ -642,9 +642,7 @@ static json_object *describe_effect(Ctl *ctl)
                 if (!setting)
                         continue;
                 one = json_add(effect);
-                json_put_same(one, "key", setting, "key");
-                json_put_same(one, "value", setting, "value");
-                json_put_same(one, "source", setting, "source");
+                json_put_members(one, setting, "key value source");
         }
         return effect;
 }

@@ -298,8 +298,8 @@ static void leave_profile(Arms *arms)
         g_autofree char *path = g_steal_pointer(&arms->hold_path), *error = NULL;
 
         if (path)
-                client_call_typed(arms->ctl->client, "ReleaseHold", "o",
-                                  &(ClientArgument){ .s = path }, NULL, &error);
+                client_call(arms->ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path },
+                            NULL, &error);
         replace(&arms->hold, -1);
 }
 
@@ -368,7 +368,7 @@ char *arms_in_effect(const Arms *arms)
         GString *text;
 
         if ((asked->kind != ARMS_OPTION && asked->kind != ARMS_PROFILE) ||
-            client_call(arms->ctl->client, "GetSettings", NULL, &answer, &error) < 0)
+            client_call(arms->ctl->client, "GetSettings", "", NULL, &answer, &error) < 0)
                 return NULL;
         text = g_string_new(NULL);
         JSON_FOREACH(setting, answer) {

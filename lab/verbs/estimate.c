@@ -342,11 +342,7 @@ static void show_states(const Ctl *ctl, json_object *answer)
                         table_cell(table, STYLE_PLAIN, json_text(state, "state"));
                         table_cellf(table, STYLE_PLAIN, "%s%.2f", mark,
                                     json_number(state, "percent", 0));
-                        if (json_get(state, "table_watts"))
-                                table_cellf(table, STYLE_PLAIN, "%.2f",
-                                            json_number(state, "table_watts", 0));
-                        else
-                                table_cell(table, STYLE_DIM, "-");
+                        table_member(table, state, "table_watts", 1, 2, "");
                         table_cellf(table, STYLE_PLAIN, "%.2f", json_number(state, "watts", 0));
                 }
         }

@@ -13,7 +13,6 @@
 #define ASK_USEC         (900 * 1000) /* a second, that may be short when a sample was late */
 #define TRY_USEC         (10 * 1000 * 1000)
 #define SAVED_USEC       (10 * 1000 * 1000)
-#define HISTORY_MOST     64
 #define POLICY_INTERFACE "org.idled1.Policy"
 #define HOLD_INTERFACE   "org.idled1.Hold"
 
@@ -106,31 +105,11 @@ static uint64_t transitions(const RecordDaemon *daemon)
 /* The transitions after the last recorded one, oldest first. */
 static void add_transitions(RecordDaemon *daemon)
 {
-        uint64_t before = 0, oldest = UINT64_MAX;
-        g_autoptr(GPtrArray)
-                all = g_ptr_array_new_with_free_func((GDestroyNotify)json_object_put_void);
+        g_autofree char *error = NULL;
+        g_autoptr(json_object) all = client_history(daemon->client, daemon->transition, &error);
 
-        while (oldest > daemon->transition + 1) {
-                const ClientArgument arguments[] = { { .t = before }, { .u = HISTORY_MOST } };
-                g_autoptr(json_object) answer = NULL;
-                g_autofree char *error = NULL;
-                json_object *row;
-
-                if (client_call_typed(daemon->client, "History", "tu", arguments, &answer, &error) <
-                            0 ||
-                    json_length(answer) == 0)
-                        break;
-                JSON_FOREACH(row, answer) {
-                        oldest = (uint64_t)json_int(row, "number", 1);
-                        if (oldest > daemon->transition)
-                                g_ptr_array_add(all, json_object_get(row));
-                }
-                if (oldest >= before && before > 0) /* no daemon does that */
-                        break;
-                before = oldest;
-        }
-        for (guint i = all->len; i-- > 0;) {
-                json_object *row = g_ptr_array_index(all, i);
+        for (size_t i = json_length(all); i-- > 0;) {
+                json_object *row = json_element(all, i);
 
                 daemon->transition = (uint64_t)json_int(row, "number", 0);
                 recording_event(daemon->sampler,

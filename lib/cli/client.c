@@ -15,6 +15,10 @@
 #define BUS_PATH "/org/idled1"
 
 #define SLEEPS_INTERFACE "org.idled1.Sleeps"
+#define PROPERTIES       "org.freedesktop.DBus.Properties"
+
+/* So many changes are asked for at once: what a call may at most. */
+#define HISTORY_MOST 64
 
 /* How long a user may take to find a password: idled waits two minutes for polkit. */
 #define PASSWORD_USEC (150 * G_USEC_PER_SEC)
@@ -227,12 +231,6 @@ static int call_new_at(Client *client, const char *path, const char *interface, 
         return 0;
 }
 
-static int call_new(Client *client, const char *interface, const char *method,
-                    sd_bus_message **ret_message, char **ret_error)
-{
-        return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
-}
-
 /* How long the answer may take; 0: any time. A user who is asked for a password takes time, but a
  * call that only reads asks for none. */
 static uint64_t patience(const Client *client, sd_bus_message *message)
@@ -267,58 +265,78 @@ void client_set_patience(Client *client, uint64_t usec)
                 sd_bus_set_method_call_timeout(client->connection, usec);
 }
 
-static int call(Client *client, const char *interface, const char *method,
-                const char *const *arguments, json_object **ret_answer, char **ret_error)
+static int call(Client *client, const char *path, const char *interface, const char *method,
+                const char *types, const ClientArgument *arguments, json_object **ret_answer,
+                char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
-        int r = call_new(client, interface, method, &message, ret_error);
+        int r = call_new_at(client, path, interface, method, &message, ret_error);
 
         if (r < 0)
                 return r;
-        for (; r >= 0 && arguments && *arguments; arguments++)
-                r = sd_bus_message_append_basic(message, 's', *arguments);
+        for (size_t i = 0; r >= 0 && types[i]; i++)
+                r = sd_bus_message_append_basic(
+                        message, types[i],
+                        strchr("so", types[i]) ? arguments[i].s : (const void *)&arguments[i]);
         r = call_send(client, message, r, &reply, ret_error);
         if (r >= 0 && ret_answer)
                 *ret_answer = read_value(reply);
         return r;
 }
 
+/* All properties of an object; NULL: they are not known. */
+static json_object *get_all(Client *client, const char *path, const char *interface)
+{
+        g_autofree char *error = NULL;
+        json_object *properties = NULL;
+
+        call(client, path, PROPERTIES, "GetAll", "s", &(ClientArgument){ .s = interface },
+             &properties, &error);
+        return properties;
+}
+
 json_object *client_manager(Client *client)
 {
-        const char *const arguments[] = { MANAGER_INTERFACE, NULL };
-        g_autofree char *error = NULL;
-
         if (!client->manager && !client->problem)
-                call(client, "org.freedesktop.DBus.Properties", "GetAll", arguments,
-                     &client->manager, &error);
+                client->manager = get_all(client, BUS_PATH, MANAGER_INTERFACE);
         return client->manager;
 }
 
 json_object *client_property(Client *client, const char *name)
 {
-        const char *const arguments[] = { MANAGER_INTERFACE, name, NULL };
+        const ClientArgument arguments[] = { { .s = MANAGER_INTERFACE }, { .s = name } };
         g_autofree char *error = NULL;
         json_object *value = NULL;
 
-        if (!client->problem)
-                call(client, "org.freedesktop.DBus.Properties", "Get", arguments, &value, &error);
+        call(client, BUS_PATH, PROPERTIES, "Get", "ss", arguments, &value, &error);
         return value;
 }
 
 json_object *client_policy(Client *client, const char *name)
 {
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        g_autofree char *path = NULL, *error = NULL;
-        int r = sd_bus_path_encode(BUS_PATH "/policy", name, &path);
+        g_autofree char *path = NULL;
 
-        if (r >= 0)
-                r = call_new_at(client, path, "org.freedesktop.DBus.Properties", "GetAll", &message,
-                                &error);
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", BUS_NAME ".Policy");
-        if (!message)
+        if (sd_bus_path_encode(BUS_PATH "/policy", name, &path) < 0)
                 return NULL;
-        return call_send(client, message, r, &reply, &error) < 0 ? NULL : read_value(reply);
+        return get_all(client, path, BUS_NAME ".Policy");
+}
+
+/* A call to the daemon of which an error says whether it is there. */
+static int call_new(Client *client, const char *interface, const char *method,
+                    sd_bus_message **ret_message, char **ret_error)
+{
+        client_manager(client);
+        return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
+}
+
+/* A descriptor of an answer (-1: it has none) that outlives it; negative errno. */
+static int keep_fd(int fd, char **ret_error)
+{
+        fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (fd >= 0)
+                return fd;
+        *ret_error = g_strdup("the answer contains no descriptor");
+        return -EREMOTEIO;
 }
 
 void client_forget(Client *client)
@@ -334,34 +352,44 @@ void client_try_again(Client *client)
                 g_clear_pointer(&client->problem, g_free);
 }
 
-int client_call(Client *client, const char *method, const char *const *arguments,
-                json_object **ret_answer, char **ret_error)
+int client_call(Client *client, const char *method, const char *types,
+                const ClientArgument *arguments, json_object **ret_answer, char **ret_error)
 {
-        if (!client_manager(client)) {
-                *ret_error = g_strdup(client->problem);
-                return -ENOTCONN;
-        }
-        return call(client, MANAGER_INTERFACE, method, arguments, ret_answer, ret_error);
+        client_manager(client); /* so that an error says whether the daemon is there */
+        return call(client, BUS_PATH, MANAGER_INTERFACE, method, types, arguments, ret_answer,
+                    ret_error);
 }
 
-int client_call_typed(Client *client, const char *method, const char *types,
-                      const ClientArgument *arguments, json_object **ret_answer, char **ret_error)
+int client_ask(Client *client, const char *method, const char *types,
+               const ClientArgument *arguments, json_object **ret_answer)
 {
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        int r;
+        g_autofree char *error = NULL;
+        int r = client_call(client, method, types, arguments, ret_answer, &error);
 
-        client_manager(client); /* so that an error says whether the daemon is there */
-        r = call_new(client, MANAGER_INTERFACE, method, &message, ret_error);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; r >= 0 && types[i]; i++)
-                r = sd_bus_message_append_basic(
-                        message, types[i],
-                        strchr("so", types[i]) ? arguments[i].s : (const void *)&arguments[i]);
-        r = call_send(client, message, r, &reply, ret_error);
-        if (r >= 0 && ret_answer)
-                *ret_answer = read_value(reply);
-        return r;
+        return r < 0 ? complain("%s", error) : EXIT_FINE;
+}
+
+json_object *client_history(Client *client, uint64_t after, char **ret_error)
+{
+        g_autoptr(json_object) all = json_object_new_array();
+        uint64_t number = UINT64_MAX;
+
+        for (size_t n = HISTORY_MOST; n == HISTORY_MOST && number > after + 1;) {
+                const ClientArgument arguments[] = { { .t = number == UINT64_MAX ? 0 : number },
+                                                     { .u = HISTORY_MOST } };
+                g_autoptr(json_object) some = NULL;
+                json_object *row;
+
+                if (client_call(client, "History", "tu", arguments, &some, ret_error) < 0)
+                        return NULL;
+                n = json_length(some);
+                JSON_FOREACH(row, some) {
+                        number = MIN(number - 1, (uint64_t)json_int(row, "number", 0));
+                        if (number > after)
+                                json_object_array_add(all, json_object_get(row));
+                }
+        }
+        return g_steal_pointer(&all);
 }
 
 static int append_number(sd_bus_message *m, const char *key, uint64_t number, bool given)
@@ -408,19 +436,16 @@ int client_hold(Client *client, const HoldArguments *request, char **ret_path, i
         const char *path = NULL;
         int fd = -1, r;
 
-        client_manager(client); /* so that an error says whether the daemon is there */
         r = call_new(client, MANAGER_INTERFACE, "Hold", &message, ret_error);
         if (r < 0)
                 return r;
         r = call_send(client, message, append_request(message, request), &reply, ret_error);
         if (r < 0)
                 return r;
-        if (sd_bus_message_read(reply, "oh", &path, &fd) >= 0)
-                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0) {
-                *ret_error = g_strdup("the answer contains no hold");
-                return -EREMOTEIO;
-        }
+        sd_bus_message_read(reply, "oh", &path, &fd);
+        fd = keep_fd(fd, ret_error);
+        if (fd < 0)
+                return fd;
         *ret_path = g_strdup(path);
         *ret_fd = fd;
         return 0;
@@ -442,7 +467,6 @@ int client_set_options(Client *client, const char *const *options, json_object *
         _message_ sd_bus_message *message = NULL, *reply = NULL;
         int r;
 
-        client_manager(client); /* so that an error says whether the daemon is there */
         r = call_new(client, MANAGER_INTERFACE, "SetOptions", &message, ret_error);
         if (r < 0)
                 return r;
@@ -458,7 +482,6 @@ int client_trial(Client *client, const char *const *policies, bool honoured,
         _message_ sd_bus_message *message = NULL, *reply = NULL;
         int fd = -1, r;
 
-        client_manager(client);
         r = call_new(client, MANAGER_INTERFACE, "StartTrial", &message, ret_error);
         if (r < 0)
                 return r;
@@ -474,14 +497,11 @@ int client_trial(Client *client, const char *const *policies, bool honoured,
         r = call_send(client, message, r, &reply, ret_error);
         if (r < 0)
                 return r;
-        if (sd_bus_message_read(reply, "h", &fd) >= 0)
-                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0) {
-                *ret_error = g_strdup("the answer has no trial in it");
-                return -EREMOTEIO;
-        }
-        *ret_fd = fd;
-        return 0;
+        sd_bus_message_read(reply, "h", &fd);
+        fd = keep_fd(fd, ret_error);
+        if (fd >= 0)
+                *ret_fd = fd;
+        return MIN(fd, 0);
 }
 
 /* The properties in its dictionary, and behind it those that were only invalidated. */
@@ -511,9 +531,8 @@ int client_listen(Client *client)
         if (client->problem)
                 return -ENOTCONN;
         client->changes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        return sd_bus_match_signal(client->connection, NULL, BUS_NAME, BUS_PATH,
-                                   "org.freedesktop.DBus.Properties", "PropertiesChanged",
-                                   on_change, client);
+        return sd_bus_match_signal(client->connection, NULL, BUS_NAME, BUS_PATH, PROPERTIES,
+                                   "PropertiesChanged", on_change, client);
 }
 
 GHashTable *client_changes(Client *client)
@@ -535,7 +554,6 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
         _message_ sd_bus_message *message = NULL, *reply = NULL;
         int fd = -1, r;
 
-        client_manager(client);
         r = call_new(client, SLEEPS_INTERFACE, "Start", &message, ret_error);
         if (r < 0)
                 return r;
@@ -543,28 +561,17 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
         r = call_send(client, message, r, &reply, ret_error);
         if (r < 0)
                 return r;
-        if (sd_bus_message_read(reply, "uh", ret_number, &fd) >= 0)
-                fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0) {
-                *ret_error = g_strdup("the answer contains no descriptor");
-                return -EREMOTEIO;
-        }
-        *ret_fd = fd;
-        return 0;
+        sd_bus_message_read(reply, "uh", ret_number, &fd);
+        fd = keep_fd(fd, ret_error);
+        if (fd >= 0)
+                *ret_fd = fd;
+        return MIN(fd, 0);
 }
 
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error)
 {
-        _message_ sd_bus_message *message = NULL, *reply = NULL;
-        int r = call_new(client, SLEEPS_INTERFACE, "Read", &message, ret_error);
-
-        if (r < 0)
-                return r;
-        r = call_send(client, message, sd_bus_message_append(message, "u", number), &reply,
-                      ret_error);
-        if (r >= 0)
-                *ret_answer = read_value(reply);
-        return r;
+        return call(client, BUS_PATH, SLEEPS_INTERFACE, "Read", "u",
+                    &(ClientArgument){ .u = number }, ret_answer, ret_error);
 }
 
 int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
@@ -574,7 +581,6 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
         _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
-        client_manager(client); /* so that an error says whether the daemon is there */
         r = call_new(client, MANAGER_INTERFACE, "WakeupBill", &message, ret_error);
         if (r < 0)
                 return r;
@@ -625,7 +631,7 @@ json_object *client_objects(Client *client)
         g_autofree char *error = NULL;
 
         if (client_manager(client))
-                call(client, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", NULL,
-                     &objects, &error);
+                call(client, BUS_PATH, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects",
+                     "", NULL, &objects, &error);
         return objects;
 }

@@ -45,20 +45,24 @@ void client_try_again(Client *client);
 /* Why client_manager() is NULL, as a sentence without full stop: "idled is not running (...)". */
 const char *client_problem(const Client *client);
 
-/* Calls a method of the manager with strings as arguments (NULL ends them). Returns 0, or negative
- * errno and `*ret_error`, a new string for people: -ENOTCONN if the daemon is not there, -EREMOTEIO
- * if it says no. `ret_answer` may be NULL. */
-int client_call(Client *client, const char *method, const char *const *arguments,
-                json_object **ret_answer, char **ret_error);
-
-/* The same with `n` arguments, each of the basic D-Bus type that its letter in `types` says. */
+/* Calls a method of the manager with arguments of the basic D-Bus types that the letters in `types`
+ * say. Returns 0, or negative errno and `*ret_error`, a new string for people: -ENOTCONN if the
+ * daemon is not there, -EREMOTEIO if it says no. `ret_answer` may be NULL. */
 typedef union ClientArgument {
         const char *s; /* s, o */
         uint64_t t;
         uint32_t u;
 } ClientArgument;
-int client_call_typed(Client *client, const char *method, const char *types,
-                      const ClientArgument *arguments, json_object **ret_answer, char **ret_error);
+int client_call(Client *client, const char *method, const char *types,
+                const ClientArgument *arguments, json_object **ret_answer, char **ret_error);
+
+/* The same: EXIT_FINE, or EXIT_FAILED after a message. */
+int client_ask(Client *client, const char *method, const char *types,
+               const ClientArgument *arguments, json_object **ret_answer);
+
+/* The changes of parked CPUs with a number above `after`, the newest first. NULL: as
+ * client_call(). */
+json_object *client_history(Client *client, uint64_t after, char **ret_error);
 
 /* Begins a hold: its object, a new string, and the descriptor whose closing ends it. Errors as
  * those of client_call(). */

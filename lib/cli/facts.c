@@ -302,8 +302,7 @@ json_object *answer_new(Ctl *ctl)
         json_put_text(answer, "daemon_error", daemon ? NULL : client_problem(ctl->client));
         if (!daemon)
                 return answer;
-        json_put_same(daemon, "version", manager, "Version");
-        json_put_same(daemon, "dry_run", manager, "DryRun");
+        json_put_members(daemon, manager, "version=Version dry_run=DryRun");
         json_put_bool(daemon, "paused", json_length(json_get(manager, "Pauses")) > 0);
         return answer;
 }

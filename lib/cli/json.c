@@ -5,6 +5,7 @@
 #include "cli/json.h"
 
 #include <math.h>
+#include <string.h>
 
 json_object *json_get(json_object *object, const char *key)
 {
@@ -151,9 +152,41 @@ void json_put_real(json_object *object, const char *key, double value, int decim
         json_put(object, key, json_real(value, decimals));
 }
 
-void json_put_same(json_object *object, const char *key, json_object *other, const char *from)
+static void put_members(json_object *object, json_object *other, const char *names, bool texts)
 {
-        json_put(object, key, json_object_get(json_get(other, from)));
+        g_auto(GStrv) list = g_strsplit(names, " ", -1);
+
+        for (char **name = list; *name; name++) {
+                char *equals = strchr(*name, '=');
+                const char *from = equals ? equals + 1 : *name;
+
+                if (equals)
+                        *equals = '\0';
+                if (texts)
+                        json_put_text_any(object, *name, json_text(other, from));
+                else
+                        json_put(object, *name, json_object_get(json_get(other, from)));
+        }
+}
+
+void json_put_members(json_object *object, json_object *other, const char *names)
+{
+        put_members(object, other, names, false);
+}
+
+void json_put_texts(json_object *object, json_object *other, const char *names)
+{
+        put_members(object, other, names, true);
+}
+
+json_object *json_name_elements(json_object *array, const char *names)
+{
+        g_auto(GStrv) list = g_strsplit(names, " ", -1);
+        json_object *object = json_object_new_object();
+
+        for (size_t i = 0; list[i]; i++)
+                json_put(object, list[i], json_object_get(json_element(array, i)));
+        return object;
 }
 
 json_object *json_copy_strings(const char *const *strings)

@@ -44,8 +44,13 @@ void json_put_bool(json_object *object, const char *key, bool value);
 /* With so many decimals; what is not finite is null. */
 void json_put_real(json_object *object, const char *key, double value, int decimals);
 
-/* Adds the member `from` of `other`, shared, as `key`. */
-void json_put_same(json_object *object, const char *key, json_object *other, const char *from);
+/* Adds members of `other`, shared: "key=from same" adds `from` as `key`, and `same`. The second
+ * adds texts: "" and what is no text are null. */
+void json_put_members(json_object *object, json_object *other, const char *names);
+void json_put_texts(json_object *object, json_object *other, const char *names);
+
+/* An object with the elements of an array, shared, as members of these names: "kind name why". */
+json_object *json_name_elements(json_object *array, const char *names);
 
 /* A number that is 0 with so many decimals, without its sign: "-0.0" has no meaning of its own.
  * Others as they are. */

@@ -27,7 +27,7 @@ json_object *settings_all(Ctl *ctl)
         g_autofree char *text = NULL;
 
         if (client_manager(ctl->client)) {
-                if (client_call(ctl->client, "GetSettings", NULL, &settings, &text) < 0)
+                if (client_call(ctl->client, "GetSettings", "", NULL, &settings, &text) < 0)
                         complain("%s", text);
                 return settings;
         }
@@ -68,7 +68,7 @@ int settings_reload(Ctl *ctl)
         g_autofree char *error = NULL;
         int status = EXIT_FINE;
 
-        if (client_call(ctl->client, "Reload", NULL, NULL, &error) < 0)
+        if (client_call(ctl->client, "Reload", "", NULL, NULL, &error) < 0)
                 status = complain_lines(error);
         client_forget(ctl->client);
         return status;
@@ -273,10 +273,8 @@ static void forget_runtime(Ctl *ctl, const char *section, const SavedValue *valu
         json_object *row;
         guint at = 0;
 
-        if (client_call(ctl->client, "GetSettings", NULL, &settings, &error) < 0) {
-                complain("%s", error);
+        if (client_ask(ctl->client, "GetSettings", "", NULL, &settings) != EXIT_FINE)
                 return;
-        }
         JSON_FOREACH(row, settings)
                 for (guint i = 0; i < n; i++) {
                         if (!json_true(row, "runtime") ||

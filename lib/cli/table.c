@@ -107,6 +107,26 @@ void table_number(Table *table, double value, int decimals)
                 table_cellf(table, STYLE_PLAIN, "%.*f", decimals, value);
 }
 
+void table_text(Table *table, json_object *object, const char *key)
+{
+        const char *text = json_text(object, key);
+
+        table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
+}
+
+void table_member(Table *table, json_object *object, const char *key, double divisor, int decimals,
+                  const char *unit)
+{
+        double value = json_number(object, key, NAN) / divisor;
+
+        if (isnan(value))
+                table_cell(table, STYLE_DIM, "-");
+        else if (decimals < 0)
+                table_cellf(table, STYLE_PLAIN, "%.6g%s", value, unit);
+        else
+                table_cellf(table, STYLE_PLAIN, "%.*f%s", decimals, value, unit);
+}
+
 char *us_text(double us)
 {
         if (us < 999.5)

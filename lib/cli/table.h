@@ -5,6 +5,7 @@
 #ifndef IDLED_TABLE_H
 #define IDLED_TABLE_H
 
+#include "cli/json.h"
 #include "cli/screen.h"
 
 typedef struct Table Table;
@@ -25,6 +26,12 @@ void table_cellf(Table *table, Style style, const char *format, ...)
 
 /* The same with a number of so many decimals, "-" for NaN. */
 void table_number(Table *table, double value, int decimals);
+
+/* The same with a member of an object, "-" if it is absent or "": a text, or a number, divided,
+ * with so many decimals (negative: as many as it has) and a unit. */
+void table_text(Table *table, json_object *object, const char *key);
+void table_member(Table *table, json_object *object, const char *key, double divisor, int decimals,
+                  const char *unit);
 
 /* Adds a line of its own below the row that is full now, for text that no column has room for. */
 void table_note(Table *table, Style style, const char *text);
