@@ -89,7 +89,7 @@ static void add_cpu(const TopInput *input, TopRow *row, int cpu)
 
         if (row->n_cpus++ == 0) {
                 row->first_cpu = cpu;
-                row->limit_us = more->limit_us;
+                row->limit_us = (int)MIN(more->limit_us, INT_MAX);
         } else if (row->limit_us != more->limit_us) {
                 row->limit_us = TOP_LIMIT_MIXED;
         }
@@ -220,38 +220,55 @@ static void column_clear(gpointer data)
         g_free(((TopColumn *)data)->title);
 }
 
-static void add_column(GArray *columns, TopField field, int state, char *title)
+/* Doubles by state, or one; `number`: an int that is negative where there is none. */
+static const struct {
+        const char *title; /* of states: what follows their names */
+        size_t offset;     /* in TopRow */
+        bool number, time, estimate;
+        double factor; /* 0: 1 */
+        int decimals;
+} fields[] = {
+#define FIELD(member) offsetof(TopRow, member)
+        [TOP_CPU] = { "CPU", FIELD(cpu), .number = true },
+        [TOP_CORE] = { "Core", FIELD(core), .number = true },
+        [TOP_PACKAGE] = { "Pkg", FIELD(package), .number = true },
+        [TOP_BUSY] = { "Busy%", FIELD(busy), .factor = 100, .decimals = 1 },
+        [TOP_MHZ] = { "Bzy_MHz", FIELD(mhz), .estimate = true }, /* as the interval ended */
+        [TOP_SHARE] = { "%", FIELD(share), .factor = 100, .decimals = 1 },
+        [TOP_ABOVE] = { "+", FIELD(above) },
+        [TOP_BELOW] = { "-", FIELD(below) },
+        [TOP_WAKES] = { "Wake/s", FIELD(wakes_per_sec) },
+        [TOP_SLEEP] = { "Sleep", FIELD(sleep_usec), .time = true },
+        [TOP_LONGEST] = { "Longest", FIELD(longest_usec), .time = true, .estimate = true },
+        [TOP_PARKED] = { "Park", FIELD(parked), .number = true },
+        [TOP_LIMIT] = { "Limit", FIELD(limit_us), .number = true, .time = true },
+        [TOP_PKG_WATT] = { "PkgWatt", FIELD(sensors.package_watts), .decimals = 2 },
+        [TOP_COR_WATT] = { "CorWatt", FIELD(sensors.core_watts), .decimals = 2 },
+        [TOP_RAM_WATT] = { "RAMWatt", FIELD(sensors.dram_watts), .decimals = 2 },
+        [TOP_PKG_TMP] = { "PkgTmp", FIELD(sensors.celsius) },
+};
+
+static void add_column(GArray *columns, TopField field, int state, const char *of)
 {
-        TopColumn column = { field, state, title };
+        TopColumn column = { field, state, g_strconcat(of, fields[field].title, NULL) };
 
         g_array_append_val(columns, column);
 }
-
-static const struct {
-        TopField field;
-        const char *title;
-} fixed[] = {
-        { TOP_CPU, "CPU" },          { TOP_CORE, "Core" },        { TOP_PACKAGE, "Pkg" },
-        { TOP_BUSY, "Busy%" },       { TOP_MHZ, "Bzy_MHz" },      { TOP_WAKES, "Wake/s" },
-        { TOP_SLEEP, "Sleep" },      { TOP_LONGEST, "Longest" },  { TOP_PARKED, "Park" },
-        { TOP_LIMIT, "Limit" },      { TOP_PKG_WATT, "PkgWatt" }, { TOP_COR_WATT, "CorWatt" },
-        { TOP_RAM_WATT, "RAMWatt" }, { TOP_PKG_TMP, "PkgTmp" },
-};
 
 GArray *top_columns_all(const Watch *watch)
 {
         GArray *columns = g_array_new(FALSE, FALSE, sizeof(TopColumn));
 
         g_array_set_clear_func(columns, column_clear);
-        for (size_t i = 0; i < G_N_ELEMENTS(fixed); i++) {
-                add_column(columns, fixed[i].field, 0, g_strdup(fixed[i].title));
-                if (fixed[i].field != TOP_MHZ)
-                        continue;
-                for (int s = 0; s < watch->n_states; s++)
-                        add_column(columns, TOP_SHARE, s, g_strconcat(watch->states[s], "%", NULL));
-                for (int s = 0; s < watch->n_states; s++) {
-                        add_column(columns, TOP_ABOVE, s, g_strconcat(watch->states[s], "+", NULL));
-                        add_column(columns, TOP_BELOW, s, g_strconcat(watch->states[s], "-", NULL));
+        for (TopField field = 0; field < G_N_ELEMENTS(fields); field++) {
+                bool by_state = field == TOP_SHARE || field == TOP_ABOVE;
+
+                if (!by_state && field != TOP_BELOW)
+                        add_column(columns, field, 0, "");
+                for (int s = 0; by_state && s < watch->n_states; s++) {
+                        add_column(columns, field, s, watch->states[s]);
+                        if (field == TOP_ABOVE)
+                                add_column(columns, TOP_BELOW, s, watch->states[s]);
                 }
         }
         return columns;
@@ -325,65 +342,20 @@ GPtrArray *top_columns_usual(const Watch *watch, const GArray *all, const GArray
         return columns;
 }
 
-static double place(int number)
-{
-        return number < 0 ? NAN : number;
-}
-
 double top_value(const TopRow *row, const TopColumn *column)
 {
-        switch (column->field) {
-        case TOP_CPU:
-                return place(row->cpu);
-        case TOP_CORE:
-                return place(row->core);
-        case TOP_PACKAGE:
-                return place(row->package);
-        case TOP_BUSY:
-                return row->busy * 100;
-        case TOP_MHZ:
-                return row->mhz;
-        case TOP_SHARE:
-                return row->share[column->state] * 100;
-        case TOP_ABOVE:
-                return row->above[column->state];
-        case TOP_BELOW:
-                return row->below[column->state];
-        case TOP_WAKES:
-                return row->wakes_per_sec;
-        case TOP_SLEEP:
-                return row->sleep_usec;
-        case TOP_LONGEST:
-                return row->longest_usec;
-        case TOP_PARKED:
-                return place(row->parked);
-        case TOP_LIMIT:
-                return row->limit_us < 0 ? NAN : (double)row->limit_us;
-        case TOP_PKG_WATT:
-                return row->sensors.package_watts;
-        case TOP_COR_WATT:
-                return row->sensors.core_watts;
-        case TOP_RAM_WATT:
-                return row->sensors.dram_watts;
-        case TOP_PKG_TMP:
-                return row->sensors.celsius;
-        }
-        return NAN;
+        const void *at = (const char *)row + fields[column->field].offset;
+
+        if (fields[column->field].number)
+                return *(const int *)at < 0 ? NAN : *(const int *)at;
+        return ((const double *)at)[column->state] * (fields[column->field].factor ?: 1);
 }
 
 bool top_is_estimate(const TopRow *row, const TopColumn *column)
 {
-        switch (column->field) {
-        case TOP_SHARE:
-                return row->estimated[column->state];
-        case TOP_MHZ: /* as it was at the end of the interval */
-        case TOP_LONGEST:
-                return true;
-        case TOP_PKG_WATT:
-                return row->sensors.estimated;
-        default:
-                return false;
-        }
+        return column->field == TOP_SHARE      ? row->estimated[column->state]
+               : column->field == TOP_PKG_WATT ? row->sensors.estimated
+                                               : fields[column->field].estimate;
 }
 
 /* Microseconds with three digits: "850us", "12.3ms", "1.5s". */
@@ -419,24 +391,13 @@ char *top_text(const TopRow *row, const TopColumn *column)
                 return g_strdup("mixed");
         if (isnan(value))
                 return g_strdup("-");
-        switch (column->field) {
-        case TOP_BUSY:
-        case TOP_SHARE:
-                return g_strdup_printf("%s%.1f", mark, value);
-        case TOP_WAKES:
-                return g_strdup_printf("%.*f", value < 10 ? 1 : 0, value);
-        case TOP_SLEEP:
-        case TOP_LONGEST:
-        case TOP_LIMIT:
-                time = time_text(value);
+        time = fields[column->field].time ? time_text(value) : NULL;
+        if (time)
                 return g_strconcat(mark, time, NULL);
-        case TOP_PKG_WATT:
-        case TOP_COR_WATT:
-        case TOP_RAM_WATT:
-                return g_strdup_printf("%s%.2f", mark, value);
-        default:
-                return g_strdup_printf("%s%.0f", mark, value);
-        }
+        return g_strdup_printf(
+                "%s%.*f", mark,
+                column->field == TOP_WAKES && value < 10 ? 1 : fields[column->field].decimals,
+                value);
 }
 
 typedef struct Order {

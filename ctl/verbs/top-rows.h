@@ -42,7 +42,7 @@ typedef struct TopRow {
         double sleep_usec;   /* mean; NaN: no sleep ended */
         double longest_usec; /* one sleep lasted at least as long; NaN: none is known */
         int parked;          /* how many of the CPUs; -1: not known */
-        int64_t limit_us;
+        int limit_us;
         TopSensors sensors;
 } TopRow;
 

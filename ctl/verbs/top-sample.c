@@ -253,8 +253,7 @@ static json_object *describe_row(const Top *top, const TopRow *row)
         json_put_real(object, "mean_sleep_usec", row->sleep_usec, 1);
         json_put_real(object, "longest_sleep_at_least_usec", row->longest_usec, 1);
         put_place(object, "parked_cpus", row->parked);
-        json_put(object, "latency_limit_us",
-                 row->limit_us < 0 ? NULL : json_object_new_int64(row->limit_us));
+        put_place(object, "latency_limit_us", row->limit_us);
         json_put_real(object, "package_watts", row->sensors.package_watts, 3);
         json_put_text(object, "package_watts_source",
                       !watts                   ? NULL
