@@ -40,14 +40,6 @@ class Machine(lab.IdledTest, KernelTest):
 
 
 class FourCpus(Machine):
-    def test_one_policy_per_cpu(self):
-        self.begin("policy_scope=cpu")
-        self.idle_and_busy("2-3")
-
-    def test_one_policy_for_the_package(self):
-        self.begin("policy_scope=package freqs_khz=2000000,1000000")
-        self.idle_and_busy("2-3")
-
     def test_slow_cores_are_kept(self):
         self.begin("capacity=1024,1024,512,512")
         self.idle_and_busy("0-1")

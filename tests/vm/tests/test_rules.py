@@ -55,34 +55,6 @@ class Units(Rules):
         self.wait_free()
         self.wait_for("CPU 3 sleeping deeply", lambda: sum(self.entered(3)[C6:]))
 
-    def test_runs_already(self):
-        self.rule("Unit=render.service")
-        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
-            self.start()
-            self.wait_limits("0", "80", "0", "0")
-        self.wait_free()
-
-    def test_neighbours_are_not_meant(self):
-        self.rule("Unit=render.service")
-        self.start()
-        with self.unit("renderer", "sleep infinity"), self.unit("other", "sleep infinity"):
-            with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
-                self.wait_limits("0", "80", "0", "0")
-                self.assertTrue(self.property("Holds").startswith("ao 1 "))
-            self.wait_free()
-
-    def test_instances_and_slices(self):
-        """By a glob, and by the slice that a unit is in."""
-        for match, name, options in (("Unit=render@*.service", "render@7", ""),
-                                     ("Unit=render.slice", "within", "--slice=render-deep.slice")):
-            with self.subTest(match):
-                self.rule(match)
-                self.start()
-                with self.unit(name, f"{options} -p CPUAffinity=1 sleep infinity"):
-                    self.wait_limits("0", "80", "0", "0")
-                self.wait_free()
-                self.guest.run("systemctl stop idled render.slice system-render.slice")
-
     def test_restarted_and_killed(self):
         self.rule("Unit=render.service")
         self.start()
@@ -94,15 +66,6 @@ class Units(Rules):
                 first, "ao 0") and self.limits() == ["0", "80", "0", "0"])
             self.assertTrue(self.property("Holds").startswith("ao 1 "))
         self.wait_free()
-
-    def test_rule_comes_with_a_reload(self):
-        self.start()
-        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
-            self.rule("Unit=render.service")
-            self.guest.run("systemctl reload idled")
-            self.wait_limits("0", "80", "0", "0")
-            self.guest.run("rm /etc/idled/apps/render.conf; systemctl reload idled")
-            self.wait_free()
 
     def test_idled_is_killed(self):
         """The next instance finds what runs."""
@@ -141,15 +104,6 @@ class Programs(Rules):
             self.wait_limits("0", "0", "80", "80")
         self.wait_free()
 
-    def test_for_any_user(self):
-        self.rule("Executable=/usr/local/bin/game\nUser=root")
-        self.start()
-        with self.game():
-            self.guest.run("systemd-run -q --unit=other -p CPUAffinity=3 /usr/local/bin/game infinity")
-            self.wait_limits("0", "0", "0", "80")
-            self.guest.run("systemctl stop other")
-            self.wait_free()
-
 
 class Asked(Rules):
     """What else a rule may ask for."""
@@ -167,12 +121,3 @@ class Asked(Rules):
             self.assertIn("render", self.string("ProfileReason"))
         self.wait_for("the end of it", lambda: self.lines(governors) == ["schedutil"] * 2)
         self.assertEqual(self.string("Profile"), "balanced")
-
-    def test_cores(self):
-        """With only CPUs 0-1 active there are two cores; all means the other two as well."""
-        self.rule("Unit=render.service", "[Ask]\nCores=all\n")
-        self.start()
-        self.park("2-3")
-        with self.unit("render", "sleep infinity"):
-            self.wait_for("unparking", lambda: self.string("Parked") == "")
-        self.wait_for("parking again", lambda: self.string("Parked") == "2-3")

@@ -86,23 +86,6 @@ class Service(lab.IdledTest):
         self.start()
         self.assertFalse({rival, absent} & found())
 
-    def test_pause_and_resume(self):
-        """A pause outlives idlectl, is limited in time on request, and ends with the daemon."""
-        self.configure(ONLY_USERSPACE)
-        self.start()
-        self.guest.run("idlectl set userspace IdleMask=2-3")
-        self.wait_for("parking", lambda: self.string("Parked") == "2-3")
-        self.guest.run("idlectl pause")
-        self.wait_for("the pause", lambda: self.string("Parked") == "")
-        self.guest.run("systemctl reload idled")
-        self.assertEqual(self.property("Pauses").split()[:2], ["aa{sv}", "1"])
-        self.guest.run("idlectl resume")
-        self.wait_for("parking again", lambda: self.string("Parked") == "2-3")
-        self.guest.run("idlectl pause --for 1s")
-        self.wait_for("the end of the time", lambda: self.property("Pauses") == "aa{sv} 0")
-        self.guest.run("idlectl pause; systemctl restart idled")
-        self.assertEqual(self.property("Pauses"), "aa{sv} 0")
-
     def test_examples_of_the_readme(self):
         """Each works while CPUs are parked; what pw-record and make do is replaced."""
         self.configure("")
