@@ -77,15 +77,6 @@ class Parking(ParkingTest):
                 else:
                     self.assertGreater(ticks[cpu], 5)
 
-    def test_last_cpu_of_a_service(self):
-        """One CPU stays active of those that an administrator assigned to a service."""
-        self.run_unit("t-own", "-p AllowedCPUs=2-3")
-        self.start()
-        self.set_idle_mask("2-3")
-        self.wait_for("parking the other", lambda: self.string("Parked") in ("2", "3"))
-        self.guest.run("systemctl stop t-own")
-        self.park("2-3")
-
     def test_who_comes_later(self):
         self.start()
         self.park("2-3")
@@ -124,19 +115,6 @@ class Parking(ParkingTest):
         self.assertEqual(self.cpus_of("t-system"), ["0-2"])
         self.park("")
         self.assertEqual(self.cpus_of("t-system"), ["0-3"])
-
-    def test_kill_while_parked(self):
-        self.run_unit("t-system")
-        self.run_unit("t-own", "-p AllowedCPUs=1-2")
-        who = "t-system", "t-own"
-        self.start()
-        self.park("2-3")
-        self.assertEqual(self.cpus_of(*who), ["0-1", "1"])
-        self.kill()
-        self.assertEqual(self.string("Parked"), "")
-        self.assertEqual(self.cpus_of(*who), ["0-3", "1-2"])
-        self.park("3")
-        self.assertEqual(self.cpus_of(*who), ["0-2", "1-2"])
 
     def test_slice_with_cpus(self):
         """It is left alone."""

@@ -87,49 +87,6 @@ class Windows(OndemandTest):
     def test_count_of_cpus(self):
         self.each_time("systemd-run -q --collect --wait --pipe nproc", self.assert_output(["4"]))
 
-    def test_why(self):
-        """It is said what opened the window."""
-        self.start()
-        self.wait_parked()
-        self.guest.run(f"systemd-run -q --unit={UNIT} sleep infinity")
-        self.wait_for("saying so", lambda: re.search(f"active [^.]*window[^.]*: {UNIT}.service "
-                                                     "(starts|has just started)", self.explained()))
-        self.assertIn("StartWindow", self.guest.read("idlectl why --history"))
-        self.wait_parked()
-
-    def test_slow_start(self):
-        """Its window opens also if idled starts later."""
-        self.start()
-        self.wait_parked()
-        self.guest.run(f"systemd-run -q --no-block --unit={UNIT} -p ExecStartPre='/bin/sleep 1h' true")
-        self.addCleanup(self.guest.run, f"systemctl stop {UNIT}", check=False)
-        starts = f"window[^.]*: {UNIT}.service starts"
-        self.wait_for("its start", lambda: re.search(starts, self.explained()))
-        self.guest.run("systemctl restart idled")
-        self.wait_for("its start, from the list of jobs", lambda: re.search(starts, self.explained()))
-        self.assertEqual(self.string("Parked"), "")
-        self.guest.run(f"systemctl stop {UNIT}")
-        self.wait_parked()
-
-    def test_a_unit_that_is_loaded(self):
-        """One of its CPUs stays active, whether or not it runs."""
-        self.write(f"/etc/systemd/system/{UNIT}.service", "[Service]\nExecStart=sleep infinity\n"
-                   "CPUAffinity=3\n[Install]\nWantedBy=multi-user.target\n")
-        self.addCleanup(self.guest.run, f"rm -f /etc/systemd/system/{UNIT}.service "
-                        f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service; "
-                        "systemctl daemon-reload")
-        self.guest.run(f"systemctl enable {UNIT}; systemctl daemon-reload")
-        self.start()
-        self.wait_parked("2")
-        self.assertIn(f"{UNIT}.service (CPUAffinity=3)", self.explained())
-        self.guest.run(f"systemctl start {UNIT}")
-        if self.kernel() >= (6, 2):  # before, it may be lost: idled(8), LIMITS
-            self.assertEqual(self.guest.read(f"awk '/^Cpus_allowed_list/ {{ print $2 }}' "
-                                             f"/proc/$(systemctl show -P MainPID {UNIT})/status"), "3")
-        self.wait_parked("2")
-        self.guest.run(f"systemctl disable --now {UNIT}; systemctl daemon-reload")
-        self.wait_parked()
-
     def type(self, line, prefix="", shell=""):
         self.write("/root/typist", TYPIST)
         return self.guest.read(f"SHELL_OF_TYPIST='{shell}' bash /root/typist '{line}' {prefix}", timeout=300)
