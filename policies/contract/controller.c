@@ -256,6 +256,23 @@ static int cores_that_cure(const Controller *self, const ContractState *c,
         return cores < input->n_cores ? cores : input->n_cores;
 }
 
+/* Where the failure of so many cores is noted: that before, or the one that may be tried first. */
+static Failure *failure_of(Controller *self, int cores)
+{
+        Failure *found = &self->failed_cores[0];
+
+        for (int i = 0; i < CONTRACT_FAILURES; i++) {
+                Failure *failure = &self->failed_cores[i];
+
+                if (failure->at == cores)
+                        return failure;
+                if (failure->until_usec < found->until_usec)
+                        found = failure;
+        }
+        *found = (Failure){ .at = cores };
+        return found;
+}
+
 /* Step 6. A load that grew says nothing about what held before. */
 static void note_failure(const Controller *self, Failure *failure, int at, uint64_t now_usec)
 {
@@ -263,7 +280,7 @@ static void note_failure(const Controller *self, Failure *failure, int at, uint6
 
         if (!same || now_usec - self->changed_usec >= HELD_USEC)
                 failure->patience = 0;
-        else if (failure->at == at && failure->patience < RETRY_MAX)
+        else if (failure->until_usec > 0 && failure->at == at && failure->patience < RETRY_MAX)
                 failure->patience++;
         failure->at = at;
         failure->work = self->work;
@@ -280,6 +297,14 @@ static bool has_failed(const Controller *self, const Failure *failure, int at, i
         return at <= failure->at && now_at > failure->at &&
                (at < failure->at || now_usec < failure->until_usec) &&
                self->work >= (1 - SAME_LOAD) * failure->work;
+}
+
+static bool have_failed(const Controller *self, int cores, uint64_t now_usec)
+{
+        for (int i = 0; i < CONTRACT_FAILURES; i++)
+                if (has_failed(self, &self->failed_cores[i], cores, self->cores, now_usec))
+                        return true;
+        return false;
 }
 
 static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
@@ -306,7 +331,7 @@ static void give_room(Controller *self, const ControlInput *input)
 {
         int cores = 2 * self->cores;
 
-        note_failure(self, &self->failed_cores, self->cores, input->now_usec);
+        note_failure(self, failure_of(self, self->cores), self->cores, input->now_usec);
         change(self, input, cores < input->n_cores ? cores : input->n_cores, self->state, true);
         self->full = true;
         self->full_since_usec = 0;
@@ -325,7 +350,7 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
                 return true;
         }
         if (self->cores < input->n_cores) {
-                note_failure(self, &self->failed_cores, self->cores, now);
+                note_failure(self, failure_of(self, self->cores), self->cores, now);
                 change(self, input, cores_that_cure(self, c, input), self->state, true);
                 return true;
         }
@@ -435,8 +460,7 @@ static void lower_setting(Controller *self, const ControlInput *input, int deepe
                         return;
                 }
         }
-        while (cores < self->cores &&
-               has_failed(self, &self->failed_cores, cores, self->cores, input->now_usec))
+        while (cores < self->cores && have_failed(self, cores, input->now_usec))
                 cores++;
         if (cores < self->cores)
                 change(self, input, cores, self->state, false);
@@ -488,11 +512,18 @@ static int deepest_state(const Controller *self, const ControlInput *input)
         return input->idle ? idle_table_deepest(input->idle, (uint32_t)fmin(limit, 1e9)) : -1;
 }
 
+static void forget_failures(Controller *self)
+{
+        self->failed_state = self->failed_slow = (Failure){ 0 };
+        for (int i = 0; i < CONTRACT_FAILURES; i++)
+                self->failed_cores[i] = (Failure){ 0 };
+}
+
 /* What failed for the other contracts fails with one more, too. */
 static void start(Controller *self, const ControlInput *input)
 {
         if (self->n_cores != input->n_cores)
-                self->failed_cores = self->failed_state = self->failed_slow = (Failure){ .at = -1 };
+                forget_failures(self);
         self->n_cores = input->n_cores;
         self->fast = false;
         self->work = input->work;

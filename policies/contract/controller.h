@@ -52,6 +52,8 @@ typedef struct ContractState {
         double failed_work; /* of the machine, when it became infeasible */
 } ContractState;
 
+#define CONTRACT_FAILURES 4
+
 /* A setting that failed is not tried again before a time, unless the load decreases. */
 typedef struct Failure {
         int at;
@@ -73,7 +75,7 @@ typedef struct Controller {
         bool full;                /* it was raised because all active CPUs were full */
         uint64_t full_since_usec; /* they are since then; 0: they are not */
         double work, changed_work;
-        Failure failed_cores, failed_state, failed_slow;
+        Failure failed_cores[CONTRACT_FAILURES], failed_state, failed_slow;
 } Controller;
 
 /* Brings the setting up to date with what was measured. */

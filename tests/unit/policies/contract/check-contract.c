@@ -710,19 +710,38 @@ TEST(remembers_failures)
 {
         g_autofree Feed *f = feed_new(4);
 
-        for (int tick = 0; f->controller.failed_cores.until_usec == 0; tick++) {
+        for (int tick = 0; f->controller.failed_cores[0].until_usec == 0; tick++) {
                 ck_assert_int_lt(tick, 600);
                 feed(f, f->controller.lowered ? 10 : 0, false);
         }
         f->input.n_contracts = 2;
         feed(f, 0, false);
         ck_assert_int_eq(f->controller.cores, 4);
-        ck_assert_int_gt(f->controller.failed_cores.at, 0);
+        ck_assert_int_gt(f->controller.failed_cores[0].at, 0);
         ck_assert_uint_eq(f->controller.decides, 1);
         f->input.contracts++;
         f->input.n_contracts = 1;
         feed(f, 0, false);
         ck_assert_uint_eq(f->controller.decides, 0);
+}
+
+/* A failure with more cores erases none with fewer: one core fails twice and then waits longer than
+ * two, which fail once meanwhile. */
+TEST(remembers_each_failure)
+{
+        g_autofree Feed *f = feed_new(4);
+        int tries = 0, before = 0;
+
+        for (int tick = 0; tick < 1000; tick++) {
+                int cores = f->controller.cores;
+
+                tries += cores == 1 && before != 1;
+                before = cores;
+                feed(f, cores == 1 || (cores == 2 && tick >= 420 && tick < 424) ? 10 : 0, false);
+        }
+        ck_assert_int_eq(f->controller.failed_cores[1].at, 2);
+        ck_assert_int_eq(f->controller.cores, 2);
+        ck_assert_int_eq(tries, 2);
 }
 
 /* The one with the shorter limit decides, and an infeasible one does not. */
