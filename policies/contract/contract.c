@@ -21,7 +21,8 @@
  *  8. Period. PERIOD_USEC while the controller waits for the effect of a change, some were late, or
  *     the pressure trigger called: tasks that compute may have come, which need more cores (5.).
  *     Else it takes EACH wake-ups to learn something, SPARSE_USEC at most, and without any the
- *     period stretches. INFEASIBLE_USEC while nothing is requested.
+ *     period stretches. SURE_USEC at least while the odds are good and none was late in this
+ *     window. INFEASIBLE_USEC while nothing is requested.
  */
 #include "contract/controller.h"
 
@@ -31,6 +32,7 @@
 #include "model/pack.h"
 
 #define PERIOD_USEC     500000
+#define SURE_USEC       (CONTRACT_WINDOW_USEC / 4)
 #define SPARSE_USEC     5000000
 #define INFEASIBLE_USEC 5000000
 #define EACH            25       /* wake-ups: an eighth of the smallest window */
@@ -176,11 +178,11 @@ static void limit_contracts(const ContractPolicy *self, const PolicyInput *input
 }
 
 /* Step 8. */
-static uint64_t period_of(double counted, uint64_t passed_usec)
+static uint64_t period_of(double counted, uint64_t passed_usec, bool sure)
 {
         double usec = counted > 0 ? (double)passed_usec * EACH / counted : SPARSE_USEC;
 
-        return (uint64_t)fmin(fmax(usec, PERIOD_USEC), SPARSE_USEC);
+        return (uint64_t)fmin(fmax(usec, sure ? SURE_USEC : PERIOD_USEC), SPARSE_USEC);
 }
 
 static void request_period(ContractPolicy *self, const PolicyInput *input, Wish *wish)
@@ -201,7 +203,8 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
                 wish->period_usec = !rules ? INFEASIBLE_USEC
                                     : busy ? PERIOD_USEC
                                            : period_of(counted - self->counted,
-                                                       now - self->counted_usec);
+                                                       now - self->counted_usec,
+                                                       controller_is_sure(&self->controller, now));
         self->counted = counted;
         self->counted_usec = now;
 }

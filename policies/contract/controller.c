@@ -615,3 +615,15 @@ bool controller_is_busy(const Controller *self, uint64_t now_usec)
                         return true;
         return self->full_since_usec > 0 || now_usec - self->changed_usec < DWELL_USEC;
 }
+
+bool controller_is_sure(const Controller *self, uint64_t now_usec)
+{
+        for (int i = 0; i < self->n_contracts; i++) {
+                const ContractState *c = &self->contracts[i];
+
+                if (votes(c) && (c->here.n < 4 * CONTRACT_WINDOW_WAKEUPS ||
+                                 tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
+                        return false;
+        }
+        return self->cores > 0 && !controller_is_busy(self, now_usec);
+}

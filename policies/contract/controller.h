@@ -84,4 +84,8 @@ void controller_step(Controller *self, const ControlInput *input);
 /* True while it needs the next call soon. */
 bool controller_is_busy(const Controller *self, uint64_t now_usec);
 
+/* True if all contracts are kept with good odds, and none is late in this window: calls that are a
+ * quarter of a window apart suffice. */
+bool controller_is_sure(const Controller *self, uint64_t now_usec);
+
 #endif

@@ -212,13 +212,15 @@ static const struct {
         bool late;            /* one in 150 */
         uint64_t period_usec;
 } periods[] = {
-        { "many", 50, 500000, false, 500000 },
-        { "as many as one call needs", 25, 500000, false, 500000 },
-        { "some", 10, 500000, false, 1250000 },
-        { "some, by calls that come later", 50, 2500000, false, 1250000 },
+        { "many", 50, 500000, false, 2500000 },
+        { "as many as one call needs", 25, 500000, false, 2500000 },
+        { "some", 10, 500000, false, 2500000 },
+        { "by calls that come later", 50, 2500000, false, 2500000 },
+        { "by those, too few to be sure", 6, 2500000, false, 5000000 },
         { "few", 1, 500000, false, 5000000 },
         { "none, and the period stretches", 0, 500000, false, 5000000 },
         { "some are late", 10, 500000, true, 500000 },
+        { "some of many are late", 50, 500000, true, 500000 },
 };
 
 TEST_EACH(calls_again, periods)

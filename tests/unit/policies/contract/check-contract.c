@@ -47,6 +47,7 @@ typedef struct Simulation {
         int cores, state; /* the setting */
         bool fast;
         double now, joules;
+        double called, called_busy; /* the controller, and busy_sec then */
         Cpu cpus[CORES_MAX];
         double arrived[QUEUE_MAX]; /* those that wait */
         unsigned first, end;
@@ -241,6 +242,19 @@ static void judge(const Simulation *s, WakeupDelays *begin, Result *result)
         result->broken_after_step += s->now > step_at;
 }
 
+/* Calls the controller as its policy does, though without the pressure trigger. */
+static void call(Simulation *s, Controller *controller, ControlInput *input)
+{
+        double passed = s->now - s->called;
+
+        if (controller_is_sure(controller, input->now_usec) && passed < CONTRACT_WINDOW_USEC / 4e6)
+                return;
+        input->work = fmin((s->busy_sec - s->called_busy) / passed, s->cores);
+        s->called = s->now;
+        s->called_busy = s->busy_sec;
+        controller_step(controller, input);
+}
+
 static Result run_controlled(const Case *c, double seconds, bool report)
 {
         g_autofree Simulation *s = simulation_new(c);
@@ -258,16 +272,12 @@ static Result run_controlled(const Case *c, double seconds, bool report)
                                .n_contracts = 1 };
         Result result = { .infeasible_after = INFINITY };
         WakeupDelays begin = { 0 };
-        double joules = 0, busy = 0, cores = 0;
+        double joules = 0, cores = 0;
 
         for (int tick = 1; tick * 0.5 <= seconds; tick++) {
-                double before = s->busy_sec;
-
                 simulate(s, tick * 0.5);
-                busy = s->busy_sec - before;
                 input.now_usec = (uint64_t)tick * 500000;
-                input.work = fmin(busy / 0.5, s->cores);
-                controller_step(controller, &input);
+                call(s, controller, &input);
                 if (report && (controller->changed_usec == input.now_usec))
                         fprintf(stderr, "%8.1f s: %d cores, state %d, work %.2f, late %.0f/%.0f\n",
                                 s->now, controller->cores, controller->state, controller->work,
