@@ -186,10 +186,11 @@ TEST(executable)
 TEST(of_the_kernel)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
-        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
         _fd_ int real = open("/proc", O_PATH | O_CLOEXEC);
-        char before[16];
+        char before[16], self[PATH_MAX] = "";
 
+        /* An emulator would answer with its guest's if the whole path were given. */
+        ck_assert_int_gt(readlinkat(real, "self/exe", self, sizeof(self) - 1), 0);
         ck_assert_int_eq(prctl(PR_GET_NAME, before), 0);
         ck_assert_int_eq(prctl(PR_SET_NAME, "a\nUid:\t99999\n"), 0);
         process_facts_init(facts, getpid());
