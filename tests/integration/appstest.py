@@ -61,6 +61,7 @@ class Apps(TestCase):
             lambda: not (group / 'cgroup.procs').read_text() and (group.rmdir() or True), 'its end'))
 
     def check_events(self, pid):
+        self.daemon.wait_log(r'^idled [0-9]')  # after what is not available
         if pid in self.later and self.daemon.count_log('Process events are not available'):
             self.skipTest('in a PID namespace the kernel reports no new processes')
 
