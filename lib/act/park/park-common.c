@@ -139,12 +139,8 @@ int park_release(Knobs *knobs, const KnobKind *kind, const char *const *keep)
                 if (list[i]->kind == kind && list[i]->original && list[i]->state != KNOB_FOREIGN &&
                     !g_strv_contains(keep, list[i]->name))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
-        for (unsigned i = 0; i < names->len; i++) {
-                const Knob *knob = knob_find(knobs, kind, names->pdata[i]);
-                g_autofree char *original = g_strdup(knob->original);
-
-                first = park_first_error(first, knob_set(knobs, kind, names->pdata[i], original));
-        }
+        for (unsigned i = 0; i < names->len; i++)
+                first = park_first_error(first, knob_release(knobs, kind, names->pdata[i]));
         return first;
 }
 

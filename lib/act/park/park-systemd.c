@@ -293,13 +293,9 @@ static int remove_old_files(Knobs *knobs)
                     list[i]->original && !knob_find(knobs, &park_unit_kind, list[i]->name) &&
                     !knob_find(knobs, &park_kinds_kind, list[i]->name))
                         g_ptr_array_add(names, g_strdup(list[i]->name));
-        for (unsigned i = 0; i < names->len; i++) {
-                const Knob *knob = knob_find(knobs, &park_dropin_kind, names->pdata[i]);
-                g_autofree char *original = g_strdup(knob->original);
-
-                first = park_first_error(
-                        first, knob_set(knobs, &park_dropin_kind, names->pdata[i], original));
-        }
+        for (unsigned i = 0; i < names->len; i++)
+                first = park_first_error(first,
+                                         knob_release(knobs, &park_dropin_kind, names->pdata[i]));
         return first;
 }
 

@@ -249,31 +249,17 @@ static bool has_limits(const Knobs *knobs, const FreqPolicy *policy)
                knob_find(knobs, &cpufreq_limit_kind, max);
 }
 
-/* Sets or restores maxima: those that rise, or the others. */
-static void apply_maxima(Round *round, bool raised)
+/* Sets or restores minima, or maxima: those that rise, or the others. */
+static void apply_bounds(Round *round, bool minimum, bool raised)
 {
         TuneBatch batch;
 
-        tune_batch_init(&batch, round->knobs, maximum_done, round);
+        tune_batch_init(&batch, round->knobs, minimum ? minimum_done : maximum_done, round);
         for (int i = 0; i < round->n; i++) {
                 const Work *work = &round->works[i];
 
-                if (work->limits && work->raised == raised)
-                        add_limit(&batch, work, false, i);
-        }
-        tune_batch_end(&batch);
-}
-
-static void apply_minima(Round *round)
-{
-        TuneBatch batch;
-
-        tune_batch_init(&batch, round->knobs, minimum_done, round);
-        for (int i = 0; i < round->n; i++) {
-                const Work *work = &round->works[i];
-
-                if (work->limits)
-                        add_limit(&batch, work, true, i);
+                if (work->limits && (minimum || work->raised == raised))
+                        add_limit(&batch, work, minimum, i);
         }
         tune_batch_end(&batch);
 }
@@ -315,9 +301,9 @@ static void apply_limits(Round *round)
                                maximum(round, work->policy, true);
                 find_limits(round, dir, work);
         }
-        apply_maxima(round, true);
-        apply_minima(round);
-        apply_maxima(round, false);
+        apply_bounds(round, false, true);
+        apply_bounds(round, true, false);
+        apply_bounds(round, false, false);
 }
 
 static bool limits_differ(const Tuned *tuned, const CpuWish *wish)
