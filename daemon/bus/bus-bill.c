@@ -162,10 +162,8 @@ static int append_units(sd_bus_message *reply, const GPtrArray *units)
 static int answer(const Call *call, const BillReading *reading)
 {
         _message_ sd_bus_message *reply = NULL;
-        int r = sd_bus_message_new_method_return(call->message, &reply);
+        int r = bus_begin_reply(call->message, "{sv}", &reply);
 
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "{sv}");
         if (r >= 0)
                 r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "DurationNSec", "t",
                                           reading->duration_ns, "Sampled", "t", reading->skipped,
@@ -173,9 +171,7 @@ static int answer(const Call *call, const BillReading *reading)
                                           reading->unstored);
         if (r >= 0)
                 r = append_units(reply, reading->units);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_send(call->bus->connection, reply, NULL);
+        return bus_send_reply(reply, r);
 }
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata)

@@ -46,18 +46,16 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
         if (r >= 0)
-                r = bus_append_text(reply, "unit", unit->unit);
-        if (r >= 0)
-                r = bus_append_text(reply, "cgroup", unit->cgroup);
+                r = sd_bus_message_append(reply, "{sv}{sv}", "unit", "s", unit->unit, "cgroup", "s",
+                                          unit->cgroup);
         if (r >= 0)
                 r = append_hold(reply, bus, unit);
         if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "contract", "t", unit->id,
-                                          "limit_us", "u", unit->limit_us, "measured", "b",
-                                          report->measured, "infeasible", "b", report->infeasible);
-        if (r >= 0)
-                r = bus_append_text(reply, "obstacle",
-                                    obstacle ?: contracts_error(manager_contracts(bus->manager)));
+                r = sd_bus_message_append(
+                        reply, "{sv}{sv}{sv}{sv}{sv}", "contract", "t", unit->id, "limit_us", "u",
+                        unit->limit_us, "measured", "b", report->measured, "infeasible", "b",
+                        report->infeasible, "obstacle", "s",
+                        obstacle ?: contracts_error(manager_contracts(bus->manager)));
         if (r >= 0 && report->cores > 0)
                 r = sd_bus_message_append(reply, "{sv}{sv}", "cores", "u", report->cores,
                                           "highest_frequency", "b", report->fast);

@@ -18,13 +18,9 @@ int bus_path_cpu(const Bus *bus, const char *path)
         return cpuset_has(&manager_topology(bus->manager)->possible, cpu) ? cpu : -1;
 }
 
-int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                 void **ret_found, sd_bus_error *error)
+static bool is_cpu(const Bus *bus, const char *path)
 {
-        if (bus_path_cpu(userdata, path) < 0)
-                return 0;
-        *ret_found = userdata;
-        return 1;
+        return bus_path_cpu(bus, path) >= 0;
 }
 
 static void cpu_paths(const Bus *bus, GPtrArray *paths)
@@ -33,11 +29,7 @@ static void cpu_paths(const Bus *bus, GPtrArray *paths)
                 g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
 }
 
-static int cpu_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
-                         sd_bus_error *error)
-{
-        return bus_list_nodes(userdata, cpu_paths, ret_nodes);
-}
+BUS_OBJECTS(cpu, is_cpu, cpu_paths);
 
 BUS_VALUE(get_number, "u", bus_path_cpu(bus, path));
 
@@ -216,13 +208,14 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("ResidencyUSec", "t", get_residency_usec, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, 0),
+        SD_BUS_PROPERTY("Limits", "a{sv}", bus_get_limits, 0, CHANGES),
         SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, EXPLICIT),
         SD_BUS_VTABLE_END,
 };
 
 int bus_export_cpus(Bus *bus)
 {
-        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, bus_cpu_find,
+        return bus_export_below(bus, BUS_PATH_CPU, BUS_INTERFACE_CPU, vtable, cpu_find,
                                 cpu_enumerate);
 }
 

@@ -32,13 +32,9 @@ static const EnergyDomain *path_info(const Bus *bus, const char *path)
         return &domains[path_domain(bus, path)];
 }
 
-static int energy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                       void **ret_found, sd_bus_error *error)
+static bool is_domain(const Bus *bus, const char *path)
 {
-        if (path_domain(userdata, path) < 0)
-                return 0;
-        *ret_found = userdata;
-        return 1;
+        return path_domain(bus, path) >= 0;
 }
 
 void bus_energy_paths(const Bus *bus, GPtrArray *paths)
@@ -54,11 +50,7 @@ void bus_energy_paths(const Bus *bus, GPtrArray *paths)
         }
 }
 
-static int energy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
-                            char ***ret_nodes, sd_bus_error *error)
-{
-        return bus_list_nodes(userdata, bus_energy_paths, ret_nodes);
-}
+BUS_OBJECTS(energy, is_domain, bus_energy_paths);
 
 BUS_VALUE(get_name, "s", path_info(bus, path)->name);
 
@@ -141,26 +133,16 @@ static int reply_energy(sd_bus_message *message, void *userdata, sd_bus_error *e
         _message_ sd_bus_message *reply = NULL;
         const EnergyDomain *domains;
         int n = sensors_energy_domains(manager_sensors(bus->manager), &domains);
-        int r = sd_bus_message_new_method_return(message, &reply);
+        int r = bus_begin_reply(message, "(st)", &reply);
 
         observers_read(manager_observers(bus->manager), SENSE_ENERGY);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "(st)");
         for (int i = 0; r >= 0 && i < n; i++) {
                 EnergyTotal sum = observers_energy(manager_observers(bus->manager), i);
 
                 r = sd_bus_message_append(reply, "(st)", domains[i].name,
                                           (uint64_t)(sum.joules * 1e6));
         }
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+        return bus_send_reply(reply, r);
 }
 
-int bus_method_get_energy(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.read-energy", reply_energy, bus,
-                         error);
-}
+BUS_AUTHORIZED(bus_method_get_energy, "org.idled1.read-energy", reply_energy);

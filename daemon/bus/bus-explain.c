@@ -33,7 +33,7 @@ static int append_cpu(sd_bus_message *m, const Bus *bus, int cpu, const char *ob
                 r = bus_append_why(m, bus, why->cause, why->policy, &why->reason,
                                    &why->option_source);
         if (r >= 0)
-                r = bus_append_text(m, "obstacle", problem);
+                r = sd_bus_message_append(m, "{sv}", "obstacle", "s", problem);
         if (r >= 0)
                 r = bus_append_reasons(m, bus, cpu);
         if (r >= 0)
@@ -43,32 +43,17 @@ static int append_cpu(sd_bus_message *m, const Bus *bus, int cpu, const char *ob
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Sends a reply that began with an array, which is closed here; or passes the error on. */
-static int finish(sd_bus_message *reply, int r)
-{
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
-}
-
-static int begin(sd_bus_message *message, const char *type, sd_bus_message **ret_reply)
-{
-        int r = sd_bus_message_new_method_return(message, ret_reply);
-
-        return r < 0 ? r : sd_bus_message_open_container(*ret_reply, 'a', type);
-}
-
 int bus_method_explain(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
         g_autofree char *obstacle = manager_obstacle(bus->manager);
         _message_ sd_bus_message *reply = NULL;
-        int r = begin(message, "a{sv}", &reply);
+        int r = bus_begin_reply(message, "a{sv}", &reply);
 
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->online)
                 if (r >= 0)
                         r = append_cpu(reply, bus, cpu, obstacle);
-        return finish(reply, r);
+        return bus_send_reply(reply, r);
 }
 
 static int append_transition(sd_bus_message *m, const Bus *bus, const Transition *transition)
@@ -96,12 +81,12 @@ static int reply_history(sd_bus_message *message, const Bus *bus, uint64_t numbe
 {
         const History *history = manager_history(bus->manager);
         _message_ sd_bus_message *reply = NULL;
-        int r = begin(message, "a{sv}", &reply);
+        int r = bus_begin_reply(message, "a{sv}", &reply);
         const Transition *transition;
 
         for (; r >= 0 && most > 0 && (transition = history_find(history, number)); number--, most--)
                 r = append_transition(reply, bus, transition);
-        return finish(reply, r);
+        return bus_send_reply(reply, r);
 }
 
 int bus_method_history(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -129,25 +114,11 @@ static int append_setting(sd_bus_message *m, const Section *section, const Setti
         Source source = section_source(section, row->key);
         g_autofree char *where = source_format(&source);
         bool runtime = g_hash_table_contains(section->runtime, row->key);
-        int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
-        if (r >= 0)
-                r = bus_append_text(m, "section", section->name);
-        if (r >= 0)
-                r = bus_append_text(m, "key", row->key);
-        if (r >= 0)
-                r = bus_append_text(m, "value", value);
-        if (r >= 0)
-                r = bus_append_text(m, "default", row->fallback);
-        if (r >= 0)
-                r = bus_append_text(m, "source", where);
-        if (r >= 0)
-                r = bus_append_text(m, "expects", expects);
-        if (r >= 0)
-                r = bus_append_text(m, "help", row->help);
-        if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}", "runtime", "b", runtime);
-        return r < 0 ? r : sd_bus_message_close_container(m);
+        return sd_bus_message_append(m, "a{sv}", 8, "section", "s", section->name, "key", "s",
+                                     row->key, "value", "s", value, "default", "s", row->fallback,
+                                     "source", "s", where, "expects", "s", expects, "help", "s",
+                                     row->help, "runtime", "b", runtime);
 }
 
 int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -155,7 +126,7 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
         const Bus *bus = userdata;
         const GPtrArray *sections = manager_config(bus->manager)->sections;
         _message_ sd_bus_message *reply = NULL;
-        int r = begin(message, "a{sv}", &reply);
+        int r = bus_begin_reply(message, "a{sv}", &reply);
 
         for (guint i = 0; i < sections->len; i++) {
                 const Section *section = sections->pdata[i];
@@ -164,7 +135,7 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
                         if (section_row(section, row->key))
                                 r = append_setting(reply, section, row);
         }
-        return finish(reply, r);
+        return bus_send_reply(reply, r);
 }
 
 /* Appends what is wrong with the knob, if anything is. */
@@ -187,8 +158,8 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
                 problem = g_strdup("it has another value than was written");
         else
                 return 0;
-        return sd_bus_message_append(m, "(sssss)", knob->kind->name, knob->name,
-                                     knob->ours ? knob->ours : "", found ? found : "", problem);
+        return sd_bus_message_append(m, "(sssss)", knob->kind->name, knob->name, knob->ours, found,
+                                     problem);
 }
 
 /* The CPUs that the plan keeps active, and those that are. */
@@ -213,7 +184,7 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
                                manager_setup(manager)->live };
         _message_ sd_bus_message *reply = NULL;
         const Knob *const *knobs;
-        int r = begin(message, "(sssss)", &reply), n;
+        int r = bus_begin_reply(message, "(sssss)", &reply), n;
 
         manager_verify(bus->manager);
         n = knobs_list(manager_knobs(manager), &knobs);
@@ -221,5 +192,5 @@ int bus_method_verify(sd_bus_message *message, void *userdata, sd_bus_error *err
                 r = append_problem(reply, &context, manager_knobs(manager), knobs[i]);
         if (r >= 0)
                 r = bus_append_failures(reply, manager, append_failure);
-        return finish(reply, r);
+        return bus_send_reply(reply, r);
 }

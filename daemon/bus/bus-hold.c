@@ -20,13 +20,9 @@ const Held *bus_path_hold(const Bus *bus, const char *path)
         return name[1] == '0' ? NULL : holds_find(manager_holds(bus->manager), id);
 }
 
-static int hold_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                     void **ret_found, sd_bus_error *error)
+static bool is_hold(const Bus *bus, const char *path)
 {
-        if (!bus_path_hold(userdata, path))
-                return 0;
-        *ret_found = userdata;
-        return 1;
+        return bus_path_hold(bus, path);
 }
 
 /* For getters, which sd-bus calls only if hold_find() found the hold. */
@@ -50,11 +46,7 @@ static void hold_paths(const Bus *bus, GPtrArray *paths)
                                 bus_hold_path(holds_nth(manager_holds(bus->manager), i)->id));
 }
 
-static int hold_enumerate(sd_bus *connection, const char *prefix, void *userdata, char ***ret_nodes,
-                          sd_bus_error *error)
-{
-        return bus_list_nodes(userdata, hold_paths, ret_nodes);
-}
+BUS_OBJECTS(hold, is_hold, hold_paths);
 
 BUS_APPENDED(get_owner, bus_append_shown(reply, bus, path_hold(bus, path)->owner));
 
@@ -125,7 +117,7 @@ BUS_GETTER(get_unit)
 {
         const Held *held = path_hold(userdata, path);
 
-        return sd_bus_message_append(reply, "s", held->kinds && held->unit ? held->unit : "");
+        return sd_bus_message_append(reply, "s", held->kinds ? held->unit : NULL);
 }
 
 BUS_APPENDED(get_cpus, bus_append_cpus(reply, &holds_hold(path_hold(bus, path))->cpus));

@@ -28,7 +28,8 @@ static int append_limit(sd_bus_message *reply, const char *key, int64_t value, i
         return value == none ? 0 : sd_bus_message_append(reply, "{sv}", key, "u", (uint32_t)value);
 }
 
-BUS_GETTER(get_limits)
+int bus_get_limits(sd_bus *connection, const char *path, const char *interface,
+                   const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
         int cpu = bus_path_cpu(userdata, path), r;
         CpuWish limits = manager_limits(((const Bus *)userdata)->manager, cpu);
@@ -45,37 +46,19 @@ BUS_GETTER(get_limits)
         for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(rows); i++)
                 r = append_limit(reply, rows[i].key, rows[i].value, rows[i].none);
         if (r >= 0 && limits.governor)
-                r = bus_append_text(reply, "governor", limits.governor);
+                r = sd_bus_message_append(reply, "{sv}", "governor", "s", limits.governor);
         if (r >= 0 && limits.preference)
-                r = bus_append_text(reply, "energy_preference", limits.preference);
+                r = sd_bus_message_append(reply, "{sv}", "energy_preference", "s",
+                                          limits.preference);
         if (r >= 0)
                 r = append_disabled(reply, userdata, cpu, limits.disabled);
         return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
-static const sd_bus_vtable vtable[] = {
-        SD_BUS_VTABLE_START(0),
-        SD_BUS_PROPERTY("Limits", "a{sv}", get_limits, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-        SD_BUS_VTABLE_END,
-};
-
-int bus_export_limits(Bus *bus)
-{
-        return sd_bus_add_fallback_vtable(bus->connection, NULL, BUS_PATH_CPU, BUS_INTERFACE_CPU,
-                                          vtable, bus_cpu_find, bus);
 }
 
 void bus_remember_limits(Bus *bus)
 {
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
                 bus->seen.limits[cpu] = manager_limits(bus->manager, cpu);
-}
-
-static bool differ(const CpuWish *a, const CpuWish *b)
-{
-        return a->governor != b->governor || a->preference != b->preference || a->bias != b->bias ||
-               a->boost != b->boost || a->min_khz != b->min_khz || a->max_khz != b->max_khz ||
-               a->latency_us != b->latency_us || a->disabled != b->disabled;
 }
 
 void bus_publish_limits(Bus *bus, unsigned changes)
@@ -86,7 +69,7 @@ void bus_publish_limits(Bus *bus, unsigned changes)
                 CpuWish now = manager_limits(bus->manager, cpu);
                 g_autofree char *path = NULL;
 
-                if (!differ(&now, &bus->seen.limits[cpu]))
+                if (cpu_wish_equal(&now, &bus->seen.limits[cpu]))
                         continue;
                 path = g_strdup_printf(BUS_PATH_CPU "/%d", cpu);
                 sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU, "Limits",

@@ -15,17 +15,9 @@ BUS_VALUE(get_dry_run, "b", manager_setup(bus->manager)->dry_run);
 
 static int append_pause(sd_bus_message *reply, const Pause *pause)
 {
-        int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-
-        if (r >= 0)
-                r = bus_append_text(reply, "owner", pause->owner);
-        if (r >= 0)
-                r = bus_append_text(reply, "reason", pause->reason);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "user", "u", pause->uid, "lasting",
-                                          "b", pause->lasting, "until_usec", "t",
-                                          pause->until_usec);
-        return r < 0 ? r : sd_bus_message_close_container(reply);
+        return sd_bus_message_append(reply, "a{sv}", 5, "owner", "s", pause->owner, "reason", "s",
+                                     pause->reason, "user", "u", pause->uid, "lasting", "b",
+                                     pause->lasting, "until_usec", "t", pause->until_usec);
 }
 
 BUS_GETTER(get_pauses)
@@ -212,8 +204,7 @@ BUS_GETTER(get_knobs)
 
         for (int i = 0; r >= 0 && i < n; i++)
                 r = sd_bus_message_append(reply, "(sssss)", knobs[i]->kind->name, knobs[i]->name,
-                                          knobs[i]->original ? knobs[i]->original : "",
-                                          knobs[i]->ours ? knobs[i]->ours : "",
+                                          knobs[i]->original, knobs[i]->ours,
                                           knob_states[knobs[i]->state]);
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }

@@ -89,13 +89,7 @@ static int do_set_options(sd_bus_message *message, void *userdata, sd_bus_error 
         return r < 0 ? r : answer_unmet(message, userdata, options);
 }
 
-int bus_method_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-option", do_set_options, bus,
-                         error);
-}
+BUS_AUTHORIZED(bus_method_set_options, "org.idled1.set-option", do_set_options);
 
 static int do_reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -116,12 +110,7 @@ static int do_reload(sd_bus_message *message, void *userdata, sd_bus_error *erro
         return sd_bus_error_set(error, BUS_ERROR_CONFIG_INVALID, text->str);
 }
 
-int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.reload", do_reload, bus, error);
-}
+BUS_AUTHORIZED(bus_method_reload, "org.idled1.reload", do_reload);
 
 static unsigned pauses_of(const Pauses *pauses, uid_t uid)
 {
@@ -193,12 +182,7 @@ static int do_pause(sd_bus_message *message, void *userdata, sd_bus_error *error
                        : sd_bus_reply_method_return(message, "ah", 0);
 }
 
-int bus_method_pause(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.pause", do_pause, bus, error);
-}
+BUS_AUTHORIZED(bus_method_pause, "org.idled1.pause", do_pause);
 
 static int do_resume_all(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {

@@ -132,6 +132,29 @@ struct Bus {
 #define BUS_VALUE(function, type, ...)                                                             \
         BUS_APPENDED(function, sd_bus_message_append(reply, type, __VA_ARGS__))
 
+/* The handler of a method: `work` is called if the sender is permitted to do `action`. */
+#define BUS_AUTHORIZED(function, action, work)                                                     \
+        int function(sd_bus_message *message, void *userdata, sd_bus_error *error)                 \
+        {                                                                                          \
+                return authorize(((Bus *)userdata)->authorizer, message, action, work, userdata,   \
+                                 error);                                                           \
+        }
+
+/* NAME_find() and NAME_enumerate() for bus_export_below(): the objects for which is_there() says
+ * so, and those whose paths append() appends. What is found is the Bus. */
+#define BUS_OBJECTS(name, is_there, append)                                                        \
+        static int name##_find(sd_bus *connection, const char *path, const char *interface,        \
+                               void *userdata, void **ret_found, sd_bus_error *error)              \
+        {                                                                                          \
+                *ret_found = userdata;                                                             \
+                return is_there(userdata, path);                                                   \
+        }                                                                                          \
+        static int name##_enumerate(sd_bus *connection, const char *prefix, void *userdata,        \
+                                    char ***ret_nodes, sd_bus_error *error)                        \
+        {                                                                                          \
+                return bus_list_nodes(userdata, append, ret_nodes);                                \
+        }
+
 /* Calls `append` with what, where and why of everything that failed and that no knob reports, as
  * long as it returns no error; returns the last. */
 typedef int (*BusFailure)(sd_bus_message *message, const Manager *manager, const char *actuator,
@@ -147,13 +170,15 @@ int bus_append_shown(sd_bus_message *message, const Bus *bus, const char *text);
 int bus_append_shown_key(sd_bus_message *message, const Bus *bus, const char *key,
                          const char *text);
 
-/* Appends one key of a dictionary with a text; NULL is the empty text. */
-int bus_append_text(sd_bus_message *message, const char *key, const char *value);
-
 /* Begins one key of a dictionary, whose value is an array of this type, "a(ss)"; ends it unless `r`
  * is an error, which is returned. */
 int bus_open_key(sd_bus_message *message, const char *key, const char *type);
 int bus_close_key(sd_bus_message *message, int r);
+
+/* Begins a reply with an array of this type. The second ends the array and sends the reply, unless
+ * `r` is an error, which is returned. */
+int bus_begin_reply(sd_bus_message *message, const char *type, sd_bus_message **ret_reply);
+int bus_send_reply(sd_bus_message *reply, int r);
 
 /* Appends the keys of a dictionary that every reason has, from "policy" to "source". */
 int bus_append_why(sd_bus_message *message, const Bus *bus, Cause cause, const char *policy,
@@ -185,7 +210,6 @@ int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
 int bus_export_profiles(Bus *bus);
 int bus_export_cpus(Bus *bus);
-int bus_export_limits(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);
 int bus_export_holds(Bus *bus);
@@ -205,10 +229,7 @@ int bus_export_below(Bus *bus, const char *prefix, const char *interface,
                      const sd_bus_vtable *vtable, sd_bus_object_find_t find,
                      sd_bus_node_enumerator_t enumerate);
 
-/* Finds the CPU that a path names: a sd_bus_object_find_t whose object is the Bus, and its number,
- * -1 if there is none such. */
-int bus_cpu_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                 void **ret_found, sd_bus_error *error);
+/* The number of the CPU that a path names, -1 if there is none such. */
 int bus_path_cpu(const Bus *bus, const char *path);
 
 /* The CPU's idle states, read when first asked for and again after CPUs came or went. */
@@ -262,7 +283,10 @@ int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_erro
 int bus_method_wakeup_bill(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Getters of RefusedAffinities and Contracts. */
+/* Getters of Limits, RefusedAffinities and Contracts. */
+int bus_get_limits(sd_bus *connection, const char *path, const char *interface,
+                   const char *property, sd_bus_message *reply, void *userdata,
+                   sd_bus_error *error);
 int bus_get_contracts(sd_bus *connection, const char *path, const char *interface,
                       const char *property, sd_bus_message *reply, void *userdata,
                       sd_bus_error *error);

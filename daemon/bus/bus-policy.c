@@ -45,13 +45,9 @@ static int path_rank(const Bus *bus, const char *path)
         return (int)rank;
 }
 
-static int policy_find(sd_bus *connection, const char *path, const char *interface, void *userdata,
-                       void **ret_found, sd_bus_error *error)
+static bool is_policy(const Bus *bus, const char *path)
 {
-        if (!policy_at(userdata, path))
-                return 0;
-        *ret_found = userdata;
-        return 1;
+        return policy_at(bus, path);
 }
 
 void bus_policy_paths(const Bus *bus, GPtrArray *paths)
@@ -66,11 +62,7 @@ void bus_policy_paths(const Bus *bus, GPtrArray *paths)
         }
 }
 
-static int policy_enumerate(sd_bus *connection, const char *prefix, void *userdata,
-                            char ***ret_nodes, sd_bus_error *error)
-{
-        return bus_list_nodes(userdata, bus_policy_paths, ret_nodes);
-}
+BUS_OBJECTS(policy, is_policy, bus_policy_paths);
 
 BUS_VALUE(get_name, "s", path_policy(bus, path)->policy->name);
 

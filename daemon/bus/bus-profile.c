@@ -27,10 +27,10 @@ BUS_GETTER(get_inhibited)
         const Bus *bus = userdata;
         g_autofree char *inhibited = manager_profile_inhibited(bus->manager);
 
-        return sd_bus_message_append(reply, "s", inhibited ? inhibited : "");
+        return sd_bus_message_append(reply, "s", inhibited);
 }
 
-BUS_VALUE(get_chosen, "s", manager_profile(bus->manager)->chosen ?: "");
+BUS_VALUE(get_chosen, "s", manager_profile(bus->manager)->chosen);
 
 BUS_GETTER(get_profiles)
 {
@@ -42,7 +42,7 @@ BUS_GETTER(get_profiles)
                 const Profile *profile = g_ptr_array_index(profiles, i);
 
                 r = sd_bus_message_append(reply, "(sss)", profile->name, profile->summary,
-                                          profile->file ? profile->file : "");
+                                          profile->file);
         }
         return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -85,13 +85,7 @@ int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error)
                                  "The profile contradicts options set at run time: %s", clean);
 }
 
-static int method_set_profile(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-profile", do_set_profile, bus,
-                         error);
-}
+static BUS_AUTHORIZED(method_set_profile, "org.idled1.set-profile", do_set_profile);
 
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 

@@ -11,10 +11,18 @@
 #include "manager/manager-explain.h"
 #include "model/explain.h"
 
-/* A NULL string and a number that is none are not sent; the keys are always there. */
-int bus_append_text(sd_bus_message *m, const char *key, const char *value)
+int bus_begin_reply(sd_bus_message *message, const char *type, sd_bus_message **ret_reply)
 {
-        return sd_bus_message_append(m, "{sv}", key, "s", value ? value : "");
+        int r = sd_bus_message_new_method_return(message, ret_reply);
+
+        return r < 0 ? r : sd_bus_message_open_container(*ret_reply, 'a', type);
+}
+
+int bus_send_reply(sd_bus_message *reply, int r)
+{
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
 }
 
 int bus_open_key(sd_bus_message *m, const char *key, const char *type)
@@ -49,14 +57,14 @@ int bus_append_shown(sd_bus_message *m, const Bus *bus, const char *text)
 {
         g_autofree char *shown = text ? private_text_for(text, bus_reader(bus, m)) : NULL;
 
-        return sd_bus_message_append(m, "s", shown ? shown : "");
+        return sd_bus_message_append(m, "s", shown);
 }
 
 int bus_append_shown_key(sd_bus_message *m, const Bus *bus, const char *key, const char *text)
 {
         g_autofree char *shown = text ? private_text_for(text, bus_reader(bus, m)) : NULL;
 
-        return bus_append_text(m, key, shown);
+        return sd_bus_message_append(m, "{sv}", key, "s", shown);
 }
 
 static int append_inputs(sd_bus_message *m, const Reason *reason)
@@ -65,9 +73,8 @@ static int append_inputs(sd_bus_message *m, const Reason *reason)
 
         for (int i = 0; r >= 0 && i < REASON_INPUTS && reason->inputs[i].name; i++)
                 if (isfinite(reason->inputs[i].value))
-                        r = sd_bus_message_append(
-                                m, "(sds)", reason->inputs[i].name, reason->inputs[i].value,
-                                reason->inputs[i].unit ? reason->inputs[i].unit : "");
+                        r = sd_bus_message_append(m, "(sds)", reason->inputs[i].name,
+                                                  reason->inputs[i].value, reason->inputs[i].unit);
         return bus_close_key(m, r);
 }
 
@@ -85,26 +92,21 @@ int bus_append_why(sd_bus_message *m, const Bus *bus, Cause cause, const char *p
         g_autofree char *where = reason->option                ? source_format(source)
                                  : reason_lacks_option(reason) ? g_strdup("no option")
                                                                : NULL;
-        int r = bus_append_text(m, "cause", cause_text(cause, policy));
+        int r = sd_bus_message_append(m, "{sv}{sv}", "cause", "s", cause_text(cause, policy),
+                                      "policy", "s", policy);
 
-        if (r >= 0)
-                r = bus_append_text(m, "policy", policy);
         if (r >= 0)
                 r = bus_append_shown_key(m, bus, "because", reason->because);
         if (r >= 0)
                 r = append_inputs(m, reason);
-        if (r >= 0)
-                r = bus_append_text(m, "option", reason->option);
-        if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}", "threshold", "d",
-                                          isfinite(reason->threshold) ? reason->threshold : 0.0);
-        if (r >= 0)
-                r = bus_append_text(m, "threshold_unit", reason->threshold_unit);
-        if (r >= 0)
-                r = sd_bus_message_append(m, "{sv}", "effective", "d", effective_value(reason));
-        if (r >= 0)
-                r = bus_append_text(m, "effective_because", reason->effective_because);
-        return r < 0 ? r : bus_append_text(m, "source", where);
+        return r < 0 ? r
+                     : sd_bus_message_append(m, "{sv}{sv}{sv}{sv}{sv}{sv}", "option", "s",
+                                             reason->option, "threshold", "d",
+                                             isfinite(reason->threshold) ? reason->threshold : 0.0,
+                                             "threshold_unit", "s", reason->threshold_unit,
+                                             "effective", "d", effective_value(reason),
+                                             "effective_because", "s", reason->effective_because,
+                                             "source", "s", where);
 }
 
 static int append_reason(sd_bus_message *m, const Bus *bus, const ActivePolicy *active,
@@ -151,9 +153,9 @@ static int append_policy_figures(sd_bus_message *m, const ActivePolicy *active, 
 
         for (int i = 0; r >= 0 && i < MIN(n, FIGURES_MAX); i++)
                 if (isfinite(figures[i].value))
-                        r = sd_bus_message_append(
-                                m, "(sssd)", active->policy->name, figures[i].name,
-                                figures[i].unit ? figures[i].unit : "", figures[i].value);
+                        r = sd_bus_message_append(m, "(sssd)", active->policy->name,
+                                                  figures[i].name, figures[i].unit,
+                                                  figures[i].value);
         return r;
 }
 

@@ -13,19 +13,11 @@ static int append_refused(sd_bus_message *reply, const Bus *bus, const Refused *
         uid_t reader = bus_reader(bus, reply);
         bool known = reader == 0 || reader == refused->uid;
         g_autofree char *cpus = cpuset_format(&refused->cpus);
-        int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
-        if (r >= 0)
-                r = bus_append_text(reply, "unit", refused->unit);
-        if (r >= 0)
-                r = bus_append_text(reply, "cpus", cpus);
-        if (r >= 0)
-                r = bus_append_text(reply, "program", known ? refused->program : NULL);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "user", "u", refused->uid, "pid",
-                                          "u", known ? (uint32_t)refused->pid : 0, "count", "t",
-                                          refused->count);
-        return r < 0 ? r : sd_bus_message_close_container(reply);
+        return sd_bus_message_append(
+                reply, "a{sv}", 6, "unit", "s", refused->unit, "cpus", "s", cpus, "program", "s",
+                known ? refused->program : NULL, "user", "u", refused->uid, "pid", "u",
+                known ? (uint32_t)refused->pid : 0, "count", "t", refused->count);
 }
 
 int bus_get_refused(sd_bus *connection, const char *path, const char *interface,
@@ -53,9 +45,4 @@ static int do_forget(sd_bus_message *message, void *userdata, sd_bus_error *erro
                                                   manager_forget_refused(bus->manager, unit));
 }
 
-int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-option", do_forget, bus, error);
-}
+BUS_AUTHORIZED(bus_method_forget_refused, "org.idled1.set-option", do_forget);

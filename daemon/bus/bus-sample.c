@@ -73,8 +73,7 @@ static int append_limits(sd_bus_message *m, Bus *bus)
                 if (r >= 0 && any)
                         r = sd_bus_message_append(m, "(uiuuiiss)", cpu, limits.latency_us,
                                                   limits.min_khz, limits.max_khz, limits.bias,
-                                                  limits.boost, limits.governor ?: "",
-                                                  limits.preference ?: "");
+                                                  limits.boost, limits.governor, limits.preference);
         }
         return r;
 }
@@ -113,10 +112,8 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
         const Snapshot *load = observers_read(manager_observers(bus->manager), SENSE_LOAD);
         const Snapshot *idle = observers_read(manager_observers(bus->manager), SENSE_RESIDENCY);
         _message_ sd_bus_message *reply = NULL;
-        int r = sd_bus_message_new_method_return(message, &reply);
+        int r = bus_begin_reply(message, "{sv}", &reply);
 
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "{sv}");
         if (r >= 0)
                 r = append_key(reply, "Cpus", "a(uttiii)", bus, append_cpus);
         if (r >= 0 && idle && idle->have & SENSE_RESIDENCY)
@@ -137,7 +134,5 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
                 r = sd_bus_message_append(
                         reply, "{sv}", "PressureUSec", "t",
                         (uint64_t)observers_pressure_usec(manager_observers(bus->manager)));
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+        return bus_send_reply(reply, r);
 }

@@ -298,8 +298,8 @@ static int append_causes(sd_bus_message *reply, const LedgerTotals *totals)
 
                 r = sd_bus_message_append(
                         reply, "(uusisssttt)", (unsigned)cause->cpu, (unsigned)cause->state,
-                        ledger_kind_text(cause->kind), cause->irq, cause->function ?: "", name,
-                        unit, cause->value.count, cause->value.slept_ns, cause->value.short_ns);
+                        ledger_kind_text(cause->kind), cause->irq, cause->function, name, unit,
+                        cause->value.count, cause->value.slept_ns, cause->value.short_ns);
         }
         return bus_close_key(reply, r);
 }
@@ -331,15 +331,11 @@ static int method_read(sd_bus_message *message, void *userdata, sd_bus_error *er
                 return r;
         bus->sleeps->backend->read(session->ledger, &totals);
         missing = bus->sleeps->backend->missing(session->ledger);
-        r = sd_bus_message_new_method_return(message, &reply);
+        r = bus_begin_reply(message, "{sv}", &reply);
         if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "{sv}");
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}", "DurationNSec", "t", totals.duration_ns);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}", "BeganBefore", "t", totals.unpaired);
-        if (r >= 0)
-                r = sd_bus_message_append(reply, "{sv}", "Missing", "s", missing ?: "");
+                r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "DurationNSec", "t",
+                                          totals.duration_ns, "BeganBefore", "t", totals.unpaired,
+                                          "Missing", "s", missing);
         if (r >= 0)
                 r = append_sleeps(reply, &totals);
         if (r >= 0)
@@ -348,9 +344,7 @@ static int method_read(sd_bus_message *message, void *userdata, sd_bus_error *er
                 r = append_latencies(reply, &totals);
         if (r >= 0)
                 r = append_asleep(reply, &totals);
-        if (r >= 0)
-                r = sd_bus_message_close_container(reply);
-        return r < 0 ? r : sd_bus_send(bus->connection, reply, NULL);
+        return bus_send_reply(reply, r);
 }
 
 static int method_stop(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -122,13 +122,7 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         return r < 0 ? refuse(r, text, error) : sd_bus_reply_method_return(message, "h", fd);
 }
 
-int bus_method_start_trial(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-        Bus *bus = userdata;
-
-        return authorize(bus->authorizer, message, "org.idled1.set-option", do_start_trial, bus,
-                         error);
-}
+BUS_AUTHORIZED(bus_method_start_trial, "org.idled1.set-option", do_start_trial);
 
 static int append_policies(sd_bus_message *reply, const TrialRequest *trial)
 {
@@ -156,9 +150,8 @@ int bus_append_trial(sd_bus_message *message, const Manager *manager)
         int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
         if (r >= 0 && trial)
-                r = bus_append_text(message, "owner", trial->owner);
-        if (r >= 0 && trial)
-                r = bus_append_text(message, "reason", trial->reason);
+                r = sd_bus_message_append(message, "{sv}{sv}", "owner", "s", trial->owner, "reason",
+                                          "s", trial->reason);
         if (r >= 0 && trial)
                 r = append_policies(message, trial);
         if (r >= 0 && trial)

@@ -189,6 +189,10 @@ static int listen(Bus *bus)
 /* Shows everything on the connection, and lets the event loop work on it. */
 static int serve_connection(Bus *bus)
 {
+        static int (*const exports[])(Bus * bus) = {
+                bus_export_manager, bus_export_cpus,   bus_export_policies,    bus_export_energy,
+                bus_export_holds,   bus_export_sleeps, bus_export_log_control, power_export,
+        };
         int r;
 
         bus->authorizer = authorizer_new(bus->connection, bus->is_system);
@@ -197,24 +201,8 @@ static int serve_connection(Bus *bus)
                 r = turns_new(bus->connection, bus->event, bus->authorizer, &bus->turns);
         if (r >= 0)
                 r = sd_bus_add_object_manager(bus->connection, NULL, BUS_PATH);
-        if (r >= 0)
-                r = bus_export_manager(bus);
-        if (r >= 0)
-                r = bus_export_cpus(bus);
-        if (r >= 0)
-                r = bus_export_limits(bus);
-        if (r >= 0)
-                r = bus_export_policies(bus);
-        if (r >= 0)
-                r = bus_export_energy(bus);
-        if (r >= 0)
-                r = bus_export_holds(bus);
-        if (r >= 0)
-                r = bus_export_sleeps(bus);
-        if (r >= 0)
-                r = bus_export_log_control(bus);
-        if (r >= 0)
-                r = power_export(bus);
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(exports); i++)
+                r = exports[i](bus);
         if (r >= 0)
                 r = sd_bus_attach_event(bus->connection, bus->event, SD_EVENT_PRIORITY_NORMAL);
         return r;

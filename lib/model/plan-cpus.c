@@ -125,7 +125,7 @@ void plan_sanitize_cpus(Plan *plan, const IdleTable *idle)
         }
 }
 
-static bool cpu_equal(const CpuWish *a, const CpuWish *b)
+bool cpu_wish_equal(const CpuWish *a, const CpuWish *b)
 {
         return a->latency_us == b->latency_us && a->disabled == b->disabled && a->bias == b->bias &&
                a->boost == b->boost && a->min_khz == b->min_khz && a->max_khz == b->max_khz &&
@@ -137,7 +137,7 @@ bool plan_equal_cpus(const Plan *a, const Plan *b)
         if (a->n_cpus != b->n_cpus)
                 return false;
         for (int i = 0; i < a->n_cpus; i++)
-                if (!cpu_equal(&a->cpus[i], &b->cpus[i]))
+                if (!cpu_wish_equal(&a->cpus[i], &b->cpus[i]))
                         return false;
         return true;
 }

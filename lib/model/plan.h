@@ -105,7 +105,8 @@ bool plan_equal_quiet(const Plan *a, const Plan *b);
  * CPUs; if it is NULL no state is disabled. */
 void plan_sanitize_cpus(Plan *plan, const IdleTable *idle);
 
-/* True if both request the same for single CPUs. */
+/* True if both request the same: for one CPU, for all. */
+bool cpu_wish_equal(const CpuWish *a, const CpuWish *b);
 bool plan_equal_cpus(const Plan *a, const Plan *b);
 
 /* True if both request the same, whatever their periods. */
