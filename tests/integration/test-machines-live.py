@@ -182,25 +182,6 @@ for machine in sorted(os.listdir(MACHINES)):
         add_machine(machine[:-len('.machine')])
 
 
-class Saturation(Machines):
-    """A CPU saturates: two readings show it, each too short by itself, before the filter does."""
-    MACHINE = 'synthetic-laptop'
-
-    def saturate(self, options, reason):
-        self.ondemand('FilterTime=10min\nDwell=0s\nMaxTransitions=60\n' + options)
-        slow = max(self.settle())
-        before = self.get('WantedCores')
-        self.machine.work([slow])
-        self.step_until(lambda: self.get('WantedCores') > before, 'more cores')
-        self.assertIn(reason, self.get('Reason', PATH + '/policy/ondemand', NAME + '.Policy'))
-
-    def test_all_in_use(self):
-        self.saturate('', ': all active CPUs are saturated (')
-
-    def test_one_of_two(self):
-        self.saturate('MinCores=2\n', ': a CPU is saturated (')
-
-
 class Hotplug(Machines):
     MACHINE = 'synthetic-laptop'
 
@@ -264,31 +245,6 @@ class Hotplug(Machines):
         self.machine.write()
         self.machine.work(range(8))
         self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all active')
-
-
-class PeerDefects(Machines):
-    MACHINE = 'synthetic-laptop'
-
-    def test_peer_defect_1_cpu0_counts(self):
-        """Only CPU 0 works: a load of 1, not of 0, and one core more than none takes."""
-        self.ondemand()
-        self.settle()
-        self.machine.work([0])
-        self.step_until(lambda: self.get('Load') > 0.9, 'load of CPU 0')
-        self.assertLess(self.get('Load'), 1.1)
-        self.settle()
-        self.assertGreater(self.get('WantedCores'), 1)
-
-    def test_peer_defect_7_no_flapping(self):
-        """A load that comes and goes every three steps many times over."""
-        self.ondemand('FilterTime=100ms\nDwell=100ms\n')
-        self.step_until(lambda: self.get('Transitions') > 0, 'the first parking')
-        for n in range(30):
-            self.machine.work(range(8) if n % 2 else ())
-            for _ in range(3):
-                self.step()
-        self.assertLessEqual(self.get('TransitionsLastMinute'), 6)
-        self.assertLessEqual(self.get('Transitions'), 6)
 
 
 if __name__ == '__main__':

@@ -36,12 +36,6 @@ class Parked(OwnGroup, TestCase):
             self.assertEqual(self.knob(), '0')
         self.assert_still_works()
 
-    def test_reload_by_signal(self):
-        self.daemon.send(signal.SIGHUP)
-        self.sync()
-        self.assertEqual(self.knob(), '0')
-        self.assert_still_works()
-
     def test_reload_that_lets_the_group_alone(self):
         self.configure('Exclude=%s\n' % GROUP)
         self.call('Reload')
