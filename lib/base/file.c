@@ -10,6 +10,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include "base/number.h"
@@ -54,6 +55,39 @@ int dir_next_number(DIR *dir)
                 if (int_parse(entry->d_name, &number) >= 0 && number > 0)
                         return number;
         return -1;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **dir_list(int root, const char *path, const char *prefix)
+{
+        GPtrArray *names = g_ptr_array_new();
+        _dir_ DIR *dir = dir_open(root, path);
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (*entry->d_name != '.' && g_str_has_prefix(entry->d_name, prefix))
+                        g_ptr_array_add(names, g_strdup(entry->d_name));
+        if (names->len > 0) /* else there is no array, and qsort() wants one */
+                qsort(names->pdata, names->len, sizeof(char *), compare_names);
+        g_ptr_array_add(names, NULL);
+        return (char **)g_ptr_array_free(names, FALSE);
+}
+
+int inotify_watch(int inotify, int root, const char *path, uint32_t events)
+{
+        _fd_ int fd = openat(root, path, O_PATH | O_CLOEXEC);
+        char name[64];
+        int wd;
+
+        if (fd < 0)
+                return -errno;
+        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+        wd = inotify_add_watch(inotify, name, events);
+        return wd < 0 ? -errno : wd;
 }
 
 /* Ends the text before its trailing white space; -EBADMSG if a NUL is inside. */

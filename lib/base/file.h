@@ -40,6 +40,13 @@ DIR *dir_open(int root, const char *path);
 /* The next entry whose name is a number above 0; -1 at the end. */
 int dir_next_number(DIR *dir);
 
+/* The names of a directory's entries that begin so, hidden ones aside, as a new array that ends
+ * with NULL: "hwmon9" comes before "hwmon10". Empty if there is no such directory. */
+char **dir_list(int root, const char *path, const char *prefix);
+
+/* Watches a file below `root` by inotify. Returns the number of the watch, or negative errno. */
+int inotify_watch(int inotify, int root, const char *path, uint32_t events);
+
 /* A DIR that is closed at the end of its scope. */
 static inline void dir_close(DIR **dir)
 {

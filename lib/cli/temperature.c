@@ -9,37 +9,12 @@
 #include "cli/temperature.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 
 #define HWMON      "sys/class/hwmon"
 #define THERMAL    "sys/class/thermal"
 #define INPUTS_MAX 16
-
-static int compare_names(const void *a, const void *b)
-{
-        const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-        size_t m = strlen(x), n = strlen(y);
-
-        return m != n ? (m > n) - (m < n) : strcmp(x, y); /* hwmon10 comes after hwmon9 */
-}
-
-/* The entries of a directory that begin so, by number. */
-static GPtrArray *list(int root, const char *path, const char *prefix)
-{
-        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-        _dir_ DIR *directory = dir_open(root, path);
-        struct dirent *entry;
-
-        while (directory && (entry = readdir(directory)))
-                if (g_str_has_prefix(entry->d_name, prefix))
-                        g_ptr_array_add(names, g_strdup_printf("%s/%s", path, entry->d_name));
-        if (names->len > 0)
-                qsort(names->pdata, names->len, sizeof(char *), compare_names);
-        return names;
-}
 
 static bool file_is(int root, const char *directory, const char *file, const char *const *texts)
 {
@@ -68,14 +43,14 @@ void temperatures_init(Temperatures *temperatures, int root)
         static const char *const labelled[] = { "coretemp", NULL };
         static const char *const plain[] = { "k10temp", "zenpower", "cpu_thermal", NULL };
         static const char *const zone[] = { "x86_pkg_temp", NULL };
-        g_autoptr(GPtrArray) devices = list(root, HWMON, "hwmon");
-        g_autoptr(GPtrArray) zones = list(root, THERMAL, "thermal_zone");
+        g_auto(GStrv) devices = dir_list(root, HWMON, "hwmon");
+        g_auto(GStrv) zones = dir_list(root, THERMAL, "thermal_zone");
 
         bool from_hwmon;
 
         temperatures->paths = g_ptr_array_new_with_free_func(g_free);
-        for (guint i = 0; i < devices->len; i++) {
-                const char *device = devices->pdata[i];
+        for (char **name = devices; *name; name++) {
+                g_autofree char *device = g_build_filename(HWMON, *name, NULL);
                 char *input = NULL;
 
                 if (file_is(root, device, "name", labelled))
@@ -86,10 +61,12 @@ void temperatures_init(Temperatures *temperatures, int root)
                         g_ptr_array_add(temperatures->paths, input);
         }
         from_hwmon = temperatures->paths->len > 0;
-        for (guint i = 0; i < zones->len && !from_hwmon; i++)
-                if (file_is(root, zones->pdata[i], "type", zone))
-                        g_ptr_array_add(temperatures->paths,
-                                        g_strdup_printf("%s/temp", (char *)zones->pdata[i]));
+        for (char **name = zones; *name && !from_hwmon; name++) {
+                g_autofree char *path = g_build_filename(THERMAL, *name, NULL);
+
+                if (file_is(root, path, "type", zone))
+                        g_ptr_array_add(temperatures->paths, g_strdup_printf("%s/temp", path));
+        }
 }
 
 void temperatures_done(Temperatures *temperatures)

@@ -6,11 +6,10 @@
  * is a warning, because a package may bring files for a policy of another package. Names that
  * editors and package managers give to copies are ignored.
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/nearest.h"
 #include "config/config-files.h"
 #include "config/profile-load.h"
@@ -24,11 +23,6 @@ typedef struct Place {
         GPtrArray *errors;
 } Place;
 
-static int compare(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_copy(const char *name)
 {
         static const char *const marks[] = { ".dpkg-",   ".ucf-", ".rpmsave", ".rpmnew",
@@ -37,7 +31,7 @@ static bool is_copy(const char *name)
         for (size_t i = 0; i < G_N_ELEMENTS(marks); i++)
                 if (strstr(name, marks[i]))
                         return true;
-        return name[0] == '.' || g_str_has_suffix(name, "~") ||
+        return g_str_has_suffix(name, "~") ||
                g_ascii_strncasecmp(name, "README", strlen("README")) == 0;
 }
 
@@ -46,20 +40,16 @@ static bool is_copy(const char *name)
 static char **list(const ConfigPaths *paths, const char *name)
 {
         g_autofree char *path = g_build_filename(paths->admin_dir, name, NULL);
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
-        int fd = openat(paths->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        struct dirent *entry;
+        char **names = dir_list(paths->root, path, "");
+        size_t n = 0;
 
-        while (dir && (entry = readdir(dir)))
-                if (!is_copy(entry->d_name))
-                        g_ptr_array_add(names, g_strdup(entry->d_name));
-        if (dir)
-                closedir(dir);
-        if (names->len > 0)
-                qsort(names->pdata, names->len, sizeof(char *), compare);
-        g_ptr_array_add(names, NULL);
-        return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
+        for (char **entry = names; *entry; entry++)
+                if (is_copy(*entry))
+                        g_free(*entry);
+                else
+                        names[n++] = *entry;
+        names[n] = NULL;
+        return names;
 }
 
 static const char *shown(const Place *place, const char *a, const char *b)

@@ -10,7 +10,6 @@
  */
 #include "config/plugin.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -18,7 +17,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -482,30 +480,20 @@ int policy_load(const char *dir, const char *name, const IdledPolicy **ret_polic
         return 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char **policy_list(const char *dir)
 {
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
-        DIR *handle = opendir(dir);
-        struct dirent *entry;
+        char **names = dir_list(AT_FDCWD, dir, "");
+        size_t n = 0;
 
-        while (handle && (entry = readdir(handle))) {
-                g_autofree char *name = NULL;
+        for (char **name = names; *name; name++) {
+                bool is_policy = g_str_has_suffix(*name, SUFFIX);
 
-                if (!g_str_has_suffix(entry->d_name, SUFFIX))
-                        continue;
-                name = g_strndup(entry->d_name, strlen(entry->d_name) - strlen(SUFFIX));
-                if (is_policy_name(name))
-                        g_ptr_array_add(names, g_steal_pointer(&name));
+                (*name)[strlen(*name) - (is_policy ? strlen(SUFFIX) : 0)] = '\0';
+                if (is_policy && is_policy_name(*name))
+                        names[n++] = *name;
+                else
+                        g_free(*name);
         }
-        if (handle)
-                closedir(handle);
-        if (names->len > 0) /* else there is no array, and qsort() wants one */
-                qsort(names->pdata, names->len, sizeof(char *), compare_names);
-        g_ptr_array_add(names, NULL);
-        return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
+        names[n] = NULL;
+        return names;
 }

@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -142,24 +141,10 @@ bool cpusets_permit(int root, const char *const *ours, const char *path, const C
         return true;
 }
 
-/* -ENOENT: it has gone, or never was. */
-static int watch_dir(CpusetWatch *watch, int top, const char *path, uint32_t events)
-{
-        _fd_ int fd = openat(top, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        char name[64];
-        int wd;
-
-        if (fd < 0)
-                return -ENOENT;
-        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-        wd = inotify_add_watch(watch->inotify, name, events);
-        return wd < 0 ? -errno : wd;
-}
-
 static void add_watch(int top, const char *path, void *userdata)
 {
         CpusetWatch *watch = userdata;
-        int wd = watch_dir(watch, top, *path ? path + 1 : ".", EVENTS);
+        int wd = inotify_watch(watch->inotify, top, *path ? path + 1 : ".", EVENTS);
         CpuSet cpus;
 
         if (wd == -ENOENT)
@@ -176,7 +161,8 @@ static void add_watch(int top, const char *path, void *userdata)
 /* Not once only: the kubelet may be installed later. */
 static void watch_kubelet(CpusetWatch *watch)
 {
-        watch->kubelet = watch_dir(watch, watch->root, KUBELET_DIR, EVENTS | IN_MOVED_TO);
+        watch->kubelet = inotify_watch(watch->inotify, watch->root, KUBELET_DIR,
+                                       EVENTS | IN_MOVED_TO);
 }
 
 int cpuset_watch_new(int root, CpusetWatch **ret_watch)

@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -113,28 +112,6 @@ static bool zone_parse(const char *name, const char *prefix, Zone *ret_zone)
         g_strlcpy(zone.prefix, prefix, sizeof(zone.prefix));
         *ret_zone = zone;
         return true;
-}
-
-static int zone_compare(const void *a, const void *b)
-{
-        const Zone *x = a, *y = b;
-
-        return x->top != y->top ? x->top - y->top : x->part - y->part;
-}
-
-/* The zones of one control type, in order. */
-static GArray *zones_list(int root, const char *prefix)
-{
-        GArray *zones = g_array_new(FALSE, FALSE, sizeof(Zone));
-        _dir_ DIR *directory = dir_open(root, DIRECTORY);
-        struct dirent *entry;
-        Zone zone;
-
-        while (directory && (entry = readdir(directory)))
-                if (zone_parse(entry->d_name, prefix, &zone))
-                        g_array_append_val(zones, zone);
-        g_array_sort(zones, zone_compare);
-        return zones;
 }
 
 /* Its directory below the root. */
@@ -240,42 +217,18 @@ static int zone_add(Energy *energy, int root, const Zone *zone, EnergySource sou
 /* Adds the zones of one control type. Returns the last error; -ENOENT: there is none. */
 static int zones_add(Energy *energy, int root, const char *prefix, EnergySource source)
 {
-        g_autoptr(GArray) zones = zones_list(root, prefix);
+        g_auto(GStrv) names = dir_list(root, DIRECTORY, prefix);
         int error = -ENOENT;
+        Zone zone;
 
-        for (guint i = 0; i < zones->len; i++) {
-                int r = zone_add(energy, root, &g_array_index(zones, Zone, i), source);
+        for (char **name = names; *name; name++) {
+                int r = zone_parse(*name, prefix, &zone) ? zone_add(energy, root, &zone, source)
+                                                         : 0;
 
                 if (r < 0)
                         error = r;
         }
         return error;
-}
-
-static int number_of(const char *name)
-{
-        return atoi(name + strcspn(name, "0123456789"));
-}
-
-static int name_compare(const void *a, const void *b)
-{
-        const char *x = *(char *const *)a, *y = *(char *const *)b;
-
-        return number_of(x) != number_of(y) ? number_of(x) - number_of(y) : strcmp(x, y);
-}
-
-/* The directories of a class, in order, below the root. */
-static GPtrArray *class_list(int root, const char *directory)
-{
-        GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
-        _dir_ DIR *dir = dir_open(root, directory);
-        struct dirent *entry;
-
-        while (dir && (entry = readdir(dir)))
-                if (*entry->d_name != '.')
-                        g_ptr_array_add(paths, g_build_filename(directory, entry->d_name, NULL));
-        g_ptr_array_sort(paths, name_compare);
-        return paths;
 }
 
 /* True if the device at `path` measures the machine or its processor. A power supply's measures
@@ -302,10 +255,10 @@ static bool is_of_machine(int root, const char *path)
 /* Adds the hwmon devices that have this file. */
 static void hwmon_add(Energy *energy, int root, const char *file, bool sampled)
 {
-        g_autoptr(GPtrArray) paths = class_list(root, HWMON);
+        g_auto(GStrv) names = dir_list(root, HWMON, "");
 
-        for (guint i = 0; i < paths->len; i++) {
-                const char *path = g_ptr_array_index(paths, i);
+        for (char **entry = names; *entry; entry++) {
+                g_autofree char *path = g_build_filename(HWMON, *entry, NULL);
                 g_autofree char *name_path = g_build_filename(path, "name", NULL);
                 g_autofree char *value_path = g_build_filename(path, file, NULL);
                 char name[64];
@@ -326,10 +279,10 @@ static void hwmon_add(Energy *energy, int root, const char *file, bool sampled)
 
 static void batteries_add(Energy *energy, int root)
 {
-        g_autoptr(GPtrArray) paths = class_list(root, SUPPLIES);
+        g_auto(GStrv) names = dir_list(root, SUPPLIES, "");
 
-        for (guint i = 0; i < paths->len; i++) {
-                const char *path = g_ptr_array_index(paths, i);
+        for (char **entry = names; *entry; entry++) {
+                g_autofree char *path = g_build_filename(SUPPLIES, *entry, NULL);
                 int dir = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
                 if (dir >= 0 && file_has_word(dir, "type", "Battery") > 0 &&

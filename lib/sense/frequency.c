@@ -23,31 +23,6 @@
 /* Words of a policy, as the kernel lists them in a page at most. */
 #define WORDS_SIZE 4096
 
-static int compare_numbers(const void *a, const void *b)
-{
-        return *(const int *)a - *(const int *)b;
-}
-
-/* The numbers of all directories policyN, ascending, as an array of int. */
-static int list_policies(int root, GArray **ret_numbers)
-{
-        _dir_ DIR *dir = dir_open(root, CPUFREQ);
-        GArray *numbers;
-        struct dirent *entry;
-        int number;
-
-        if (!dir)
-                return -errno;
-        numbers = g_array_new(FALSE, FALSE, sizeof(int));
-        while ((entry = readdir(dir)))
-                if (g_str_has_prefix(entry->d_name, "policy") &&
-                    int_parse(entry->d_name + strlen("policy"), &number) == 0)
-                        g_array_append_val(numbers, number);
-        g_array_sort(numbers, compare_numbers);
-        *ret_numbers = numbers;
-        return 0;
-}
-
 static int read_text(int root, int number, const char *file, char *buffer, size_t size)
 {
         char path[128];
@@ -214,17 +189,14 @@ static bool read_policy(int root, const Topology *topology, const FreqPolicy *be
 
 int frequency_read(int root, const Topology *topology, FreqPolicy **ret_policies, int *ret_n)
 {
-        g_autoptr(GArray) numbers = NULL;
-        FreqPolicy *policies;
-        int r, n = 0;
+        g_auto(GStrv) names = dir_list(root, CPUFREQ, "policy");
+        FreqPolicy *policies = g_new0(FreqPolicy, g_strv_length(names));
+        int n = 0;
 
-        r = list_policies(root, &numbers);
-        if (r < 0 || !numbers)
-                return r;
-        policies = g_new0(FreqPolicy, numbers->len);
-        for (guint i = 0; i < numbers->len; i++) {
-                policies[n] = (FreqPolicy){ .number = g_array_index(numbers, int, i) };
-                if (read_policy(root, topology, n > 0 ? &policies[n - 1] : NULL, &policies[n]))
+        for (char **name = names; *name; name++) {
+                policies[n] = (FreqPolicy){ 0 };
+                if (int_parse(*name + strlen("policy"), &policies[n].number) == 0 &&
+                    read_policy(root, topology, n > 0 ? &policies[n - 1] : NULL, &policies[n]))
                         n++;
         }
         if (n == 0) {

@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -52,23 +51,10 @@ struct Terminals {
         int error;         /* why a terminal is not watched; 0: all are */
 };
 
-static int watch(const Terminals *terminals, const char *name, uint32_t mask)
-{
-        _fd_ int fd = openat(terminals->dev, name, O_PATH | O_CLOEXEC);
-        char path[64];
-        int wd;
-
-        if (fd < 0)
-                return -errno;
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        wd = inotify_add_watch(terminals->inotify, path, mask);
-        return wd < 0 ? -errno : wd;
-}
-
 static void watch_terminal(const char *name, void *userdata)
 {
         Terminals *terminals = userdata;
-        int wd = watch(terminals, name, IN_ACCESS);
+        int wd = inotify_watch(terminals->inotify, terminals->dev, name, IN_ACCESS);
 
         if (wd < 0 && wd != -ENOENT) /* a terminal may have gone */
                 terminals->error = wd;
@@ -125,7 +111,8 @@ static void visit_all(int root, int dev, Visit visit, void *userdata)
 static void watch_all(Terminals *terminals)
 {
         terminals->error = 0;
-        terminals->pts = watch(terminals, PTS, IN_CREATE | IN_ONLYDIR);
+        terminals->pts = inotify_watch(terminals->inotify, terminals->dev, PTS,
+                                       IN_CREATE | IN_ONLYDIR);
         if (terminals->pts < 0 && terminals->pts != -ENOENT)
                 terminals->error = terminals->pts;
         visit_all(terminals->root, terminals->dev, watch_terminal, terminals);

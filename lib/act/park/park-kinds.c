@@ -73,15 +73,14 @@ static const KnobKind x3d_kind = {
 /* The names of all knobs of the driver, as new strings. */
 static GPtrArray *x3d_names(int root)
 {
-        _dir_ DIR *dir = dir_open(root, X3D_DIR);
+        g_auto(GStrv) devices = dir_list(root, X3D_DIR, "");
         GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-        struct dirent *entry;
 
-        while (dir && (entry = readdir(dir))) {
-                g_autofree char *path = g_strconcat(X3D_DIR, entry->d_name, X3D_MODE, NULL);
+        for (char **device = devices; *device; device++) {
+                g_autofree char *path = g_strconcat(X3D_DIR, *device, X3D_MODE, NULL);
 
-                if (*entry->d_name != '.' && faccessat(root, path, F_OK, 0) == 0)
-                        g_ptr_array_add(names, g_strconcat(entry->d_name, X3D_MODE, NULL));
+                if (faccessat(root, path, F_OK, 0) == 0)
+                        g_ptr_array_add(names, g_strconcat(*device, X3D_MODE, NULL));
         }
         return names;
 }

@@ -22,13 +22,9 @@
 /* A kernel with cpufreq has its directory; without a driver no policy is in it. */
 static bool has_policy(int root)
 {
-        _dir_ DIR *dir = dir_open(root, TUNE_DIR "cpufreq");
-        struct dirent *entry;
+        g_auto(GStrv) names = dir_list(root, TUNE_DIR "cpufreq", "policy");
 
-        while (dir && (entry = readdir(dir)))
-                if (g_str_has_prefix(entry->d_name, "policy"))
-                        return true;
-        return false;
+        return *names;
 }
 
 static int open_cpufreq(const ActContext *context, const void *options, void **ret_state)

@@ -84,14 +84,11 @@ static const KnobKind *const kinds[] = { &platform_kind, NULL };
 /* The names of all knobs: one for each driver, or that of ACPI; a new array of new strings. */
 static GPtrArray *list_names(const ActContext *context)
 {
-        _dir_ DIR *dir = dir_open(context->root, TREE CLASS);
+        g_auto(GStrv) drivers = dir_list(context->root, TREE CLASS, "");
         GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-        struct dirent *entry;
 
-        while (dir && (entry = readdir(dir)))
-                if (*entry->d_name != '.')
-                        g_ptr_array_add(names,
-                                        g_strconcat(CLASS "/", entry->d_name, PROFILE, NULL));
+        for (char **driver = drivers; *driver; driver++)
+                g_ptr_array_add(names, g_strconcat(CLASS "/", *driver, PROFILE, NULL));
         if (names->len == 0 && faccessat(context->root, TREE ACPI, F_OK, 0) == 0)
                 g_ptr_array_add(names, g_strdup(ACPI));
         return names;

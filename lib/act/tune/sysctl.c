@@ -10,7 +10,6 @@
  * (park-workqueue.c).
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "act/park/park-workqueue.h"
 #include "act/tune/quiet.h"
@@ -84,15 +83,9 @@ static const KnobKind check_kind = {
 /* The knob of the interval of machine checks, as a new string; NULL if the machine has none. */
 static char *find_check(const ActContext *context)
 {
-        _dir_ DIR *dir = dir_open(context->root, CHECKS);
-        struct dirent *entry;
-        int cpu, first = -1;
+        g_auto(GStrv) names = dir_list(context->root, CHECKS, "machinecheck");
 
-        while (dir && (entry = readdir(dir)))
-                if (sscanf(entry->d_name, "machinecheck%d", &cpu) == 1 &&
-                    (first < 0 || cpu < first))
-                        first = cpu;
-        return first < 0 ? NULL : g_strdup_printf("machinecheck%d/check_interval", first);
+        return *names ? g_strconcat(*names, "/check_interval", NULL) : NULL;
 }
 
 static bool exists(const ActContext *context, const char *path)
