@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "sense/scan.h"
 
 /* The kernel's value for no limit of all CPUs (PM_QOS_CPU_LATENCY_DEFAULT_VALUE). */
 #define GLOBAL_NONE_US (2000 * 1000 * 1000)
@@ -54,6 +55,44 @@ IdleTable *idle_tables_read(int root, int n_cpus)
         for (int cpu = 0; cpu < n_cpus; cpu++)
                 tables[cpu].n_states = idle_states_read(root, cpu, tables[cpu].states);
         return tables;
+}
+
+int idle_directory_open(int root, int cpu)
+{
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpuidle", cpu);
+        fd = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int idle_file_open(int directory, int state, const char *file)
+{
+        char path[32];
+        int fd;
+
+        snprintf(path, sizeof(path), "state%d/%s", state, file);
+        fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int idle_counter_read(int directory, int fd, int state, const char *file, uint64_t *value)
+{
+        _fd_ int opened = fd < 0 ? idle_file_open(directory, state, file) : -1;
+        char buffer[32];
+        const char *text = buffer;
+        uint64_t number;
+        int n;
+
+        if (fd < 0 && opened < 0)
+                return opened;
+        n = fd_read_at_start(fd < 0 ? opened : fd, buffer, sizeof(buffer));
+        if (n < 0)
+                return n;
+        if (scan_u64(&text, &number) && *text == '\n')
+                *value = number;
+        return 0;
 }
 
 bool idle_state_enabled(int root, int cpu, int state)

@@ -17,13 +17,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "sense/scan.h"
 
 enum { ABOVE, BELOW, REJECTED, FILES };
 
@@ -80,23 +78,13 @@ static void statistics_close(void *state)
         g_free(statistics);
 }
 
-static int directory_open(int root, int cpu)
-{
-        char path[64];
-        int fd;
-
-        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpuidle", cpu);
-        fd = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
 static int statistics_open(int root, const Topology *topology, void **ret_state)
 {
         int error = -ENOENT;
         IdleStatistics *statistics;
 
         CPUSET_FOREACH(cpu, &topology->online) {
-                _fd_ int directory = directory_open(root, cpu);
+                _fd_ int directory = idle_directory_open(root, cpu);
 
                 if (directory < 0) {
                         error = directory;
@@ -119,27 +107,20 @@ static int statistics_open(int root, const Topology *topology, void **ret_state)
         return error;
 }
 
-static int file_open(int directory, int state, int file)
-{
-        char path[32];
-
-        snprintf(path, sizeof(path), "state%d/%s", state, file_names[file]);
-        return openat(directory, path, O_RDONLY | O_CLOEXEC);
-}
-
 /* Opens what is kept of a CPU. */
 static int cpu_open(IdleStatistics *statistics, CpuStatistics *cpu, int number, int n_states)
 {
         cpu_close(statistics, cpu);
         cpu->last = (IdleCounters){ .n_states = n_states };
-        cpu->directory = directory_open(statistics->root, number);
+        cpu->directory = idle_directory_open(statistics->root, number);
         if (cpu->directory < 0)
                 return cpu->directory;
         cpu->fds = g_new(StateFds, n_states);
         for (int s = 0; s < n_states; s++)
                 for (int f = 0; f < FILES; f++) {
                         cpu->fds[s].by_file[f] = statistics->budget > 0
-                                                         ? file_open(cpu->directory, s, f)
+                                                         ? idle_file_open(cpu->directory, s,
+                                                                          file_names[f])
                                                          : -1;
                         if (cpu->fds[s].by_file[f] >= 0)
                                 statistics->budget--;
@@ -147,21 +128,10 @@ static int cpu_open(IdleStatistics *statistics, CpuStatistics *cpu, int number, 
         return 0;
 }
 
-/* Reads one counter. What is not there or is not a number leaves the old value. */
 static void counter_read(const CpuStatistics *cpu, int state, int file, uint64_t *value)
 {
-        char buffer[32];
-        const char *text = buffer;
-        uint64_t number;
-        _fd_ int fd = -1;
-
-        if (cpu->fds[state].by_file[file] < 0)
-                fd = file_open(cpu->directory, state, file);
-        if (fd_read_at_start(fd >= 0 ? fd : cpu->fds[state].by_file[file], buffer, sizeof(buffer)) <
-            0)
-                return;
-        if (scan_u64(&text, &number) && *text == '\n')
-                *value = number;
+        idle_counter_read(cpu->directory, cpu->fds[state].by_file[file], state, file_names[file],
+                          value);
 }
 
 /* Brings cpu->last up to date with the uses in `idle`. */

@@ -96,16 +96,6 @@ static void idle_close(void *state)
         g_free(idle);
 }
 
-static int open_directory(int root, int cpu)
-{
-        char path[64];
-        int fd;
-
-        snprintf(path, sizeof(path), CPUIDLE_PATH, cpu);
-        fd = openat(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
 /* How many states there are in a CPU's directory. */
 static int count_states(int directory)
 {
@@ -126,7 +116,7 @@ static int idle_open(int root, const Topology *topology, void **ret_state)
         int error = -ENOENT;
 
         CPUSET_FOREACH(cpu, &topology->online) {
-                _fd_ int directory = open_directory(root, cpu);
+                _fd_ int directory = idle_directory_open(root, cpu);
 
                 if (directory < 0) {
                         error = directory;
@@ -147,51 +137,13 @@ static int idle_open(int root, const Topology *topology, void **ret_state)
         return error;
 }
 
-static int open_file(int directory, int state, const char *file)
-{
-        char path[32];
-        int fd;
-
-        snprintf(path, sizeof(path), "state%d/%s", state, file);
-        fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
-/* Reads one counter from a descriptor. What is not a number leaves the old value. */
-static int fd_counter(int fd, uint64_t *value)
-{
-        char buffer[32];
-        const char *text = buffer;
-        uint64_t number;
-        int n;
-
-        n = fd_read_at_start(fd, buffer, sizeof(buffer));
-        if (n < 0)
-                return n;
-        if (scan_u64(&text, &number) && *text == '\n')
-                *value = number;
-        return 0;
-}
-
-static int file_counter(int directory, int state, const char *file, uint64_t *value)
-{
-        _fd_ int fd = open_file(directory, state, file);
-
-        return fd < 0 ? fd : fd_counter(fd, value);
-}
-
-static int counter_read(const CpuIdle *cpu, int fd, int state, const char *file, uint64_t *value)
-{
-        return fd >= 0 ? fd_counter(fd, value) : file_counter(cpu->directory, state, file, value);
-}
-
 static int keep_open(Idle *idle, int directory, int state, const char *file)
 {
         int fd;
 
         if (idle->budget <= 0)
                 return -1;
-        fd = open_file(directory, state, file);
+        fd = idle_file_open(directory, state, file);
         if (fd < 0)
                 return -1;
         idle->budget--;
@@ -206,7 +158,7 @@ static int limit_open(int directory)
 /* Finds the states of CPU `number` and opens what is kept of them. */
 static int cpu_open(Idle *idle, CpuIdle *cpu, int number)
 {
-        int directory = open_directory(idle->root, number), n;
+        int directory = idle_directory_open(idle->root, number), n;
 
         if (directory < 0)
                 return directory;
@@ -253,11 +205,12 @@ static bool read_barred(Idle *idle, CpuIdle *cpu, int state, uint64_t limit)
 
         if (fds->disable < 0)
                 fds->disable = keep_open(idle, cpu->directory, state, "disable");
-        if (counter_read(cpu, fds->disable, state, "disable", &disabled) == 0 && disabled)
+        if (idle_counter_read(cpu->directory, fds->disable, state, "disable", &disabled) == 0 &&
+            disabled)
                 return true;
         if (limit < UINT64_MAX && fds->latency_us == UINT64_MAX) {
                 fds->latency_us = 0;
-                file_counter(cpu->directory, state, "latency", &fds->latency_us);
+                idle_counter_read(cpu->directory, -1, state, "latency", &fds->latency_us);
         }
         return fds->latency_us != UINT64_MAX && fds->latency_us > limit;
 }
@@ -286,7 +239,8 @@ static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
         for (int s = 0; s < cpu->last.n_states; s++) {
                 uint64_t before = cpu->last.usage[s];
 
-                r = counter_read(cpu, cpu->fds[s].usage, s, "usage", &cpu->last.usage[s]);
+                r = idle_counter_read(cpu->directory, cpu->fds[s].usage, s, "usage",
+                                      &cpu->last.usage[s]);
                 if (r < 0)
                         return r;
                 if (!first && cpu->last.usage[s] == before)
@@ -296,7 +250,8 @@ static int cpu_read(Idle *idle, CpuIdle *cpu, int number)
                  * `time` of many states never changes. */
                 if (!first && cpu->fds[s].time < 0)
                         cpu->fds[s].time = keep_open(idle, cpu->directory, s, "time");
-                r = counter_read(cpu, cpu->fds[s].time, s, "time", &cpu->last.time_usec[s]);
+                r = idle_counter_read(cpu->directory, cpu->fds[s].time, s, "time",
+                                      &cpu->last.time_usec[s]);
                 if (r < 0)
                         return r;
         }

@@ -72,6 +72,14 @@ int idle_states_read(int root, int cpu, IdleState *ret_states);
 /* Those of the CPUs up to `n_cpus`, as a new array. */
 IdleTable *idle_tables_read(int root, int n_cpus);
 
+/* Opens the directory of a CPU's idle states, or a file of a state in it; negative errno. */
+int idle_directory_open(int root, int cpu);
+int idle_file_open(int directory, int state, const char *file);
+
+/* Reads one counter from such a file, which is `fd` if it is kept open (-1: it is not). What is not
+ * a number leaves the old value. Negative errno if nothing can be read. */
+int idle_counter_read(int directory, int fd, int state, const char *file, uint64_t *value);
+
 /* True if the state is not switched off. */
 bool idle_state_enabled(int root, int cpu, int state);
 
