@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/nearest.h"
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-files.h"
@@ -28,15 +27,13 @@ static bool is_section(const char *name)
 
 static char *unknown_key(const char *heading, const char *key)
 {
-        g_autofree char *clean = log_clean(key), *keys = settings_keys(app_settings, heading);
-        g_autofree char *hint = text_suggest(setting_nearest(app_settings, heading, key));
+        g_autofree char *clean = log_clean(key);
 
         for (const Setting *row = app_settings; row->key; row++)
                 if (g_str_equal(row->key, key))
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, row->section);
-        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
-                               keys, hint);
+        return settings_unknown_key(app_settings, heading, heading, key);
 }
 
 static char *check_name(const char *heading, const char *key, void *userdata)

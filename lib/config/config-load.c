@@ -68,16 +68,13 @@ static char *unknown_section(const FileScope *scope, const char *heading)
 static char *unknown_key(const FileScope *scope, const Section *section, const char *key)
 {
         const char *heading = section_heading(section);
-        g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
+        g_autofree char *clean = log_clean(key);
 
         for (guint i = 0; i < scope->n_sections; i++)
                 if (section_row(scope->sections[i], key))
                         return g_strdup_printf("%s: found in [%s], expected in [%s]", clean,
                                                heading, section_heading(scope->sections[i]));
-        hint = text_suggest(setting_nearest(section->rows, heading, key));
-        list = *hint ? g_strdup("") : settings_keys(section->rows, heading);
-        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
-                               list, hint);
+        return settings_unknown_key(section->rows, heading, heading, key);
 }
 
 static char *check_name(const char *heading, const char *key, void *userdata)
@@ -335,41 +332,37 @@ static int errors_sum(const GPtrArray *errors, guint first)
         return errors->len > first ? -EINVAL : 0;
 }
 
-/* The sections about single CPUs. */
-static const Setting *const tunings[] = { frequency_settings, idle_states_settings,
-                                          latency_settings };
+/* The sections of idled.conf. */
+static const struct {
+        const Setting *rows;
+        size_t size;
+} sections[] = {
+        { daemon_settings, sizeof(DaemonOptions) },
+        { park_settings, sizeof(ParkOptions) },
+        { recording_settings, sizeof(RecordingOptions) },
+        { frequency_settings, sizeof(TuneOptions) },
+        { idle_states_settings, sizeof(TuneOptions) },
+        { latency_settings, sizeof(TuneOptions) },
+        { evaluate_settings, sizeof(EvaluateOptions) },
+        { interrupt_settings, sizeof(InterruptOptions) },
+        { housekeeping_settings, sizeof(HousekeepingOptions) },
+};
 
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config)
 {
         g_autoptr(Config) config = config_new();
         g_autofree char *error = NULL;
         guint errors_before = errors->len;
-        int r;
+        int r = 0;
 
-        r = section_add(config, "Daemon", daemon_settings, sizeof(DaemonOptions), &error);
-        if (r == 0)
-                r = section_add(config, "Park", park_settings, sizeof(ParkOptions), &error);
-        if (r == 0)
-                config_section(config, "Park")->check = park_check;
-        if (r == 0)
-                r = section_add(config, "Recording", recording_settings, sizeof(RecordingOptions),
-                                &error);
-        for (size_t i = 0; i < G_N_ELEMENTS(tunings) && r == 0; i++)
-                r = section_add(config, tunings[i]->section, tunings[i], sizeof(TuneOptions),
-                                &error);
-        if (r == 0)
-                r = section_add(config, "Evaluate", evaluate_settings, sizeof(EvaluateOptions),
-                                &error);
-        if (r == 0)
-                r = section_add(config, "Interrupts", interrupt_settings, sizeof(InterruptOptions),
-                                &error);
-        if (r == 0)
-                r = section_add(config, "Housekeeping", housekeeping_settings,
-                                sizeof(HousekeepingOptions), &error);
+        for (size_t i = 0; i < G_N_ELEMENTS(sections) && r == 0; i++)
+                r = section_add(config, sections[i].rows->section, sections[i].rows,
+                                sections[i].size, &error);
         if (r < 0) {
                 config_error_add(errors, config_admin_path(paths, "idled.conf"), 0, "%s", error);
                 return r;
         }
+        config_section(config, "Park")->check = park_check;
         load_daemon(config, paths, errors);
         load_power_table(config, paths, errors);
         load_policies(config, paths, errors->len > errors_before, errors);

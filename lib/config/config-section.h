@@ -25,8 +25,10 @@ const Setting *section_row(const Section *section, const char *key);
 /* The row of this value that idled keeps for the policy, NULL if there is none. */
 const Setting *section_state_row(const Section *section, const char *key);
 
-/* ": KEY, KEY, KEY", all of [heading], for messages; a new string. */
-char *settings_keys(const Setting *rows, const char *heading);
+/* The error for a key that is none of section `heading` in the table, which people know as `shown`:
+ * a new string with the key that was probably meant, or all of them. */
+char *settings_unknown_key(const Setting *rows, const char *heading, const char *shown,
+                           const char *key);
 
 /* The text that `row` has in this section, or would have with another profile (NULL: none), with or
  * without what was set at run time. */

@@ -110,13 +110,21 @@ const Setting *section_state_row(const Section *section, const char *key)
         return section->policy ? setting_find(section->rows, "State", key) : NULL;
 }
 
-char *settings_keys(const Setting *rows, const char *heading)
+char *settings_unknown_key(const Setting *rows, const char *heading, const char *shown,
+                           const char *key)
 {
+        g_autofree char *clean = log_clean(key);
+        g_autofree char *hint = text_suggest(setting_nearest(rows, heading, key));
         GString *text = g_string_new(NULL);
+        const char *between = ": ";
 
-        for (const Setting *row = rows; row->key; row++)
-                if (g_str_equal(row->section, heading))
-                        g_string_append_printf(text, "%s %s", text->len ? "," : ":", row->key);
+        g_string_append_printf(text, "%s: found an unknown key, expected one of [%s]%s", clean,
+                               shown, hint);
+        for (const Setting *row = rows; row->key && !*hint; row++)
+                if (g_str_equal(row->section, heading)) {
+                        g_string_append_printf(text, "%s%s", between, row->key);
+                        between = ", ";
+                }
         return g_string_free(text, FALSE);
 }
 
@@ -240,7 +248,7 @@ int config_set(Config *config, const char *section_name, const char *key, const 
 {
         Section *section = config_section(config, section_name);
         const Setting *row = section ? section_row(section, key) : NULL;
-        g_autofree char *clean = NULL, *hint = NULL, *list = NULL;
+        g_autofree char *clean = NULL, *hint = NULL;
         int r;
 
         if (section && !row)
@@ -254,12 +262,8 @@ int config_set(Config *config, const char *section_name, const char *key, const 
                 return -ENOENT;
         }
         if (!row) {
-                clean = log_clean(key);
-                hint = text_suggest(setting_nearest(section->rows, section_heading(section), key));
-                list = *hint ? g_strdup("")
-                             : settings_keys(section->rows, section_heading(section));
-                *ret_error = g_strdup_printf("%s: found an unknown key, expected one of %s%s%s",
-                                             clean, section->name, list, hint);
+                *ret_error = settings_unknown_key(section->rows, section_heading(section),
+                                                  section->name, key);
                 return -ENOENT;
         }
         if (g_str_equal(section->name, "Daemon") && g_str_equal(row->key, "Policies")) {

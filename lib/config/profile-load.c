@@ -101,16 +101,6 @@ static const Setting *target_row(const Target *target, const char *key)
         return setting_find(target->rows, target->rows->section, key);
 }
 
-static char *unknown_key(const Target *target, const char *heading, const char *key)
-{
-        g_autofree char *clean = log_clean(key), *hint = NULL, *list = NULL;
-
-        hint = text_suggest(setting_nearest(target->rows, target->rows->section, key));
-        list = *hint ? g_strdup("") : settings_keys(target->rows, target->rows->section);
-        return g_strdup_printf("%s: found an unknown key, expected one of [%s]%s%s", clean, heading,
-                               list, hint);
-}
-
 static char *check_name(const char *heading, const char *key, void *userdata)
 {
         const Target *target = target_find(userdata, heading);
@@ -119,7 +109,7 @@ static char *check_name(const char *heading, const char *key, void *userdata)
                 return g_strdup(target->problem);
         if (!key || target_row(target, key) || removed_find(heading, key))
                 return NULL;
-        return unknown_key(target, heading, key);
+        return settings_unknown_key(target->rows, target->rows->section, heading, key);
 }
 
 static void value_free(ProfileValue *value)

@@ -162,7 +162,7 @@ class Daemon(dbus.service.Object):
             found = [s for s in settings if (s["section"], s["key"]) == (section, key)]
             if not found:
                 raise refuse("org.idled1.Error.NoSuchOption",
-                             f"{key}: found an unknown key, expected one of {section}")
+                             f"{key}: found an unknown key, expected one of [{section}]")
             if section == "Daemon":
                 raise refuse("org.freedesktop.DBus.Error.AccessDenied", "no")
             found[0].update(value=str(value) or {"MaxCores": "4", "MinCores": "1", "IdleMask": ""}[key],

@@ -182,7 +182,7 @@ static const struct {
         { "Evaluate", "PowerTable", "/etc/passwd", -EOPNOTSUPP, "",
           "PowerTable: can only be changed in idled.conf" },
         { "alpha", "Perod", "1s", -ENOENT, NULL,
-          "Perod: found an unknown key, expected one of alpha (did you mean Period?)" },
+          "Perod: found an unknown key, expected one of [alpha] (did you mean Period?)" },
         { "beta", "Period", "1s", -ENOENT, NULL,
           "found section \"beta\", expected a section of idled.conf or an "
           "active policy" },
