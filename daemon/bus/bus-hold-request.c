@@ -34,69 +34,52 @@ static int refuse(sd_bus_error *error, const char *key, const char *format, ...)
         return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE, "%s: %s", key, clean);
 }
 
-static int read_number(sd_bus_message *m, const char *key, uint32_t least, uint32_t most,
-                       const char *unit, uint32_t *ret_number, sd_bus_error *error)
+/* A key, the type of its value, and the function that reads it; `asks` says that a hold with it
+ * requests something. A number has a member, a range and a unit. */
+typedef struct Key {
+        const char *key, *type;
+        bool asks;
+        int (*take)(sd_bus_message *m, const struct Key *key, const Manager *manager,
+                    BusHoldRequest *request, sd_bus_error *error);
+        size_t offset; /* in HoldRequest, of 32 bits */
+        uint32_t least, most;
+        const char *unit;
+} Key;
+
+static int read_number(sd_bus_message *m, const Key *key, uint32_t most, BusHoldRequest *request,
+                       sd_bus_error *error)
 {
         uint32_t number;
         int r = sd_bus_message_read(m, "u", &number);
 
         if (r < 0)
                 return r;
-        if (number < least || number > most)
-                return refuse(error, key, "found %u, expected %u to %u%s", number, least, most,
-                              unit);
-        *ret_number = number;
+        if (number < key->least || number > most)
+                return refuse(error, key->key, "found %u, expected %u to %u%s", number, key->least,
+                              most, key->unit);
+        G_STRUCT_MEMBER(uint32_t, &request->hold, key->offset) = number;
         return 0;
 }
 
-static int take_latency(sd_bus_message *m, const char *key, const Manager *manager,
-                        BusHoldRequest *request, sd_bus_error *error)
+static int take_number(sd_bus_message *m, const Key *key, const Manager *manager,
+                       BusHoldRequest *request, sd_bus_error *error)
 {
-        uint32_t number = 0;
-        int r = read_number(m, key, 0, HOLD_LATENCY_MAX_US, " microseconds", &number, error);
-
-        if (r >= 0)
-                request->hold.latency_us = (int32_t)number;
-        return r;
+        return read_number(m, key, key->most, request, error);
 }
 
-static int take_p99(sd_bus_message *m, const char *key, const Manager *manager,
-                    BusHoldRequest *request, sd_bus_error *error)
-{
-        return read_number(m, key, 1, CONTRACT_LIMIT_MAX_US, " microseconds", &request->hold.p99_us,
-                           error);
-}
-
-static int take_cores(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_cores(sd_bus_message *m, const Key *key, const Manager *manager,
                       BusHoldRequest *request, sd_bus_error *error)
 {
-        return read_number(m, key, 1, (uint32_t)manager_topology(manager)->n_cores,
-                           ", the number of cores here", &request->hold.min_cores, error);
+        return read_number(m, key, (uint32_t)manager_topology(manager)->n_cores, request, error);
 }
 
-static int take_frequency(sd_bus_message *m, const char *key, const Manager *manager,
-                          BusHoldRequest *request, sd_bus_error *error)
-{
-        return read_number(m, key, 1, FREQUENCY_MAX, " kHz", &request->hold.min_khz, error);
-}
-
-static int take_pid(sd_bus_message *m, const char *key, const Manager *manager,
-                    BusHoldRequest *request, sd_bus_error *error)
-{
-        uint32_t number = 0;
-        int r = read_number(m, key, 1, INT32_MAX, "", &number, error);
-
-        request->hold.pid = (pid_t)number;
-        return r;
-}
-
-static int take_pidfd(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_pidfd(sd_bus_message *m, const Key *key, const Manager *manager,
                       BusHoldRequest *request, sd_bus_error *error)
 {
         return sd_bus_message_read(m, "h", &request->hold.pidfd);
 }
 
-static int take_global(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_global(sd_bus_message *m, const Key *key, const Manager *manager,
                        BusHoldRequest *request, sd_bus_error *error)
 {
         int global, r = sd_bus_message_read(m, "b", &global);
@@ -106,18 +89,18 @@ static int take_global(sd_bus_message *m, const char *key, const Manager *manage
         return r;
 }
 
-static int take_reason(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_reason(sd_bus_message *m, const Key *key, const Manager *manager,
                        BusHoldRequest *request, sd_bus_error *error)
 {
         int r = sd_bus_message_read(m, "s", &request->hold.reason);
 
         if (r >= 0 && strlen(request->hold.reason) > REASON_MAX)
-                return refuse(error, key, "found %zu bytes, expected at most %d",
+                return refuse(error, key->key, "found %zu bytes, expected at most %d",
                               strlen(request->hold.reason), REASON_MAX);
         return r;
 }
 
-static int take_profile(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_profile(sd_bus_message *m, const Key *key, const Manager *manager,
                         BusHoldRequest *request, sd_bus_error *error)
 {
         g_autofree char *problem = NULL;
@@ -127,12 +110,12 @@ static int take_profile(sd_bus_message *m, const char *key, const Manager *manag
         if (r < 0)
                 return r;
         if (profile_check_name(manager_config(manager), name, &problem) < 0)
-                return refuse(error, key, "%s", problem);
+                return refuse(error, key->key, "%s", problem);
         request->hold.profile = name;
         return 0;
 }
 
-static int take_kind(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_kind(sd_bus_message *m, const Key *key, const Manager *manager,
                      BusHoldRequest *request, sd_bus_error *error)
 {
         g_auto(GStrv) words = NULL;
@@ -144,13 +127,13 @@ static int take_kind(sd_bus_message *m, const char *key, const Manager *manager,
         words = g_strsplit(text, " ", -1);
         if (kinds_parse((const char *const *)words, &request->hold.kinds, &word) >= 0 && *words)
                 return 0;
-        return refuse(error, key,
+        return refuse(error, key->key,
                       "found \"%s\", expected efficient, fast, cache or island, or several with "
                       "a space between them",
                       text);
 }
 
-static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
+static int take_cpus(sd_bus_message *m, const Key *key, const Manager *manager,
                      BusHoldRequest *request, sd_bus_error *error)
 {
         const char *text;
@@ -159,31 +142,27 @@ static int take_cpus(sd_bus_message *m, const char *key, const Manager *manager,
         if (r < 0)
                 return r;
         if (strlen(text) > CPUS_MAX || cpuset_parse(text, &request->cpus) < 0)
-                return refuse(error, key, "found \"%s\", expected CPUs such as 2-3,8", text);
+                return refuse(error, key->key, "found \"%s\", expected CPUs such as 2-3,8", text);
         if (!cpuset_intersects(&request->cpus, &manager_topology(manager)->online))
-                return refuse(error, key, "found \"%s\", expected at least one CPU that is online",
-                              text);
+                return refuse(error, key->key,
+                              "found \"%s\", expected at least one CPU that is online", text);
         request->hold.cpus = &request->cpus;
         return 0;
 }
 
-/* A key, the type of its value, and the function that reads it; `asks` says that a hold with it
- * requests something. */
-static const struct {
-        const char *key, *type;
-        bool asks;
-        int (*take)(sd_bus_message *m, const char *key, const Manager *manager,
-                    BusHoldRequest *request, sd_bus_error *error);
-} keys[] = {
-        { "latency_us", "u", true, take_latency },
-        { "wakeup_p99_us", "u", true, take_p99 },
+#define NUMBER(member) take_number, offsetof(HoldRequest, member)
+
+static const Key keys[] = {
+        { "latency_us", "u", true, NUMBER(latency_us), 0, HOLD_LATENCY_MAX_US, " microseconds" },
+        { "wakeup_p99_us", "u", true, NUMBER(p99_us), 1, CONTRACT_LIMIT_MAX_US, " microseconds" },
         { "global", "b", false, take_global },
         { "profile", "s", true, take_profile },
-        { "min_cores", "u", true, take_cores },
-        { "min_frequency_khz", "u", true, take_frequency },
+        { "min_cores", "u", true, take_cores, offsetof(HoldRequest, min_cores), 1, 0,
+          ", the number of cores here" },
+        { "min_frequency_khz", "u", true, NUMBER(min_khz), 1, FREQUENCY_MAX, " kHz" },
         { "cpus", "s", true, take_cpus },
         { "kind", "s", true, take_kind },
-        { "pid", "u", false, take_pid },
+        { "pid", "u", false, NUMBER(pid), 1, INT32_MAX, "" },
         { "pidfd", "h", false, take_pidfd },
         { "reason", "s", false, take_reason },
 };
@@ -226,7 +205,7 @@ static int read_entry(sd_bus_message *m, const Manager *manager, unsigned *seen,
         if (r >= 0)
                 r = sd_bus_message_enter_container(m, 'v', keys[i].type);
         if (r >= 0)
-                r = keys[i].take(m, key, manager, request, error);
+                r = keys[i].take(m, &keys[i], manager, request, error);
         return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 

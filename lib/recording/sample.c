@@ -95,28 +95,24 @@ void recording_fact(RecordingSampler *sampler, const char *key, const char *valu
 static void put_topology(RecordingSampler *sampler, const Topology *topology)
 {
         RecordingTable *table = sampler->topology;
-        int cpu_at = recording_key(table, "cpu", "");
-        int core = recording_number(table, "core", NULL, "", 0);
-        int cluster = recording_number(table, "cluster", NULL, "", 0);
-        int die = recording_number(table, "die", NULL, "", 0);
-        int package = recording_number(table, "package", NULL, "", 0);
-        int node = recording_number(table, "node", NULL, "", 0);
-        int thread = recording_number(table, "thread", NULL, "", 0);
-        int capacity = recording_number(table, "capacity", NULL, "", 0);
+        static const char *const names[] = { "core", "cluster", "die",     "package",
+                                             "node", "thread",  "capacity" };
+        int cpu_at = recording_key(table, "cpu", ""), at[G_N_ELEMENTS(names)];
 
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                at[i] = recording_number(table, names[i], NULL, "", 0);
         recording_table_clear(table);
         CPUSET_FOREACH(cpu, &topology->online) {
                 const TopologyCpu *place = &topology->cpus[cpu];
+                const double numbers[G_N_ELEMENTS(names)] = { place->core,    place->cluster,
+                                                              place->die,     place->package,
+                                                              place->node,    place->thread,
+                                                              place->capacity };
 
                 recording_row(table);
                 recording_put(table, cpu_at, cpu);
-                recording_put(table, core, place->core);
-                recording_put(table, cluster, place->cluster);
-                recording_put(table, die, place->die);
-                recording_put(table, package, place->package);
-                recording_put(table, node, place->node);
-                recording_put(table, thread, place->thread);
-                recording_put(table, capacity, place->capacity);
+                for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                        recording_put(table, at[i], numbers[i]);
         }
 }
 
