@@ -75,10 +75,10 @@ class Machine:
 class Machines(TestCase):
     CONFIG = '[Daemon]\nPolicies=ondemand\n'
 
-    def ondemand(self, policy='FilterTime=0s\nDwell=0s\nMaxTransitions=60\n'):
-        """By default it decides at every step by that step alone."""
+    def ondemand(self):
+        """It decides at every step by that step alone."""
         self.write_config('policies/ondemand.conf',
-                          '[Policy]\nPeriod=60s\n' + policy)
+                          '[Policy]\nPeriod=60s\nFilterTime=0s\nDwell=0s\nMaxTransitions=60\n')
         self.machine = Machine(self.root)
         self.addCleanup(os.close, self.machine.fd)
         self.start('--dry-run')

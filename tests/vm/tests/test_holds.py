@@ -31,22 +31,6 @@ class Holds(lab.IdledTest):
         self.wait_for("restoring", lambda: self.guest.read(value).strip() == before)
         self.assertNotIn("cpu_dma_latency", self.property("Degraded"))
 
-    def test_killed(self):
-        self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
-        self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
-        self.guest.run("systemctl kill -s KILL holder")
-        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
-        self.guest.run("systemctl reset-failed holder", check=False)
-
-    def test_daemon_killed(self):
-        self.guest.run("systemd-run -q --unit=holder idlectl hold --latency 50us")
-        self.wait_for("the hold", lambda: self.guest.read(LIMITS) == "50\n50\n50\n50")
-        self.guest.run("systemctl kill -s KILL idled")
-        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
-        self.wait_for("the holder's end", lambda: self.guest.run(
-            "systemctl is-active holder", check=False).output.strip() != "active")
-        self.guest.run("systemctl reset-failed holder", check=False)
-
     def test_driver_comes_late(self):
         """The module with the driver of frequencies is loaded while a hold waits for it."""
         lowest = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq | sort -u"
