@@ -139,10 +139,9 @@ class Causes(SleepsTest):
             "systemd-run -q --wait --unit=waker taskset -c 3 cyclictest --default-system -q -t 1 "
             "-a 3 -i 20000 -l 200 >/dev/null")
         self.assert_sums(answer)
-        found = [c for c in answer["causes"] if c["unit"] == "waker.service"
-                 and c["kind"] == "timer" and c["task"] == "cyclictest"]
-        self.assertGreaterEqual(sum(c["sleeps"] for c in found), 190, answer["causes"])
-        self.assertEqual({c["function"] for c in found}, {"hrtimer_wakeup"})
+        found = self.causes(answer, lambda c: c["unit"] == "waker.service" and c["kind"] == "timer"
+                            and c["task"] == "cyclictest" and c["function"] == "hrtimer_wakeup")
+        self.assertGreaterEqual(found, 190, answer["causes"])  # another timer may be due as well
 
     def test_units_of_one_user_have_a_share_of_names(self):
         """600 cgroups below one, and a service after them."""
