@@ -405,9 +405,20 @@ static void count_timer_latency(struct sleeper *s, const struct hrtimer *timer, 
                 count_latency(s, bpf_get_smp_processor_id(), late);
 }
 
+/* A time that new kernels (7.3) pass by value, and old ones (6.12) by its address, which is
+ * negative as a number: in the upper half of the address space. */
+static __s64 time_passed(__s64 passed)
+{
+        __s64 time = passed;
+
+        if (passed < 0)
+                bpf_probe_read_kernel(&time, sizeof(time), (const void *)passed);
+        return time;
+}
+
 /* Clocks of other bases differ from the monotonic one; `now` is of the timer's own. */
 SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 *now)
+int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 now)
 {
         struct sleeper *s = sleeper_here();
         __u64 function = (__u64)timer->function;
@@ -427,12 +438,8 @@ int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 *now)
                 s->got_tick = 1;
         if (!first)
                 return 0;
-        if (with_latencies) {
-                __s64 base_now = 0;
-
-                bpf_probe_read_kernel(&base_now, sizeof(base_now), now);
-                count_timer_latency(s, timer, base_now);
-        }
+        if (with_latencies)
+                count_timer_latency(s, timer, time_passed(now));
         s->kind = class == CLASS_TICK ? CAUSE_TICK : CAUSE_TIMER;
         s->cause.function = function;
         if (class == CLASS_HRTIMER_WAKEUP)
