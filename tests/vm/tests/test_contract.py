@@ -4,6 +4,7 @@ its load grows, and stay active for a contract that nothing can keep. Time is co
 host every wake-up is late."""
 
 import json
+import re
 import subprocess
 import unittest
 
@@ -87,16 +88,19 @@ class Contract(lab.IdledTest):
             path = f"/org/idled1/policy/{policy} org.idled1.Policy Blocks"
             return int(self.guest.read(f"busctl get-property org.idled1 {path}").split()[1])
 
+        def saved():
+            return re.search(r"Benefit +contract\b.*, -?[\d.]+ k?J \(-?[\d.]+ k?J to -?[\d.]+ k?J\)",
+                             self.guest.read("idlectl status"))
+
         self.start_with_rule(f"poisson 1 {LOAD}", trials="yes")
         self.wait_parked()
         self.wait_for("four pairs", lambda: blocks("contract") >= 8, 600)
+        status = self.wait_for("an estimate", saved, 600)
         found = self.contract()
-        status = self.guest.read("idlectl status")
         print(found, status)
         self.assertGreaterEqual(found["windows_kept"], 1)
         self.assertLessEqual(found["windows_broken"], 1)
         self.assertEqual(blocks("ondemand"), 0)
-        self.assertRegex(status, r"Benefit +contract\b.*, -?[\d.]+ k?J \(-?[\d.]+ k?J to -?[\d.]+ k?J\)")
         history = self.guest.read("idlectl why --history")
         self.assertNotIn("by ondemand", history)
         self.assertIn("requests are ignored", history)
