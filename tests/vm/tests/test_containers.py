@@ -194,3 +194,8 @@ class RuntimesBesideSystemd(Runtimes):
 
     backend = "systemd"
     patience = 10, 100
+
+    def test_affinity_of_nspawn(self):
+        """One that pins itself in that moment is refused, but in a slice that idled leaves out."""
+        self.write("/etc/idled/idled.conf.d/exclude.conf", "[Park]\nExclude=machine.slice\n")
+        super().test_affinity_of_nspawn()
