@@ -69,6 +69,14 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
         __atomic_store_n(&bill->programs->bss->n_parked, (__u32)n_parked, __ATOMIC_RELEASE);
 }
 
+void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
+{
+        struct wakeups_bpf__bss *bss = bill->programs->bss;
+
+        __atomic_store_n(&bss->limits_ns[i], ns, __ATOMIC_RELEASE);
+        __atomic_store_n(&bss->n_limits, MAX(bss->n_limits, i + 1), __ATOMIC_RELEASE);
+}
+
 /* Until no program that began before works any more. */
 static void wait_for_programs(void)
 {
@@ -241,6 +249,10 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
 }
 
 void bill_set_parked(Bill *bill, int n_parked, int n_active)
+{
+}
+
+void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 {
 }
 

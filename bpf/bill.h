@@ -93,6 +93,9 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill);
  * could run on a parked one. */
 void bill_set_parked(Bill *bill, int n_parked, int n_active);
 
+/* Counts in `late[i]` the delays that are longer from now on. */
+void bill_set_limit(Bill *bill, unsigned i, uint64_t ns);
+
 /* Takes what was counted; the next reading begins with nothing. Rows that are not wanted (NULL: all
  * are) are dropped. It waits until no program works on the half of the tables that it reads, some
  * 10 ms, without waking a CPU. A cgroup may be gone when its row is read. Negative errno: the

@@ -42,6 +42,8 @@ const volatile WakeupDelays nothing; /* zeroes */
 
 /* Written by the loader. */
 volatile __u32 n_parked, n_active, epoch;
+volatile __u32 n_limits;
+volatile __u64 limits_ns[WAKEUPS_LIMITS];
 
 /* Read by the loader. */
 __u64 lost, unstored;
@@ -301,6 +303,9 @@ static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 ti
         __sync_fetch_and_add(&row->sum_ns, ns * times);
         if (bin < WAKEUPS_BINS) /* for the verifier */
                 __sync_fetch_and_add(&row->bins[bin], times);
+        for (__u32 i = 0; i < WAKEUPS_LIMITS && i < n_limits; i++)
+                if (ns > limits_ns[i])
+                        __sync_fetch_and_add(&row->late[i], times);
         for (int i = 0; i < 8; i++) {
                 __u64 max = row->max_ns;
 

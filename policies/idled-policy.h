@@ -23,7 +23,7 @@
 
 /* Grows when a module of an older header would no longer work, or would read something else. A new
  * SENSE_ flag with fields at the end of Snapshot is no such change: modules check `have` first. */
-#define IDLED_POLICY_ABI 8
+#define IDLED_POLICY_ABI 9
 
 /* What a policy requests in addition to `allowed`; idled prepares no more than that. */
 enum {

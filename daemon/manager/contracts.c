@@ -233,7 +233,8 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
 /* Goes on to count where the contract was there before; true if one is new. */
 static bool inherit(Contracts *contracts, GPtrArray *units)
 {
-        bool added = false;
+        bool added = false, taken[CONTRACTS_MAX] = { false };
+        unsigned limit = 0;
 
         for (unsigned i = 0; i < units->len; i++) {
                 UnitContract *unit = units->pdata[i];
@@ -244,11 +245,24 @@ static bool inherit(Contracts *contracts, GPtrArray *units)
                         unit->wakeups = before->wakeups;
                         unit->idle = before->idle;
                         unit->report = before->report;
+                        unit->limit = before->limit;
+                        unit->early = before->early;
+                        taken[unit->limit] = true;
                 } else {
                         unit->id = ++contracts->last_id;
                         unit->report.infeasible = false;
+                        unit->early = contracts->bill != NULL;
                         added = true;
                 }
+        }
+        for (unsigned i = 0; i < units->len; i++) {
+                UnitContract *unit = units->pdata[i];
+
+                if (find_before(contracts->units, unit))
+                        continue;
+                while (taken[limit])
+                        limit++;
+                unit->limit = limit++;
         }
         return added;
 }
@@ -262,7 +276,8 @@ static void list_again(Contracts *contracts)
                                       .limit_us = unit->limit_us,
                                       .wakeups = contracts_error(contracts) ? NULL : &unit->wakeups,
                                       .idle = &unit->idle,
-                                      .cpus = unit->cpus };
+                                      .cpus = unit->cpus,
+                                      .limit = unit->limit };
 
                 g_array_append_val(contracts->list, contract);
         }
@@ -301,6 +316,11 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
                 contracts->full = false;
         } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
                 open_bill(contracts);
+        }
+        for (unsigned i = 0; contracts->bill && i < contracts->units->len; i++) {
+                const UnitContract *unit = contracts->units->pdata[i];
+
+                bill_set_limit(contracts->bill, unit->limit, unit->limit_us * UINT64_C(1000));
         }
 }
 
@@ -354,9 +374,11 @@ static void add_reading(Contracts *contracts, const BillReading *reading)
                 UnitContract *unit = find_unit(contracts->units, row->cgroup);
 
                 unit = unit ?: find_unit(contracts->units, NULL);
-                if (unit)
+                if (unit && !unit->early)
                         add(unit, row);
         }
+        for (unsigned i = 0; i < contracts->units->len; i++)
+                ((UnitContract *)contracts->units->pdata[i])->early = false;
 }
 
 bool contracts_read(Contracts *contracts, int n_parked, int n_active)

@@ -24,6 +24,8 @@ typedef struct UnitContract {
         CpuSet cpus;
         bool root;                  /* root or a rule requested it */
         uid_t uid;                  /* else: this user */
+        unsigned limit;             /* as in Contract */
+        bool early;                 /* the next reading has wake-ups of before it began */
         WakeupDelays wakeups, idle; /* counted since it began, as in Contract */
         ContractReport report;      /* the policy's last one */
 } UnitContract;

@@ -13,7 +13,7 @@
 #include "base/cpuset.h"
 #include "model/wakeups.h"
 
-#define CONTRACTS_MAX 16
+#define CONTRACTS_MAX WAKEUPS_LIMITS
 
 /* The longest limit, which the delays that are counted exceed. */
 #define CONTRACT_LIMIT_MAX_US 10000000u
@@ -24,6 +24,7 @@ typedef struct Contract {
         const WakeupDelays *wakeups; /* counted since it began; NULL: they are not measured */
         const WakeupDelays *idle;    /* of these, those for which a CPU left an idle state */
         CpuSet cpus;                 /* the online CPUs that its tasks may run on */
+        unsigned limit;              /* which of the counts in `late` is that of its limit */
 } Contract;
 
 /* What a policy found out about a contract. */

@@ -34,6 +34,8 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
         into->max_ns = MAX(into->max_ns, from->max_ns);
         for (unsigned i = 0; i < WAKEUPS_BINS; i++)
                 into->bins[i] += (uint32_t)MIN(from->bins[i], UINT32_MAX - into->bins[i]);
+        for (unsigned i = 0; i < WAKEUPS_LIMITS; i++)
+                into->late[i] += (uint32_t)MIN(from->late[i], UINT32_MAX - into->late[i]);
 }
 
 void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
@@ -91,18 +93,4 @@ double wakeups_quantile_us(const WakeupDelays *delays, double q)
                         break;
         }
         return ns / 1000;
-}
-
-double wakeups_share_above(const WakeupDelays *delays, double limit_us)
-{
-        double limit = limit_us * 1000, above = 0, low, high;
-
-        for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
-                bin_limits(delays, i, &low, &high);
-                if (limit <= low)
-                        above += delays->bins[i];
-                else if (limit < high)
-                        above += delays->bins[i] * (high - limit) / (high - low);
-        }
-        return above / (double)wakeups_binned(delays);
 }

@@ -23,6 +23,9 @@ typedef __u64 uint64_t;
 #define WAKEUPS_OCTAVES 24 /* powers of 2 with bins of their own */
 #define WAKEUPS_BINS    ((WAKEUPS_OCTAVES << WAKEUPS_SUB) + 2)
 
+/* Limits whose exceeding is counted exactly. */
+#define WAKEUPS_LIMITS 16
+
 /* The kernel has at most 10 idle states a CPU; the last index is for any other. */
 #define WAKEUPS_STATES 11
 
@@ -38,6 +41,7 @@ typedef struct WakeupDelays {
         uint64_t count; /* of wake-ups */
         uint64_t sum_ns, max_ns;
         uint32_t bins[WAKEUPS_BINS];
+        uint32_t late[WAKEUPS_LIMITS]; /* longer than each limit that was set (bpf/bill.h) */
 } WakeupDelays;
 
 /* The bin of a delay. */
@@ -77,10 +81,6 @@ uint64_t wakeups_binned(const WakeupDelays *delays);
 /* The delay, in us, that the share `q` (0 .. 1) does not exceed, interpolated in its bin, which is
  * at most 12.5 % wide; NAN without delays. */
 double wakeups_quantile_us(const WakeupDelays *delays, double q);
-
-/* The share (0 .. 1) of delays above `limit_us`; those in its bin count in proportion. NAN without
- * delays. */
-double wakeups_share_above(const WakeupDelays *delays, double limit_us);
 
 /* Where bin `i` begins, in ns; `i` up to WAKEUPS_BINS. */
 uint64_t wakeups_bin_begin(unsigned i);

@@ -69,18 +69,11 @@ static void tally_add(Tally *tally, const Tally *more)
         tally->late_idle += more->late_idle;
 }
 
-static double count_late(const WakeupDelays *delays, double limit_us)
-{
-        double n = (double)wakeups_binned(delays);
-
-        return n > 0 ? n * wakeups_share_above(delays, limit_us) : 0;
-}
-
 static Tally tally_read(const Contract *contract)
 {
         return (Tally){ .n = (double)wakeups_binned(contract->wakeups),
-                        .late = count_late(contract->wakeups, contract->limit_us),
-                        .late_idle = count_late(contract->idle, contract->limit_us) };
+                        .late = contract->wakeups->late[contract->limit],
+                        .late_idle = contract->idle->late[contract->limit] };
 }
 
 /* The p99, in us, of the delays since the controller counted `begin`. */
@@ -157,7 +150,7 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
         read = tally_read(contract);
         more = tally_between(&read, &c->read);
         c->read = read;
-        if (!c->measured || more.n < 0 || more.late < -0.5 ||
+        if (!c->measured || more.n < 0 || more.late < 0 ||
             input->now_usec - self->seen_usec > GAP_USEC) {
                 c->measured = true;
                 c->here = (Tally){ 0 };

@@ -33,6 +33,7 @@
 #define UNITS   1000
 #define PERIOD  700000 /* ns: no multiple of a tick */
 #define HELD    50000  /* ns */
+#define LATE    30     /* the bin that a limit ends, some 15 us */
 #define WITHIN  0.05
 #define BIN     0.125 /* where few delays are, a quantile is as exact as the bins are narrow */
 #define RANKS   10    /* sleeps that did not happen, and wake-ups of other things */
@@ -291,6 +292,7 @@ TEST_EACH(measured, truth_cases)
         Bill *bill = open_bill();
         const UnitWakeups *own;
         WakeupDelays all, kinds;
+        uint32_t late = 0;
 
         if (!bill)
                 return;
@@ -299,6 +301,7 @@ TEST_EACH(measured, truth_cases)
         pin(0);
         prctl(PR_SET_TIMERSLACK, 1);
         bill_set_parked(bill, c->n_parked, 1);
+        bill_set_limit(bill, 3, wakeups_bin_begin(LATE) - 1);
         bill_read(bill, NULL, NULL, &before);
         c->time(truth);
         bill_read(bill, NULL, NULL, &reading);
@@ -311,6 +314,9 @@ TEST_EACH(measured, truth_cases)
                 "%g wake-ups of %d", (double)all.count, truth->n);
         ck_case(c->name, kinds.count >= (1 - WITHIN) * (double)all.count, "%g of %g of its kind",
                 (double)kinds.count, (double)all.count);
+        for (unsigned i = LATE; i < WAKEUPS_BINS; i++)
+                late += all.bins[i];
+        ck_case(c->name, all.late[3] == late, "%u late, %u in bins", all.late[3], late);
         if (c->is_long)
                 memcpy(truth->least_ns, truth->late_ns, sizeof(truth->late_ns));
         assert_quantile(c->name, &all, truth, 0.5, WITHIN);

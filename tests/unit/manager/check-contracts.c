@@ -11,7 +11,7 @@
 #include "scratch.h"
 
 struct Bill {
-        int n_cpus;
+        uint64_t limits_ns[WAKEUPS_LIMITS];
 };
 
 static int open_error, read_error;
@@ -33,12 +33,19 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
 {
 }
 
-static void count(UnitWakeups *row, enum wakeup_kind kind)
+void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
+{
+        bill->limits_ns[i] = ns;
+}
+
+static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind)
 {
         WakeupDelays delays = { 0 };
 
         for (uint64_t i = 0; i < each / 2; i++)
                 wakeups_add(&delays, 1000000);
+        for (unsigned i = 0; i < WAKEUPS_LIMITS; i++)
+                delays.late[i] = bill->limits_ns[i] < 1000000 ? (uint32_t)each / 2 : 0;
         unit_wakeups_add(row, kind, &delays);
 }
 
@@ -52,8 +59,8 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                 UnitWakeups *row = g_new0(UnitWakeups, 1);
 
                 row->cgroup = g_strdup_printf("/system.slice/u%u.service", i);
-                count(row, 2);
-                count(row, WAKEUPS_WAITING);
+                count(bill, row, 2);
+                count(bill, row, WAKEUPS_WAITING);
                 if (wants(row->cgroup, data))
                         g_ptr_array_add(reading.units, row);
                 else
@@ -170,6 +177,21 @@ static uint64_t counted(unsigned i)
         return contracts_nth(contracts, i)->wakeups.count;
 }
 
+/* "a.service 3/5": of its wake-ups so many were late. */
+static void expect_late(const char *expected)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        const Contract *list;
+        int n = contracts_list(contracts, &list);
+
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(text, "%s%s %u/%u", i ? ", " : "",
+                                       contracts_nth(contracts, (unsigned)i)->unit,
+                                       list[i].wakeups->late[list[i].limit],
+                                       (unsigned)list[i].wakeups->count);
+        ck_assert_str_eq(text->str, expected);
+}
+
 static void expect_shown(uint64_t id, uid_t reader, const char *part)
 {
         g_autofree char *marked = contracts_obstacle(contracts, holds_find(holds, id));
@@ -213,6 +235,30 @@ TEST(comes_and_goes)
         ck_assert(follow(0, true));
         expect("");
         ck_assert_uint_eq(n_open, 0);
+}
+
+/* Each contract's own limit decides what is late, also of one that comes while others are counted:
+ * what was counted by then is not about it. */
+TEST(late)
+{
+        pid_t a, b, c;
+
+        contract_of(0, "/system.slice/u0.service", 900, &a);
+        contract_of(0, "/system.slice/u1.service", 2000, &b);
+        follow(0, true);
+        contracts_read(contracts, 0, 4);
+        expect_late("u0.service 100/100, u1.service 0/100");
+        contract_of(0, "/system.slice/u2.service", 500, &c);
+        end_process(a);
+        wait_for(2);
+        follow(0, true);
+        contracts_read(contracts, 0, 4);
+        expect_late("u2.service 0/0, u1.service 0/200");
+        contracts_read(contracts, 0, 4);
+        expect_late("u2.service 100/100, u1.service 0/300");
+        end_process(b);
+        end_process(c);
+        wait_for(0);
 }
 
 /* What counts is where the process is now; that is read once in a while. */

@@ -140,6 +140,10 @@ void bill_set_parked(Bill *bill, int n_parked, int n_active)
 {
 }
 
+void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
+{
+}
+
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
         ret_reading->units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
