@@ -190,6 +190,7 @@ static void take_counters(Bill *bill, BillReading *reading)
         reading->lost = counted.lost - bill->counted.lost;
         reading->unstored = counted.unstored - bill->counted.unstored;
         reading->skipped = counted.skipped - bill->counted.skipped;
+        reading->full = __atomic_exchange_n(&bill->programs->bss->full, 0, __ATOMIC_RELAXED);
         bill->counted = counted;
 }
 
@@ -197,7 +198,7 @@ typedef struct Taking {
         BillWants wants;
         void *data;
         GHashTable *paths, *rows;
-        GPtrArray *units;
+        BillReading *reading;
 } Taking;
 
 static void add_delays(const void *row, const void *value, void *data)
@@ -207,8 +208,22 @@ static void add_delays(const void *row, const void *value, void *data)
         const char *cgroup = g_hash_table_lookup(taking->paths, &key->cgroup) ?: "?";
 
         if (key->kind < WAKEUPS_KINDS && (!taking->wants || taking->wants(cgroup, taking->data)))
-                unit_wakeups_add(row_of(taking->rows, taking->units, cgroup, key->process),
+                unit_wakeups_add(row_of(taking->rows, taking->reading->units, cgroup, key->process),
                                  key->kind, value);
+}
+
+static void add_over(const void *row, const void *value, void *data)
+{
+        const struct bill_share_key *key = row;
+        const struct bill_share *share = value;
+        const Taking *taking = data;
+        const char *cgroup = g_hash_table_lookup(taking->paths, &key->owner);
+
+        if (!share->refused || !cgroup)
+                return;
+        if (!taking->reading->over)
+                taking->reading->over = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(taking->reading->over, g_strdup(cgroup));
 }
 
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
@@ -219,12 +234,12 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
         const Table delays = { bill->programs->maps.delays.map_fd, sizeof(struct bill_key),
                                sizeof(WakeupDelays), offsetof(struct bill_key, epoch) };
         const Table shares = { bill->programs->maps.shares.map_fd, sizeof(struct bill_share_key),
-                               sizeof(uint32_t), offsetof(struct bill_share_key, epoch) };
+                               sizeof(struct bill_share), offsetof(struct bill_share_key, epoch) };
         g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_autoptr(GHashTable)
                 paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         GPtrArray *units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
-        Taking taking = { wants, data, paths, rows, units };
+        Taking taking = { wants, data, paths, rows, ret_reading };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = clock_nsec(CLOCK_MONOTONIC);
         int r, error;
@@ -236,7 +251,7 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
         error = take_rows(&cgroups, epoch, add_path, paths);
         r = take_rows(&delays, epoch, add_delays, &taking);
         if (r >= 0)
-                r = take_rows(&shares, epoch, NULL, NULL);
+                r = take_rows(&shares, epoch, add_over, &taking);
         take_counters(bill, ret_reading);
         return r < 0 ? r : error;
 }
@@ -270,6 +285,7 @@ void bill_close(Bill *bill)
 void bill_reading_done(BillReading *reading)
 {
         g_clear_pointer(&reading->units, g_ptr_array_unref);
+        g_clear_pointer(&reading->over, g_ptr_array_unref);
 }
 
 char *bill_error(int error)

@@ -49,7 +49,11 @@ struct bill_cgroup_key {
 
 /* In each half of the tables. */
 struct bill_share_key {
-        uint64_t owner, epoch; /* the ID of cgroup_owner() */
+        uint64_t owner, epoch; /* the ID of cgroup_owner(); 0: of all that are too deep */
+};
+
+struct bill_share {
+        uint32_t rows, refused; /* wake-ups, for which it had no row left */
 };
 
 struct bill_cgroup {
@@ -80,6 +84,9 @@ typedef struct BillReading {
         uint64_t lost;     /* of tasks that ended, or that another one with the same bits of its PID
                               displaced */
         uint64_t unstored; /* for which the tables, or the share of their user, have no room */
+        bool full;         /* some of these could be of any unit */
+        GPtrArray *over;   /* of char: the cgroups, second below the root, of the services and users
+                              that the others are of; NULL: none */
 } BillReading;
 
 /* True for the cgroups whose rows are wanted, by their unit's path. */

@@ -7,6 +7,7 @@
 
 #define CGROUP_PATH_SIZE 512
 #define CGROUP_NAME_SIZE 128 /* a longer name is cut */
+#define CGROUP_LEVELS    16  /* with the root */
 
 #ifdef __bpf__
 
@@ -15,8 +16,7 @@
 
 #include "kernel.h"
 
-#define CGROUP_LEVELS 16
-#define CGROUP_DEPTH  24
+#define CGROUP_DEPTH 24
 
 static __always_inline const struct kernfs_node *cgroup_parent(const struct kernfs_node *node)
 {

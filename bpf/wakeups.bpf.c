@@ -46,7 +46,7 @@ volatile __u32 n_limits;
 volatile __u64 limits_ns[WAKEUPS_LIMITS];
 
 /* Read by the loader. */
-__u64 lost, unstored;
+__u64 lost, unstored, full;
 
 struct waiting_task {
         __u64 woken_ns; /* 0: it does not wait */
@@ -92,7 +92,7 @@ struct {
         __uint(map_flags, BPF_F_NO_PREALLOC);
         __uint(max_entries, BILL_CGROUPS);
         __type(key, struct bill_share_key);
-        __type(value, __u32);
+        __type(value, struct bill_share);
 } shares SEC(".maps");
 
 /* Too large for a stack; only used with interrupts off. */
@@ -227,9 +227,9 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int number)
 }
 
 /* One that is not stored is in no unit. */
-static void note_cgroup(const struct bill_key *row, const struct kernfs_node *node)
+static void note_cgroup(const struct kernfs_node *node, __u64 id, __u32 its_epoch)
 {
-        struct bill_cgroup_key key = { row->cgroup, row->epoch };
+        struct bill_cgroup_key key = { id, its_epoch };
         struct bill_cgroup *cgroup;
         __u32 zero = 0;
 
@@ -241,7 +241,7 @@ static void note_cgroup(const struct bill_key *row, const struct kernfs_node *no
         cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
         if (bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST) < 0 &&
             !bpf_map_lookup_elem(&cgroups, &key))
-                __sync_fetch_and_add(&unstored, 1);
+                full = 1;
 }
 
 /* NULL: a task of the kernel. */
@@ -255,22 +255,29 @@ static const unsigned char *executable_of(const struct task_struct *task)
 }
 
 /* Whether there is room for one more row of this cgroup's service or user. */
-static bool take_share(const struct bill_key *row, const struct kernfs_node *node)
+static bool take_share(const struct bill_key *row, const struct kernfs_node *node, __u32 times)
 {
         const struct kernfs_node *owner = cgroup_owner(node);
         struct bill_share_key key = { .epoch = row->epoch };
-        __u32 *count, one = 1;
+        struct bill_share *its, one = { .rows = 1 };
 
-        if (!owner)
+        if (owner)
+                key.owner = BPF_CORE_READ(owner, id);
+        its = bpf_map_lookup_elem(&shares, &key);
+        if (!its) {
+                if (bpf_map_update_elem(&shares, &key, &one, BPF_ANY) == 0)
+                        return true;
+                full = 1;
                 return false;
-        key.owner = BPF_CORE_READ(owner, id);
-        count = bpf_map_lookup_elem(&shares, &key);
-        if (!count)
-                return bpf_map_update_elem(&shares, &key, &one, BPF_ANY) == 0;
-        return *count < share && __sync_fetch_and_add(count, 1) < share;
+        }
+        if (its->rows < share && __sync_fetch_and_add(&its->rows, 1) < share)
+                return true;
+        if (__sync_fetch_and_add(&its->refused, times) == 0 && owner)
+                note_cgroup(owner, key.owner, row->epoch);
+        return false;
 }
 
-static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
+static WakeupDelays *row_of(const struct task_struct *task, __u32 kind, __u32 times)
 {
         const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
         struct bill_key key = { .cgroup = node->id, .kind = kind, .epoch = epoch & 1 };
@@ -283,16 +290,19 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind)
                         bpf_probe_read_kernel_str(key.process, sizeof(task->comm), task->comm);
         }
         row = bpf_map_lookup_elem(&delays, &key);
-        if (row || !take_share(&key, node))
+        if (row || !take_share(&key, node, times))
                 return row;
-        note_cgroup(&key, node);
+        note_cgroup(node, key.cgroup, key.epoch);
         bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST);
-        return bpf_map_lookup_elem(&delays, &key);
+        row = bpf_map_lookup_elem(&delays, &key);
+        if (!row)
+                full = 1;
+        return row;
 }
 
 static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 times)
 {
-        WakeupDelays *row = row_of(task, kind);
+        WakeupDelays *row = row_of(task, kind, times);
         __u32 bin = wakeups_bin(ns);
 
         if (!row) {

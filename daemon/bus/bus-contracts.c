@@ -55,7 +55,7 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                         reply, "{sv}{sv}{sv}{sv}{sv}", "contract", "t", unit->id, "limit_us", "u",
                         unit->limit_us, "measured", "b", report->measured, "infeasible", "b",
                         report->infeasible, "obstacle", "s",
-                        obstacle ?: contracts_error(manager_contracts(bus->manager)));
+                        obstacle ?: contracts_unit_error(manager_contracts(bus->manager), unit));
         if (r >= 0 && report->cores > 0)
                 r = sd_bus_message_append(reply, "{sv}{sv}", "cores", "u", report->cores,
                                           "highest_frequency", "b", report->fast);

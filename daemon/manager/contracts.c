@@ -4,6 +4,8 @@
  */
 #include "manager/contracts.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "base/private-text.h"
@@ -247,6 +249,7 @@ static bool inherit(Contracts *contracts, GPtrArray *units)
                         unit->report = before->report;
                         unit->limit = before->limit;
                         unit->early = before->early;
+                        unit->over = before->over;
                         taken[unit->limit] = true;
                 } else {
                         unit->id = ++contracts->last_id;
@@ -274,7 +277,9 @@ static void list_again(Contracts *contracts)
                 const UnitContract *unit = contracts->units->pdata[i];
                 Contract contract = { .id = unit->id,
                                       .limit_us = unit->limit_us,
-                                      .wakeups = contracts_error(contracts) ? NULL : &unit->wakeups,
+                                      .wakeups = contracts_unit_error(contracts, unit)
+                                                         ? NULL
+                                                         : &unit->wakeups,
                                       .idle = &unit->idle,
                                       .cpus = unit->cpus,
                                       .limit = unit->limit };
@@ -381,10 +386,36 @@ static void add_reading(Contracts *contracts, const BillReading *reading)
                 ((UnitContract *)contracts->units->pdata[i])->early = false;
 }
 
+static bool is_below(const char *cgroup, const char *top)
+{
+        size_t n = strlen(top);
+
+        return strncmp(cgroup, top, n) == 0 && (cgroup[n] == '/' || cgroup[n] == '\0');
+}
+
+/* The contract of all other units goes on with those that there was room for: else each user could
+ * end it. True if this changed for a contract. */
+static bool note_over(Contracts *contracts, const GPtrArray *owners)
+{
+        bool changed = false;
+
+        for (unsigned i = 0; i < contracts->units->len; i++) {
+                UnitContract *unit = contracts->units->pdata[i];
+                bool over = false;
+
+                for (unsigned j = 0; unit->cgroup && owners && j < owners->len; j++)
+                        over |= is_below(unit->cgroup, owners->pdata[j]) ||
+                                is_below(owners->pdata[j], unit->cgroup);
+                changed |= unit->over != over;
+                unit->over = over;
+        }
+        return changed;
+}
+
 bool contracts_read(Contracts *contracts, int n_parked, int n_active)
 {
         g_auto(BillReading) reading = { 0 };
-        bool full = contracts->full;
+        bool full = contracts->full, changed = false;
         int r;
 
         if (!contracts->bill)
@@ -397,10 +428,11 @@ bool contracts_read(Contracts *contracts, int n_parked, int n_active)
                                                      g_strerror(-r)));
         } else {
                 add_reading(contracts, &reading);
-                contracts->full = reading.unstored > 0;
+                contracts->full = reading.full;
+                changed = note_over(contracts, reading.over);
         }
         list_again(contracts);
-        return r < 0 || contracts->full != full;
+        return changed || r < 0 || contracts->full != full;
 }
 
 bool contracts_drop(Contracts *contracts)
@@ -467,6 +499,32 @@ const char *contracts_error(const Contracts *contracts)
                                : contracts->error;
 }
 
+/* True if all names of the path are stored. */
+static bool names_fit(const char *cgroup)
+{
+        g_auto(GStrv) names = g_strsplit(cgroup, "/", -1);
+        size_t size = 0, n = g_strv_length(names);
+
+        for (size_t i = n; i-- > 0;) {
+                if (size > CGROUP_PATH_SIZE - CGROUP_NAME_SIZE ||
+                    strlen(names[i]) >= CGROUP_NAME_SIZE - 1)
+                        return false;
+                size += strlen(names[i]) + 1;
+        }
+        return n <= CGROUP_LEVELS;
+}
+
+const char *contracts_unit_error(const Contracts *contracts, const UnitContract *unit)
+{
+        if (contracts_error(contracts))
+                return contracts_error(contracts);
+        if (unit->over)
+                return "its service or user has more cgroups than BPF programs store";
+        if (unit->cgroup && !names_fit(unit->cgroup))
+                return "its cgroup has more levels, or longer names, than BPF programs store";
+        return NULL;
+}
+
 /* The others may know that the contract has no effect, as of all holds. */
 static char *for_user(const Held *held, char *whole, const char *others)
 {
@@ -500,6 +558,9 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
         if (!unit)
                 return g_strdup_printf("more important contracts are measured: %d, or %d of a user",
                                        CONTRACTS_MAX, PLACES_OF_USER);
+        if (contracts_unit_error(contracts, unit))
+                return g_strdup_printf("delays of wake-ups are not measured: %s",
+                                       contracts_unit_error(contracts, unit));
         if (!unit->report.infeasible)
                 return NULL;
         return for_user(held,

@@ -25,6 +25,7 @@ typedef struct UnitContract {
         bool root;                  /* root or a rule requested it */
         uid_t uid;                  /* else: this user */
         unsigned limit;             /* as in Contract */
+        bool over;                  /* the kernel had no room for some that may be its */
         bool early;                 /* the next reading has wake-ups of before it began */
         WakeupDelays wakeups, idle; /* counted since it began, as in Contract */
         ContractReport report;      /* the policy's last one */
@@ -40,7 +41,7 @@ void contracts_free(Contracts *contracts);
 bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *online,
                       uint32_t rest_us, bool fresh, uint64_t now_usec);
 
-/* Adds what was counted since the last time. True if contracts_error() changed. */
+/* Adds what was counted since the last time. True if contracts_unit_error() of one changed. */
 bool contracts_read(Contracts *contracts, int n_parked, int n_active);
 
 /* Begins to count again: what was counted is about another time, as before the machine slept, or
@@ -59,6 +60,9 @@ const UnitContract *contracts_nth(const Contracts *contracts, unsigned i);
 
 /* Why nothing is measured, or was last, for people; NULL: it is, or there is no contract. */
 const char *contracts_error(const Contracts *contracts);
+
+/* The same for one contract. */
+const char *contracts_unit_error(const Contracts *contracts, const UnitContract *unit);
 
 /* Why the hold's p99 has no effect, as a new string that may have private words (private-text.h);
  * NULL: it has, as far as it was noted. */

@@ -31,6 +31,7 @@
 #define FORKS   2000
 #define NAMES   300
 #define UNITS   1000
+#define PODS    40
 #define PERIOD  700000 /* ns: no multiple of a tick */
 #define HELD    50000  /* ns */
 #define LATE    30     /* the bin that a limit ends, some 15 us */
@@ -461,6 +462,7 @@ TEST(unstored)
                 n += (double)all.count;
         }
         ck_assert_uint_gt(reading.unstored, 0);
+        ck_assert(reading.full);
         ck_assert_double_ge(n + (double)reading.unstored, 300);
 }
 
@@ -484,16 +486,32 @@ static double maps_bytes(void)
         return sum;
 }
 
-/* A process that sleeps some times and ends, in a group of its own of the unit's cgroup, as a
- * container has. */
-static void run_unit(const char *unit)
+/* The root of cgroup v2 in a mount namespace of its own; NULL: not here. */
+static char *mount_cgroups(void)
 {
-        g_autofree char *group = g_build_filename(unit, "payload", NULL);
+        g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
+
+        if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+            mount("none", top, "cgroup2", 0, NULL) == 0)
+                return g_steal_pointer(&top);
+        rmdir(top);
+        case_skip("cgroups", "needs root and cgroup v2");
+        return NULL;
+}
+
+static void unmount_cgroups(const char *top)
+{
+        umount(top);
+        rmdir(top);
+}
+
+/* A process that sleeps some times and ends, in this cgroup. */
+static void run_in(const char *group)
+{
         struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
         int fd;
         pid_t pid;
 
-        ck_assert(mkdir(unit, 0755) == 0 && mkdir(group, 0755) == 0);
         fd = open(group, O_PATH | O_DIRECTORY | O_CLOEXEC);
         args.cgroup = (__u64)fd;
         pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
@@ -504,6 +522,15 @@ static void run_unit(const char *unit)
         }
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
         close(fd);
+}
+
+/* In a group of its own of the unit's cgroup, as a container has. */
+static void run_unit(const char *unit)
+{
+        g_autofree char *group = g_build_filename(unit, "payload", NULL);
+
+        ck_assert(mkdir(unit, 0755) == 0 && mkdir(group, 0755) == 0);
+        run_in(group);
         ck_assert(rmdir(group) == 0 && rmdir(unit) == 0);
 }
 
@@ -529,9 +556,9 @@ static void *play(void *data)
  * two threads that wake each other on the same CPU make it take a sample. */
 TEST(a_thousand_units)
 {
-        g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
+        g_autofree char *top = mount_cgroups();
         g_auto(BillReading) reading = { 0 };
-        Bill *bill = open_bill();
+        Bill *bill = top ? open_bill() : NULL;
         atomic_bool over = false;
         Player players[2];
         pthread_t threads[2];
@@ -541,11 +568,6 @@ TEST(a_thousand_units)
 
         if (!bill)
                 return;
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("none", top, "cgroup2", 0, NULL) < 0) {
-                case_skip("a thousand units", "needs root and cgroup v2");
-                return;
-        }
         pin(0);
         for (int i = 0; i < 2; i++)
                 ck_assert_int_eq(pipe2(ends[i], O_CLOEXEC), 0);
@@ -576,8 +598,62 @@ TEST(a_thousand_units)
         ck_assert_uint_eq(found, UNITS);
         ck_assert_uint_eq(reading.unstored, 0);
         ck_assert_double_le(bytes, 13e6);
-        umount(top);
-        rmdir(top);
+        unmount_cgroups(top);
+}
+
+static void run_deep(const char *top, int levels)
+{
+        g_autofree char *group = g_build_filename(top, "check-bill", NULL);
+
+        ck_assert_int_eq(mkdir(group, 0755), 0);
+        if (levels > 1)
+                run_deep(group, levels - 1);
+        else
+                run_in(group);
+        ck_assert_int_eq(rmdir(group), 0);
+}
+
+/* One service with more cgroups than its share, and one process too deep to see whose it is, take
+ * no row of others, and it is known whose wake-ups have none. */
+TEST(others_have_rows)
+{
+        g_autofree char *top = mount_cgroups();
+        g_autofree char *slice = g_strconcat(top, "/check-bill.slice", NULL);
+        g_autofree char *pods = g_strconcat(slice, "/pods.slice", NULL);
+        g_autofree char *other = g_strconcat(top, "/check-bill.service", NULL);
+        g_auto(BillReading) reading = { 0 };
+        bool deep = false, found = false;
+        Bill *bill;
+
+        bill_rows = BILL_SHARES * PODS;
+        bill = top ? open_bill() : NULL;
+        if (!bill)
+                return;
+        ck_assert(mkdir(slice, 0755) == 0 && mkdir(pods, 0755) == 0);
+        for (int i = 0; i < 2 * PODS; i++) {
+                g_autofree char *pod = g_strdup_printf("%s/%d.scope", pods, i);
+
+                run_unit(pod);
+        }
+        ck_assert(rmdir(pods) == 0 && rmdir(slice) == 0);
+        run_deep(top, 2 * CGROUP_LEVELS);
+        run_unit(other);
+        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        bill_close(bill);
+        unmount_cgroups(top);
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                const UnitWakeups *unit = reading.units->pdata[i];
+
+                deep |= g_str_has_prefix(unit->cgroup, "?/check-bill/check-bill/");
+                found |= g_str_equal(unit->cgroup, "/check-bill.service");
+        }
+        ck_assert(deep && found && !reading.full);
+        ck_assert_uint_ge(reading.unstored, PODS);
+        ck_assert_ptr_nonnull(reading.over);
+        ck_assert(g_ptr_array_find_with_equal_func(reading.over, "/check-bill.slice/pods.slice",
+                                                   g_str_equal, NULL));
+        ck_assert(!g_ptr_array_find_with_equal_func(reading.over, "/check-bill.service",
+                                                    g_str_equal, NULL));
 }
 
 int main(void)

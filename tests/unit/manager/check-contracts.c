@@ -16,8 +16,9 @@ struct Bill {
 
 static int open_error, read_error;
 static unsigned n_open, n_units;
-static uint64_t unstored;
-static uint64_t each; /* wake-ups of each unit in a reading, half of them from an idle state */
+static bool full;
+static const char *over; /* a cgroup whose share is used up */
+static uint64_t each;    /* wake-ups of each unit in a reading, half of them from an idle state */
 
 int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
 {
@@ -51,7 +52,8 @@ static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind)
 
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
-        BillReading reading = { .unstored = unstored,
+        BillReading reading = { .full = full,
+                                .over = over ? g_ptr_array_new_with_free_func(g_free) : NULL,
                                 .units = g_ptr_array_new_with_free_func(
                                         (GDestroyNotify)unit_wakeups_free) };
 
@@ -66,6 +68,8 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                 else
                         unit_wakeups_free(row);
         }
+        if (over)
+                g_ptr_array_add(reading.over, g_strdup(over));
         *ret_reading = reading;
         return read_error;
 }
@@ -73,6 +77,7 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 void bill_reading_done(BillReading *reading)
 {
         g_clear_pointer(&reading->units, g_ptr_array_unref);
+        g_clear_pointer(&reading->over, g_ptr_array_unref);
 }
 
 void bill_close(Bill *bill)
@@ -97,7 +102,8 @@ static void setup_contracts(void)
         scratch_open();
         contracts = contracts_new(open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC), 4);
         open_error = read_error = 0;
-        unstored = 0;
+        full = false;
+        over = NULL;
         each = 100;
         n_units = 3;
         n_open = 0;
@@ -166,7 +172,7 @@ static void expect(const char *expected)
                                        unit->limit_us);
                 ck_assert_int_gt(contracts_list(contracts, &list), (int)i);
                 ck_assert(list[i].id == unit->id && list[i].limit_us == unit->limit_us);
-                ck_assert(!list[i].wakeups == (contracts_error(contracts) != NULL));
+                ck_assert(!list[i].wakeups == (contracts_unit_error(contracts, unit) != NULL));
         }
         ck_assert_str_eq(text->str, expected);
         g_string_free(text, TRUE);
@@ -440,17 +446,57 @@ TEST(full_tables)
 
         id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
         follow(0, true);
-        unstored = 1;
+        full = true;
         ck_assert(contracts_read(contracts, 0, 4));
         ck_assert(!contracts_read(contracts, 0, 4));
         expect_obstacle(id, "no room");
         expect("u0.service 5000");
-        unstored = 0;
+        full = false;
         ck_assert(contracts_read(contracts, 0, 4));
         expect_obstacle(id, NULL);
         expect("u0.service 5000");
         end_process(pid);
         wait_for(0);
+}
+
+/* Cgroups without a row are of one service or user, and end no contract of others. */
+static const struct {
+        const char *name, *cgroup, *over;
+        const char *obstacle; /* of this cgroup's contract; NULL: it is measured */
+} short_cases[] = {
+        { "a user's", "/system.slice/u0.service", "/user.slice/user-4711.slice", NULL },
+        { "another service's", "/system.slice/u0.service", "/system.slice/u00.service", NULL },
+        { "its own", "/system.slice/u0.service/main", "/system.slice/u0.service", "more cgroups" },
+        { "those of all pods", "/k.slice/k-pods.slice/k-pod1.slice/c1.scope",
+          "/k.slice/k-pods.slice", "more cgroups" },
+        { "below its unit", "/top.service", "/top.service/a", "more cgroups" },
+        { "deep", "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15", NULL, NULL },
+        { "too deep", "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16", NULL, "more levels" },
+};
+
+TEST_EACH(short_of_rows, short_cases)
+{
+        const UnitContract *unit;
+        uint64_t id;
+        pid_t pid;
+
+        id = contract_of(0, c->cgroup, 5000, &pid);
+        follow(20000, true);
+        over = c->over;
+        contracts_read(contracts, 0, 4);
+        follow(20000, false);
+        contracts_read(contracts, 0, 4);
+        expect_obstacle(id, c->obstacle);
+        for (unsigned i = 0; (unit = contracts_nth(contracts, i)); i++)
+                ck_case(c->name,
+                        !contracts_unit_error(contracts, unit) == !(unit->cgroup && c->obstacle),
+                        "%s", contracts_unit_error(contracts, unit));
+        ck_assert_ptr_null(contracts_error(contracts));
+        over = NULL;
+        ck_assert(contracts_read(contracts, 0, 4) == (c->obstacle && c->over));
+        end_process(pid);
+        wait_for(0);
+        follow(0, true);
 }
 
 /* What was counted before the machine slept is dropped, and counts never stop at full bins. */
