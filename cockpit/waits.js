@@ -92,7 +92,11 @@ export class Waits {
                                      .slice(0, UNITS_SHOWN);
 
                 set(this.table, 'hidden', rows.length === 0);
-                set_text(this.hint, rows.length > 0 ? '' : _("There were no wake-ups."));
+                set_text(
+                        this.hint,
+                        rows.length > 0           ? '' :
+                                this.page.limited ? _("There were no wake-ups in your own units.") :
+                                                    _("There were no wake-ups."));
                 set(this.hint, 'hidden', rows.length > 0);
                 set_rows(this.body, rows);
         }

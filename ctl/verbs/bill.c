@@ -628,7 +628,10 @@ static void bill_show(const Ctl *ctl, json_object *answer)
                                         json_text(answer, "source_error"));
                 screen_sentence(screen, STYLE_WARN, error);
         }
-        if (!json_length(units))
+        if (!json_length(units) && counted && geteuid() != 0 && !asked.all)
+                screen_sentence(screen, STYLE_PLAIN,
+                                "There were no wake-ups in your own units. --all shows all units.");
+        else if (!json_length(units))
                 screen_line(screen, STYLE_PLAIN, "There were no wake-ups.");
         else
                 show_units(screen, units, counted, json_get(answer, "limit_us"));

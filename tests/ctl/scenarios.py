@@ -414,6 +414,7 @@ SCENARIOS = {f.__name__: f for f in (normal, absent, unparked, unparkable, dry, 
                                    large, busy, single, measured, limited, held, billed, unbilled,
                                    overbilled, long, fleet,
                                    fresh, hostile)}
+SCENARIOS["billed-nothing"] = lambda: dict(billed(), bill=dict(billed()["bill"], units=[]))
 SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))
 SCENARIOS["measured-unclear"] = lambda: measured("unknown", (0.2, -1.1, 1.5), (5.0, -20.0, 30.0))

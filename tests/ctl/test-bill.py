@@ -66,8 +66,8 @@ class Bill(TestCase):
     def wait(self, number, ns, slices):
         self.write(f"proc/{number}/task/{number}/schedstat", f"7 {ns} {slices}\n")
 
-    def bill(self, *arguments):
-        return self.run_ctl("bill", "--root", str(self.tree), "--seconds", "0.1", *arguments)
+    def bill(self, *arguments, **more):
+        return self.run_ctl("bill", "--root", str(self.tree), "--seconds", "0.1", *arguments, **more)
 
     def answer(self, *arguments):
         result = self.bill("--json", *arguments)
@@ -112,6 +112,18 @@ class Bill(TestCase):
         for asked, hint in (("mail.servce", "did you mean mail.service?"), ("/system.slic", "no process belongs to it"),
                             ("service", "no process belongs to it")):
             self.assert_refused(self.bill(asked), hint)
+
+    def test_other_user(self):
+        """The units of others are not in the answer without --all, and that is said."""
+        if os.geteuid():
+            self.skipTest("needs root")
+        os.chmod(self.directory, 0o755)
+        self.start("billed-nothing")
+        for arguments, user, hint in (((), 65534, True), (("web.service",), 65534, True), (("--all",), 65534, False),
+                                      ((), None, False)):
+            text = self.bill(*arguments, user=user).stdout
+            self.assertIn("There were no wake-ups", text)
+            self.assertEqual("--all" in text, hint, (arguments, text))
 
     def test_limit(self):
         """Delays of C6 become shorter by 131 us, those of C1 and of waiting stay."""
