@@ -78,14 +78,19 @@ void actuator_set_open(ActuatorSet *set, const Config *config)
         }
 }
 
-void actuator_set_open_absent(ActuatorSet *set, const Config *config)
+bool actuator_set_open_absent(ActuatorSet *set, const Config *config)
 {
+        bool any = false;
+
         for (guint i = 0; i < set->states->len; i++) {
                 ActuatorState *a = &g_array_index(set->states, ActuatorState, i);
 
-                if (!a->state)
-                        open_actuator(set, config, a);
+                if (a->state)
+                        continue;
+                open_actuator(set, config, a);
+                any |= a->error >= 0;
         }
+        return any;
 }
 
 void actuator_set_add(ActuatorSet *set, const Actuator *actuator, void *state)

@@ -23,9 +23,9 @@ ActuatorSet *actuator_set_new(const ActContext *context);
 void actuator_set_free(ActuatorSet *set);
 
 /* Opens all with their options in `config`, and logs how that went; or again those that were not
- * available. */
+ * available: then true if one is now. */
 void actuator_set_open(ActuatorSet *set, const Config *config);
-void actuator_set_open_absent(ActuatorSet *set, const Config *config);
+bool actuator_set_open_absent(ActuatorSet *set, const Config *config);
 
 /* Adds one that was opened by the caller. */
 void actuator_set_add(ActuatorSet *set, const Actuator *actuator, void *state);

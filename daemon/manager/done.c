@@ -624,8 +624,9 @@ void done_reopen(Done *done)
 {
         if (ground_take(done->ground, DUE_REOPEN))
                 reopen(done);
-        if (ground_take(done->ground, DUE_OPEN))
-                actuator_set_open_absent(done->actuators, done->ground->config);
+        if (ground_take(done->ground, DUE_OPEN) &&
+            actuator_set_open_absent(done->actuators, done->ground->config))
+                ground_raise(done->ground, CHANGE_MISSING);
 }
 
 void done_forget_foreign(Done *done)

@@ -199,14 +199,17 @@ static bool note_returned(Seen *seen, const Uevent *event)
 
 static void module_moved(Seen *seen)
 {
-        if (seen->machine.needed || sensors_may_improve_energy(seen->sensors))
-                timer_set_in(seen->drivers_timer, DRIVER_USEC);
+        timer_set_in(seen->drivers_timer, DRIVER_USEC);
 }
 
+/* The module may have knobs that the plan requests, such as the firmware's profile. */
 static int on_drivers(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        seen_recheck_facts(userdata);
-        seen_find_energy(userdata);
+        Seen *seen = userdata;
+
+        seen_recheck_facts(seen);
+        seen_find_energy(seen);
+        ground_raise(seen->ground, DUE_OPEN | DUE_STALE | DUE_TICK_SOON);
         return 0;
 }
 

@@ -82,6 +82,18 @@ class Platform(Shipped, TestCase):
         self.daemon.stop()
         self.assertEqual(self.platform(), 'balanced', 'as it was found')
 
+    def test_late(self):
+        """The driver is loaded after idled has started."""
+        firmware = os.path.join(self.root, 'sys/firmware/acpi')
+        os.rename(firmware, firmware + '.later')
+        self.start()
+        self.call('SetProfile', 'power-saver')
+        os.rename(firmware + '.later', firmware)
+        self.call('Reload')
+        self.assertEqual(self.platform(), 'low-power')
+        self.daemon.stop()
+        self.assertEqual(self.platform(), 'balanced', 'as it was found')
+
 
 class IntelServer(Shipped, TestCase):
     """With intel_pstate passive, so without preferences."""

@@ -6,6 +6,9 @@
  * is set to the word next to the requested one that it offers. Before Linux 6.14 there is only the
  * file of ACPI, which later stands for all of them and is left alone.
  *
+ * Their drivers may be loaded after idled has started, so they are listed whenever the plan is
+ * carried out.
+ *
  * A profile that a person chose meanwhile counts as taken over: it is left alone.
  */
 #include <errno.h>
@@ -113,12 +116,8 @@ static const char *choose(const ActContext *context, const char *name, const cha
 
 static int open_platform(const ActContext *context, const void *options, void **ret_state)
 {
-        g_autoptr(GPtrArray) names = list_names(context);
-        State *state;
+        State *state = g_new0(State, 1);
 
-        if (names->len == 0)
-                return -EOPNOTSUPP;
-        state = g_new0(State, 1);
         state->context = *context;
         state->manage = ((const TuneOptions *)options)->manage;
         *ret_state = state;
@@ -157,9 +156,13 @@ static void forget_platform(void *data, Knobs *knobs, const CpuSet *returned)
 static const char *describe_platform(void *data)
 {
         const State *state = data;
+        g_autoptr(GPtrArray) names = NULL;
 
-        return state->manage ? "platform profiles of the firmware"
-                             : "not managed, because Manage= of [Frequency] is no";
+        if (!state->manage)
+                return "not managed, because Manage= of [Frequency] is no";
+        names = list_names(&state->context);
+        return names->len > 0 ? "platform profiles of the firmware"
+                              : "nothing, because the firmware offers no profile";
 }
 
 const Actuator actuator_platform = {

@@ -142,12 +142,19 @@ TEST(not_managed)
         stop();
 }
 
-TEST(none)
+/* The driver is loaded after idled has started. */
+TEST(late)
 {
-        const ActContext context = { .root = scratch_fd };
-        void *nothing;
-
-        ck_assert_int_eq(actuator_platform.open(&context, &options, &nothing), -EOPNOTSUPP);
+        start();
+        ck_assert_int_eq(request("low-power"), 0);
+        ck_assert(strstr(actuator_platform.describe(state), "no profile"));
+        put_handlers("low-power balanced\n", "quiet balanced\n");
+        ck_assert_int_eq(request("low-power"), 0);
+        expect_file("late", FIRST "profile", "low-power");
+        expect_file("late", SECOND "profile", "quiet");
+        ck_assert(!strstr(actuator_platform.describe(state), "no profile"));
+        restore(knobs);
+        stop();
 }
 
 UNIT("platform", .setup = tuning_setup, .teardown = tuning_teardown)
