@@ -53,6 +53,17 @@ class Kinds(WithUnits, Case):
         wait_until(lambda: self.unit_limits('game.scope')[-1] == [], 'no limit')
         self.assertEqual(self.mode(), 'frequency')
 
+    def test_late_driver(self):
+        """AMD's driver is loaded after idled has started."""
+        os.rename(os.path.join(self.root, MODE), os.path.join(self.root, 'mode'))
+        self.start()
+        _, descriptor = self.begin()
+        os.rename(os.path.join(self.root, 'mode'), os.path.join(self.root, MODE))
+        self.call('Reload')
+        self.assertEqual(self.mode(), 'cache')
+        self.close(descriptor)
+        wait_until(lambda: self.mode() == 'frequency', 'as it was found')
+
     def test_file_of_the_limit(self):
         """systemd's file goes with the limit."""
         os.makedirs(os.path.join(self.root, 'run/systemd/system'))

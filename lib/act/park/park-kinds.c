@@ -39,7 +39,6 @@
 typedef struct State {
         ActContext context;
         bool units;     /* systemd can limit units */
-        bool x3d;       /* the driver is there */
         bool partition; /* parking may use one */
 } State;
 
@@ -102,7 +101,7 @@ static int open_kinds(const ActContext *context, const void *options, void **ret
         if (r < 0 && x3d->len == 0)
                 return r;
         state = g_new0(State, 1);
-        *state = (State){ *context, r >= 0, x3d->len > 0, may_use_partition(options) };
+        *state = (State){ *context, r >= 0, may_use_partition(options) };
         *ret_state = state;
         return 0;
 }
@@ -264,6 +263,7 @@ static int apply_units(const State *state, Knobs *knobs, const CpuSet *active,
         return park_first_error(first, park_tidy_dropins(knobs));
 }
 
+/* The driver may be loaded at any time. */
 static int apply_x3d(const State *state, Knobs *knobs, const ActFacts *facts)
 {
         g_autoptr(GPtrArray) names = x3d_names(state->context.root);
@@ -282,7 +282,7 @@ static int apply_kinds(void *data, Knobs *knobs, const Plan *plan, const ActFact
 {
         const State *state = data;
         CpuSet active = facts->topology->online, parked = knobs_kept_free(knobs);
-        int r = state->x3d ? apply_x3d(state, knobs, facts) : 0;
+        int r = apply_x3d(state, knobs, facts);
 
         if (facts->parks)
                 cpuset_and(&active, &plan->allowed);
@@ -300,10 +300,11 @@ static bool same_kinds(const Plan *a, const Plan *b)
 static const char *describe_kinds(void *data)
 {
         const State *state = data;
+        g_autoptr(GPtrArray) x3d = x3d_names(state->context.root);
 
         if (!state->units)
                 return "amd_x3d_mode";
-        return state->x3d ? "AllowedCPUs of units, and amd_x3d_mode" : "AllowedCPUs of units";
+        return x3d->len > 0 ? "AllowedCPUs of units, and amd_x3d_mode" : "AllowedCPUs of units";
 }
 
 static const KnobKind *const kinds[] = { &x3d_kind, &park_dropin_kind, &park_kinds_kind, NULL };
