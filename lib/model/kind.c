@@ -2,10 +2,10 @@
 /*
  * Finding kinds of cores.
  *
- *  1. Efficient and fast. What the kernel calls a core's type decides (cpu_atom, cpu_core). Where
- *     it does not distinguish types a core is efficient if its capacity is less than three quarters
- *     of the largest: compact cores clocked lower (Zen 4c) are below that, the few percent by which
- *     vendors rank cores of one kind are not.
+ *  1. Efficient and fast. What the kernel calls a core's type decides (cpu_atom, cpu_core,
+ *     cpu_lowpower). Where it does not distinguish types a core is efficient if its capacity is
+ *     less than three quarters of the largest: compact cores clocked lower (Zen 4c) are below that,
+ *     the few percent by which vendors rank cores of one kind are not.
  *  2. Cache. Fast cores with the largest last-level cache, if another fast core's is smaller by a
  *     third or more. The cache of efficient cores says nothing: it is often a level lower.
  *  3. Island. Efficient cores without a cache of level 3, if other efficient cores have one: they

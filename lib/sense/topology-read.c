@@ -224,14 +224,17 @@ static bool capacities_from(int root, const char *file, uint64_t max, const CpuS
         return true;
 }
 
-/* Fills the types from the lists of the two PMUs of Intel's hybrids. */
+/* Fills the types from the lists of the PMUs of Intel's hybrids. Some have a third one, for the
+ * efficient cores of another die. */
 static void types_read(int root, const CpuSet *online, CpuFacts *facts)
 {
-        CpuSet atom, core;
+        CpuSet atom, core, low_power = { 0 };
 
         if (list_read(root, "sys/devices/cpu_atom/cpus", &atom) < 0 ||
             list_read(root, "sys/devices/cpu_core/cpus", &core) < 0)
                 return;
+        list_read(root, "sys/devices/cpu_lowpower/cpus", &low_power);
+        cpuset_or(&atom, &low_power);
         CPUSET_FOREACH(cpu, online)
                 if (cpuset_has(&atom, cpu) != cpuset_has(&core, cpu))
                         facts[cpu].type = cpuset_has(&atom, cpu) ? CORE_TYPE_SMALL

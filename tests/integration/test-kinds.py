@@ -238,6 +238,8 @@ def on_machine(machine, expected):
 MeteorLake = on_machine('mtl-m-2', {'efficient': range(4, 14), 'fast': range(4),
                                     'island': range(12, 14)})
 LunarLake = on_machine('lnl0', {'efficient': range(4, 8), 'fast': range(4)})
+ArrowLake = on_machine('synthetic-arrow', {'efficient': range(6, 16), 'fast': range(6),
+                                           'island': range(14, 16)})
 RaptorLake = on_machine('synthetic-raptor', {'efficient': range(16, 32), 'fast': range(16)})
 Snapdragon = on_machine('synthetic-biglittle', {'efficient': range(4), 'fast': range(4, 8)})
 Graviton = on_machine('synthetic-graviton', {})
