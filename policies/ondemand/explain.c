@@ -100,20 +100,24 @@ static bool is_island(const Call *call, PackSize size)
         return pack_is_of(&call->self->pack, call->input->topology, size, KIND_ISLAND);
 }
 
-/* What keeping to Kinds costs. */
+/* What keeping to Kinds costs: the fastest of these cores decides. */
 static Reason kept_to_kinds(const Call *call, PackSize size)
 {
-        const Pack *pack = &call->self->pack;
-        const TopologyCore *first = &call->input->topology->cores[pack->order[0]];
-
+        const Topology *topology = call->input->topology;
+        int fastest = 0;
         Reason reason = reason_limit(call,
                                      "the cores of Kinds suffice, but a task that fills one is "
                                      "slower there than on the fastest core",
                                      size, "Kinds", 0, NULL);
 
+        for (int i = 0; i < size.cores; i++) {
+                int capacity = topology->cores[call->self->pack.order[i]].capacity;
+
+                fastest = capacity > fastest ? capacity : fastest;
+        }
         reason.inputs[REASON_INPUTS - 1].name = "speed there";
         reason.inputs[REASON_INPUTS - 1].unit = "%";
-        reason.inputs[REASON_INPUTS - 1].value = 100.0 * first->capacity / CAPACITY_SCALE;
+        reason.inputs[REASON_INPUTS - 1].value = 100.0 * fastest / CAPACITY_SCALE;
         return reason;
 }
 

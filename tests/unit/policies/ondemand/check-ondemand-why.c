@@ -307,6 +307,16 @@ TEST(island)
         ck_assert_str_eq(world->wish.active_reason.option, "Kinds");
         ck_assert_str_eq(world->wish.active_reason.inputs[3].name, "speed there");
         ck_assert_double_eq_tol(world->wish.active_reason.inputs[3].value, 60.5, 0.1);
+        world_set(world, "Kinds", "island efficient");
+        world_set(world, "MaxTransitions", "60");
+        world_rest(world);
+        for (int i = 0; i < 40; i++) {
+                world_put(world, "4=1,12=1,13=1");
+                world_decide(world, 250000);
+        }
+        ck_assert(!cpuset_is_subset(&world->allowed, &low) && !cpuset_has(&world->allowed, 0));
+        ck_assert_str_eq(world->wish.active_reason.inputs[3].name, "speed there");
+        ck_assert_double_eq_tol(world->wish.active_reason.inputs[3].value, 63.5, 0.1);
 }
 
 UNIT("ondemand-why")
