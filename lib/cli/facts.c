@@ -179,6 +179,8 @@ static json_object *energy(const Machine *machine)
                 json_put_text(object, "Parent",
                               domains[i].parent < 0 ? "" : domains[domains[i].parent].name);
                 json_put(object, "RangeUJ", json_object_new_uint64(domains[i].range_uj));
+                json_put_text(object, "Source", energy_source_text(domains[i].source));
+                json_put_bool(object, "Sampled", domains[i].sampled);
                 json_put(object, "Power",
                          json_plain(use->valid ? round(use->watts * 10) / 10 : -1));
         }

@@ -29,6 +29,22 @@ class Idlectl(TestCase):
         return json.loads(self.ctl(*arguments, '--json'))
 
 
+class Sensor(Idlectl):
+    def test_energy(self):
+        """Its source, and that it is an estimate, without the daemon and with it."""
+        os.rename(os.path.join(self.root, 'sys/class/powercap'), os.path.join(self.root, 'powercap'))
+        sensor = Path(self.root, 'sys/class/hwmon/hwmon0')
+        sensor.mkdir(parents=True)
+        for name, text in ('name', 'ina226'), ('power1_input', '4000000'):
+            (sensor / name).write_text(text + '\n', encoding='ascii')
+        alone = self.ctl('status', '--root', self.root), self.ask('status', '--root', self.root)
+        self.assertIn('ina226 ~4.0 W (hwmon)', alone[0])
+        self.start('--dry-run')
+        for status in alone[1], self.ask('status'):
+            self.assertEqual([[row[key] for key in ('name', 'source', 'sampled')] for row in status['energy']],
+                             [['ina226', 'hwmon', True]])
+
+
 class Fake(Idlectl):
     START = ('--dry-run',)
 
