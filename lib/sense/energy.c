@@ -11,8 +11,9 @@
  *
  * Power is what a sensor shows at the time of a reading. The energy between two readings is the
  * time by the mean of both, and so an estimate, which trials do not use. A device of hwmon
- * is read if its driver measures the machine or its processor. Others belong to graphics and
- * drives, or show the power that charges a battery.
+ * is read if its driver measures the machine, its processor or, as boards do, a supply, which may
+ * feed only a part of the machine: the kernel does not say which. Others belong to graphics and
+ * drives, count single cores (amd_energy), or show the power that charges a battery.
  *
  * Zones are directories intel-rapl:N (a package, or psys: the whole platform) and intel-rapl:N:M
  * (part of package N: core, uncore, dram) in sys/class/powercap. intel-rapl-mmio:N are the same
@@ -231,14 +232,12 @@ static int zones_add(Energy *energy, int root, const char *prefix, EnergySource 
         return error;
 }
 
-/* True if the device at `path` measures the machine or its processor. A power supply's measures
- * what charges it, too. */
+/* True if the device at `path` measures the machine, its processor or a supply on the board. A
+ * battery's measures what charges it, too. */
 static bool is_of_machine(int root, const char *path)
 {
-        static const char *const globs[] = {
-                "ina2*",      "ina3221",  "power_meter", "*xgene",
-                "amd_energy", "zenpower", "occ",         "scmi_sensors"
-        };
+        static const char *const globs[] = { "ina2*",    "ina3221", "power_meter", "*xgene",
+                                             "zenpower", "occ",     "scmi_sensors" };
         g_autofree char *name_path = g_build_filename(path, "name", NULL);
         g_autofree char *type_path = g_build_filename(path, "device/type", NULL);
         char name[64];
