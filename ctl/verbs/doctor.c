@@ -382,6 +382,7 @@ static void check_sched_ext(Doctor *doctor)
                 doctor_add(doctor, true, "sched_ext",
                            g_strdup_printf("the scheduler %s is loaded (sched_ext)", name),
                            "it chooses CPUs by itself, so with Backend=auto idled parks none",
+                           "end the program that loaded it, or, if that is a service, "
                            "sudo systemctl stop scx scx_loader");
         else if (strstr(way, "partition") && sched_ext_is_known(doctor->root))
                 doctor_add(

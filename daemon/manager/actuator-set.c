@@ -148,7 +148,7 @@ int actuator_unreported_error(const ActuatorState *actuator, const Knobs *all)
                     (knobs[i]->error == actuator->error ||
                      (knobs[i]->state == KNOB_FOREIGN && actuator->error == -ESTALE)))
                         return 0;
-        return actuator->state ? actuator->error : 0;
+        return actuator->state && actuator->error != ACTUATOR_YIELDS ? actuator->error : 0;
 }
 
 CpuWish actuator_set_limits(const ActuatorSet *set, const ActFacts *facts, int cpu)

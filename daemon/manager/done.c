@@ -244,7 +244,7 @@ static bool is_parking(const Done *done)
 /* True if it will be tried. */
 static bool will_park(const Done *done)
 {
-        g_autofree char *scheduler = park_error(done) == -EBUSY
+        g_autofree char *scheduler = park_error(done) == ACTUATOR_YIELDS
                                              ? sched_ext_loaded(done->ground->setup.root)
                                              : NULL;
 
@@ -283,8 +283,9 @@ static unsigned act_by(Done *done, const ActuatorState *a, bool parks)
         facts.parks = parks;
         r = actuator->apply(a->state, done->knobs, &done->plan, &facts);
         now = actuator->describe(a->state);
-        actuator_set_note(done->actuators, actuator, MIN(r, 0), r < 0 ? failure(done, a, r) : NULL);
-        if (r < 0 && r != known)
+        actuator_set_note(done->actuators, actuator, MIN(r, 0),
+                          r < 0 && r != ACTUATOR_YIELDS ? failure(done, a, r) : NULL);
+        if (r < 0 && r != known && r != ACTUATOR_YIELDS)
                 log_error_errno(r, "%s: %s: %s", actuator->name, now, a->why);
         else if (r >= 0 && known < 0)
                 log_info("%s: %s: in effect now", actuator->name, now);
@@ -423,6 +424,8 @@ static char *actuator_obstacle(const Done *done)
                 return g_strdup(done_unconfined(done));
         if (!a)
                 return NULL;
+        if (a->error == ACTUATOR_YIELDS)
+                return g_strdup(a->actuator->describe(a->state));
         if (a->error >= 0)
                 return g_strdup_printf("%s is not in effect", a->actuator->describe(a->state));
         if (a->error == ACTUATOR_OFF)

@@ -24,6 +24,10 @@ typedef struct ActFacts {
 /* The error of open() if the administrator's options request nothing. */
 #define ACTUATOR_OFF (-ECANCELED)
 
+/* The result of apply() while the actuator leaves its part of the plan alone on purpose, as its
+ * describe() says. That is no error. */
+#define ACTUATOR_YIELDS (-EAGAIN)
+
 typedef struct Actuator {
         const char *name;
         const char *section;          /* of idled.conf, with its options */
@@ -39,7 +43,7 @@ typedef struct Actuator {
         char *(*lacks)(const ActContext *context, const void *options);
 
         /* Carries out the plan, as far as it differs from what it did the last time. Returns the
-         * first error; what could be done is done all the same. */
+         * first error, or ACTUATOR_YIELDS; what could be done is done all the same. */
         int (*apply)(void *state, Knobs *knobs, const Plan *plan, const ActFacts *facts);
 
         /* The result of the last apply() may not be in effect any more: the next apply() checks

@@ -74,7 +74,7 @@ DEFECTS = [
                      "run/systemd/units/invocation:tuned.service": "->0b9fe57a6ab94b4ba63c2a2a"},
      "other power daemons", "tuned is running", "disable --now tuned"),
     ("sched_ext", {"sys/kernel/sched_ext/state": "enabled",
-                   "sys/kernel/sched_ext/root/ops": "lavd"}, "sched_ext", "lavd", "stop scx"),
+                   "sys/kernel/sched_ext/root/ops": "lavd"}, "sched_ext", "lavd", "end the program"),
     ("lost by cpusets", {"sys/fs/cgroup/cpuset.cpus.isolated": "1", "sys/fs/cgroup/cpuset.cpus.effective": "0",
                          "sys/fs/cgroup/a.slice/cpuset.cpus.exclusive.effective": "1-2"},
      "cpusets", "lost CPUs 3", "reboot"),

@@ -60,6 +60,24 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(self.daemon.wait_exit(), 0)
         self.assertEqual(len(self.history()), 3)
 
+    def test_scheduler(self):
+        """That idled yields to a scheduler of sched_ext is no failure."""
+        directory = Path(self.root, 'sys/kernel/sched_ext')
+        (directory / 'root').mkdir(parents=True)
+        (directory / 'root/ops').write_text('lavd\n', encoding='ascii')
+        (directory / 'state').write_text('enabled\n', encoding='ascii')
+        self.begin()
+        self.set_idle_mask('6-7')
+        wait_until(lambda: self.call('Explain')[7]['obstacle'], 'an obstacle')
+        self.assertRegex(self.call('Explain')[7]['obstacle'], '^nothing while the scheduler lavd is loaded [^:]*$')
+        self.assertEqual((self.get('Parked'), self.get('Degraded'), self.history()), ('', [], []))
+        self.assertEqual(self.daemon.count_log('scheduler lavd is loaded'), 1)
+        self.assertEqual(self.daemon.count_log('could not be applied'), 0)
+        (directory / 'state').write_text('disabled\n', encoding='ascii')
+        self.set_idle_mask('7')
+        self.wait_parked('7')
+        self.stop_slice()
+
     def test_stopped_and_still_in_mind(self):
         self.begin()
         self.set_idle_mask('7')

@@ -257,7 +257,7 @@ static int apply_park(void *data, Knobs *knobs, const Plan *plan, const ActFacts
 
         if (yields_now(state, plan, topology)) {
                 r = state->ops->apply(state->state, knobs, &topology->online, topology);
-                return r < 0 ? r : -EBUSY;
+                return r < 0 ? r : ACTUATOR_YIELDS;
         }
         do
                 r = state->ops->apply(state->state, knobs, &plan->allowed, topology);
