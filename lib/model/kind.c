@@ -6,8 +6,10 @@
  *     cpu_lowpower). Where it does not distinguish types a core is efficient if its capacity is
  *     less than three quarters of the largest: compact cores clocked lower (Zen 4c) are below that,
  *     the few percent by which vendors rank cores of one kind are not.
- *  2. Cache. Fast cores with the largest last-level cache, if another fast core's is smaller by a
- *     third or more. The cache of efficient cores says nothing: it is often a level lower.
+ *  2. Cache. Cores that are not efficient, with the largest last-level cache, if another such
+ *     core's is smaller by a third or more. The cache of efficient cores says nothing: it is often
+ *     a level lower. Cores with a smaller one are fast if each core with the largest is slower
+ *     (7950X3D), where no core is efficient.
  *  3. Island. Efficient cores without a cache of level 3, if other efficient cores have one: they
  *     are on a die of their own (Meteor Lake), so the others' tile can sleep while they run.
  */
@@ -47,6 +49,7 @@ static void find_speeds(Topology *t, const CpuFacts *facts)
 static void find_caches(Topology *t, const CpuFacts *facts)
 {
         uint32_t largest = 0, least = UINT32_MAX;
+        uint16_t capacity = 0; /* the largest of those with that cache */
 
         CPUSET_FOREACH(cpu, &t->online) {
                 if (t->cpus[cpu].kinds & KIND_EFFICIENT)
@@ -57,8 +60,13 @@ static void find_caches(Topology *t, const CpuFacts *facts)
         if (least == 0 || 2 * (uint64_t)largest < 3 * (uint64_t)least)
                 return;
         CPUSET_FOREACH(cpu, &t->online)
-                if (!(t->cpus[cpu].kinds & KIND_EFFICIENT) && facts[cpu].cache_kib == largest)
+                if (!(t->cpus[cpu].kinds & KIND_EFFICIENT) && facts[cpu].cache_kib == largest) {
                         t->cpus[cpu].kinds |= KIND_CACHE;
+                        capacity = MAX(capacity, t->cpus[cpu].capacity);
+                }
+        CPUSET_FOREACH(cpu, &t->online)
+                if (t->cpus[cpu].kinds == 0 && t->cpus[cpu].capacity > capacity)
+                        t->cpus[cpu].kinds = KIND_FAST;
 }
 
 /* Step 3. */

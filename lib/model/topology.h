@@ -30,7 +30,8 @@
 /* Kinds of cores: model/kind.c finds them. A machine whose cores are alike has none. */
 typedef enum CoreKind {
         KIND_EFFICIENT = 1 << 0, /* slow, and frugal for the work it does */
-        KIND_FAST = 1 << 1,      /* the others of a machine that has efficient ones */
+        KIND_FAST = 1 << 1,      /* the others of a machine that has efficient ones; or faster than
+                                    those with the largest cache */
         KIND_CACHE = 1 << 2,     /* of those that are not efficient: with the largest cache */
         KIND_ISLAND = 1 << 3,    /* efficient, on a die of its own: others' die can sleep */
 } CoreKind;

@@ -174,7 +174,7 @@ static const struct {
         { "synthetic-biglittle", "0-3", "4-7", "", "" },
         { "synthetic-graviton", "", "", "", "" },
         { "synthetic-raptor", "16-31", "0-15", "", "" },
-        { "synthetic-x3d", "", "", "0-7,16-23", "" },
+        { "synthetic-x3d", "", "8-15,24-31", "0-7,16-23", "" },
 };
 
 START_TEST(kinds)
