@@ -221,10 +221,12 @@ static void check_driver(Doctor *doctor)
                         "the firmware's table often has no deep states",
                         doctor_price_hidden(doctor, "C1"),
                         "use a kernel that knows this CPU, without intel_idle.max_cstate=0");
-        if (g_str_equal(governor, "ladder"))
+        if (g_str_equal(governor, "ladder") || g_str_has_prefix(governor, "shallow"))
                 doctor_add_priced(doctor, true, "idle governor",
-                                  g_strdup("the idle governor is ladder"),
-                                  "deep states are reached step by step, after several sleeps",
+                                  g_strdup_printf("the idle governor is %s", governor),
+                                  *governor == 's' ? "CPUs do not enter deep states"
+                                                   : "deep states are reached step by step, after "
+                                                     "several sleeps",
                                   doctor_price_known(doctor, &doctor->topology->online),
                                   "echo menu | sudo tee /" CPUS "/cpuidle/current_governor");
 }

@@ -37,6 +37,8 @@ DEFECTS = [
      "intel_idle.max_cstate"),
     ("ladder", {CPUS + "/cpuidle/current_governor": "ladder"}, "idle governor", "ladder",
      "echo menu"),
+    ("shallow", {CPUS + "/cpuidle/current_governor": "shallow_nopoll"}, "idle governor", "shallow_nopoll",
+     "echo menu"),
     ("state off", {CPUS + "/cpu2/cpuidle/state2/disable": "1",
                    CPUS + "/cpu3/cpuidle/state2/disable": "1"}, "idle states",
      "state C6 is switched off on CPUs 2-3 by another program",
