@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """--help of the programs in tools prints help, and wrong arguments are refused: neither installs a
-package, even where all are missing."""
+package, even where all are missing. tools/trust reports what fails, whatever that printed before."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -45,4 +46,41 @@ def check(program, arguments, status):
             yield f"{what}: does not name the argument: {text[:200]}"
 
 
-finish([problem for case in CASES for problem in check(*case)], len(CASES))
+# What each program prints that tools/trust calls.
+PRINTED = {
+    "meson": "9 calls of 8 members\n7 faults tried: {}\nRan 6 tests in 5 s\n5 kB, then 4\n",
+    "fuzz": "app address 4000 10 300 -\n",
+    "analyze": "no findings\n",
+    "coverage": "| all | 100 | 90.0 | x | 50 | 80.0 |\n",
+    "vm": "minute 1: 9 turns, 1 kB\nminute 2: 9 turns, 2 kB\nminute 3: 9 turns, 3 kB\n",
+    "systemd-analyze": "Overall exposure level for idled.service: 1.8 OK\n",
+}
+ROWS = {"meson": 4}
+
+
+def trust(fails=None, silent=False):
+    """The rows of its table that say FAILED, if one of these programs fails or prints nothing."""
+    with tempfile.TemporaryDirectory(prefix="idled-tools-") as directory:
+        tools, build = Path(directory, "tools"), Path(directory, "build-check")
+        tools.mkdir()
+        build.mkdir()
+        (build / "build.ninja").touch()
+        for name in "trust", "setup.sh":
+            shutil.copy(TOP / "tools" / name, tools)
+        for name, text in {"ninja": "", **PRINTED}.items():
+            stub(tools, name, f"cat <<'END'\n{'' if name == fails and silent else text}END\n"
+                 f"exit {1 if name == fails and not silent else 0}\n")
+        run = subprocess.run([tools / "trust"], capture_output=True, text=True, timeout=60, check=False,
+                             env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}"))
+        rows = [line for line in run.stdout.splitlines() if "FAILED" in line]
+        what = f"tools/trust, where {fails or 'nothing'} {'is silent' if silent else 'fails'}"
+        if len(rows) != (ROWS.get(fails, 1) if fails else 0):
+            yield f"{what}: {len(rows)} rows say FAILED: {run.stdout}{run.stderr}"
+        if (run.returncode != 0) != bool(fails):
+            yield f"{what}: exit status {run.returncode}"
+
+
+TRUST = [(), *((name, silent) for name in PRINTED for silent in (False, True))]
+problems = [problem for case in CASES for problem in check(*case)]
+problems += [problem for case in TRUST for problem in trust(*case)]
+finish(problems, len(CASES) + len(TRUST))
