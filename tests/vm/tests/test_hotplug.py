@@ -5,7 +5,7 @@ parked again, and nothing stays behind however idled ends meanwhile."""
 import contextlib
 
 from kernel import CPU
-from parking import ParkingTest
+from parking import MANAGER, ParkingTest
 
 # The mask, the CPUs that go offline, those parked then, and those where work may run.
 ROWS = {
@@ -15,6 +15,26 @@ ROWS = {
     "one in use": ("2-3", [1], "2-3", {0}),
     "all active": ("0-1", [2, 3], "1", {0}),
 }
+
+# CPU 3 goes and comes: each time noticed before the next, then as fast as it can.
+OFTEN = f"""switch() {{
+        echo $1 >{CPU}/cpu3/online
+}}
+noticed() {{
+        timeout 30 sh -c 'until busctl get-property {MANAGER} Online | grep -q "$1"; do :; done' sh $1
+}}
+set -e
+for i in 1 2 3 4 5 6 7 8; do
+        switch 0
+        noticed 0-2
+        switch 1
+        noticed 0-3
+done
+for i in 1 2 3 4 5 6 7 8; do
+        switch 0
+        switch 1
+done
+"""
 
 
 def members(text):
@@ -115,3 +135,18 @@ class HotplugBesidePartition(Hotplug):
     def rows(self):
         """A newer kernel keeps the last CPU that is in no isolated partition (EBUSY)."""
         return [row for row in ROWS if row != "all active" or self.kernel() < (6, 2)]
+
+    def descriptors(self):
+        return int(self.guest.read("ls /proc/$(pidof idled)/fd | wc -l"))
+
+    def test_often(self):
+        """Its events show each change: no policy has a period, so idled reads by itself once a minute."""
+        self.start()
+        self.park("2-3")
+        before = self.descriptors()
+        self.guest.run(OFTEN)
+        self.wait_for("parking as before", lambda: (self.string("Online"), self.string("Parked")) == ("0-3", "2-3"))
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertLessEqual(self.descriptors(), before)
+        self.guest.run("systemctl stop idled")
+        self.check_given_back()
