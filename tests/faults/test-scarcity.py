@@ -138,7 +138,9 @@ class Scarcity(WithLogind, WithUnits, Case):
 
     @needs_root
     def test_full_directories(self):
-        """Without room for the record nothing is written; with room again everything is."""
+        """Without room for the record and the state nothing is written, and the reason of a chosen profile
+        names the obstacle; with room again everything is written."""
+        self.write_config('profiles/night.conf', '[Profile]\nInclude=balanced\n')
         run = os.path.join(self.directory, 'run')
         os.mkdir(run)
         if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', run], check=False).returncode != 0:
@@ -152,7 +154,14 @@ class Scarcity(WithLogind, WithUnits, Case):
         obstacle, _ = self.hold_game()
         self.assertIn('No space left', obstacle)
         self.assertEqual(self.game_cpus(), [])
+        self.call('SetProfile', 'night')
+        self.assertIn('No space left', self.get('ProfileReason'))
+        self.assertEqual(os.listdir(run + '/state'), [])
         os.unlink(run + '/ballast')
+        self.call('SetProfile', 'night')
+        with open(run + '/state/profile', encoding='ascii') as file:
+            self.assertEqual(file.read(), 'night\n')
+        self.assertNotIn('No space left', self.get('ProfileReason'))
         self.call('Reload')
         self.assert_serves()
         wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
