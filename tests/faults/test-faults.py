@@ -45,7 +45,7 @@ ERRORS = 'EIO', 'ENOSPC', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM', 'EINTR', 'EIO+
 KILLED = 'write', 'rename', 'unlink', 'open'
 PATIENCE = 15  # seconds for an end, an answer, a tick
 SANITIZER = 99  # the status of one that found something
-UNITS = 'init.scope', 'system.slice', 'user.slice'
+UNITS = 'init.scope', 'system.slice', 'user.slice', 'game.scope'
 FILES = {
     'proc/irq/default_smp_affinity': 'ff',
     'proc/irq/24/smp_affinity_list': '0-7',
@@ -74,10 +74,10 @@ def wait_for(condition, seconds=PATIENCE):
     return True
 
 
-class Machine(systemdtest.WithSystemd, idledtest.TestCase):
+class Machine(systemdtest.WithUnits, idledtest.TestCase):
     """The described machine, and one process of idled at a time on it."""
 
-    CONFIG = ('[Daemon]\nPolicies=userspace ondemand cpufreq cstates latency quiet\nMaxStretch=1\n'
+    CONFIG = ('[Daemon]\nPolicies=userspace contract ondemand cpufreq cstates latency quiet\nMaxStretch=1\n'
               '[Park]\nBackend=systemd\n')
 
     def setUp(self):
@@ -90,6 +90,8 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
         self.configure('80%')
         self.start_systemd()
         self.mocked('KeepCgroups', os.path.join(self.root, 'sys/fs/cgroup'), '')
+        self.mocked('AddUnit', 'game.scope', '-.slice')
+        self.game = self.process('/game.scope')
         self.log, self.record, self.control = (os.path.join(self.directory, name)
                                                for name in ('log', 'run/undo', 'control'))
         with open(self.control, 'w+b') as file:
@@ -149,13 +151,13 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
             environment[name] = '%s:exitcode=%d:verify_asan_link_order=0' % (
                 os.environ.get(name, ''), SANITIZER)
         with open(self.log, 'wb') as log:
-            self.process = subprocess.Popen(
+            self.idled = subprocess.Popen(
                 [os.environ['IDLED'], *self.arguments(), '--bus-address', self.bus.address,
                  '--log-level', 'warning' if more else 'info', *more],
                 env=environment, stdout=subprocess.DEVNULL, stderr=log)
 
     def runs(self):
-        return self.process.poll() is None
+        return self.idled.poll() is None
 
     def text(self):
         with open(self.log, encoding='utf-8', errors='replace') as file:
@@ -170,11 +172,11 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
     def wait(self):
         if not wait_for(lambda: not self.runs()):
             raise Broken('does not end')
-        return self.process.returncode
+        return self.idled.returncode
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        self.idled.kill()
+        self.idled.wait()
 
     def ask(self, name, *arguments, interface=idledtest.MANAGER):
         """Calls a method. A fault may make it fail (None); one that is over must not leave it without
@@ -210,7 +212,7 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
         if not wait_for(lambda: self.allowed() < 7):
             raise Broken('does not park')
 
-    before_hold = before_reload = before_stop = before_tick
+    before_hold = before_contract = before_reload = before_stop = before_tick
     before_restore = before_start
 
     def before_once(self):
@@ -231,9 +233,14 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
             wait_for(lambda: self.allowed() < 7, 1)
 
     def do_hold(self):
-        answer = self.ask('Hold', dbus.Dictionary({
-            'latency_us': dbus.UInt32(20), 'min_cores': dbus.UInt32(3), 'reason': 'a test',
-            'min_frequency_khz': dbus.UInt32(1000000)}, signature='sv'))
+        self.hold(latency_us=dbus.UInt32(20), min_cores=dbus.UInt32(3), min_frequency_khz=dbus.UInt32(1000000))
+
+    def do_contract(self):
+        """Of a unit, which is also kept to a kind of cores."""
+        self.hold(kind='efficient', wakeup_p99_us=dbus.UInt32(5000), pid=dbus.UInt32(self.game))
+
+    def hold(self, **request):
+        answer = self.ask('Hold', dbus.Dictionary({'reason': 'a test', **request}, signature='sv'))
         if answer:
             os.close(answer[1].take())
             wait_for(lambda: not self.property('Holds'), 2)
@@ -244,7 +251,7 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
         self.configure('80%')
 
     def do_stop(self):
-        self.process.terminate()
+        self.idled.terminate()
         self.wait()
 
     def do_once(self):
@@ -287,9 +294,9 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
                                (outcome == 'aborted', self.do_once)):
             if needed:
                 action()
-                if self.process.returncode != 0 or self.changed() or os.path.exists(self.record):
+                if self.idled.returncode != 0 or self.changed() or os.path.exists(self.record):
                     raise Broken('after it was %s, %s: status %d, changed: %s' % (
-                        outcome, action.__name__, self.process.returncode, self.changed()[:3]))
+                        outcome, action.__name__, self.idled.returncode, self.changed()[:3]))
 
     def attempt(self, fault):
         """Returns the outcome."""
@@ -301,7 +308,7 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
             self.check_ticks()
         asked = self.runs() or fault.phase in ('stop', 'once', 'restore')
         if self.runs():
-            self.process.terminate()
+            self.idled.terminate()
         outcome = self.judge(fault, asked)
         self.disarm()
         self.repair(outcome)
@@ -321,7 +328,7 @@ class Machine(systemdtest.WithSystemd, idledtest.TestCase):
             alike[kind, re.sub(r'\d+', 'N', what)].append(numbers[kind])
         if self.runs():
             self.do_stop()
-        if self.process.returncode != 0 or self.changed():
+        if self.idled.returncode != 0 or self.changed():
             raise Broken('%s without a fault: %s' % (phase, self.changed()))
         found = [Fault(phase, kind, 'KILL', nth) for kind in KILLED for nth in range(1, numbers[kind] + 1)]
         found += [Fault(phase, kind, error, nth) for (kind, _), nths in alike.items()
