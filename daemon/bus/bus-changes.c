@@ -60,9 +60,7 @@ void bus_changed(Manager *manager, unsigned changes, void *userdata)
         Bus *bus = userdata;
         int r;
 
-        if (changes & CHANGE_KEPT)
-                bus_answer_kept(bus);
-        bus->changes |= changes & ~(unsigned)CHANGE_KEPT;
+        bus->changes |= changes;
         if (!bus->changes)
                 return;
         bus_watch_units(bus);

@@ -104,9 +104,8 @@ struct Bus {
         bool owned;          /* the name is ours, or was when the bus went away */
         int yielded;         /* the pause held while another program owns it, -1 none */
 
-        BusSleeps *sleeps;  /* NULL until the first connection is served */
-        GPtrArray *keeping; /* of calls that are answered when the chosen profile is kept */
-        GPtrArray *bills;   /* of calls that are answered when their wake-ups are counted */
+        BusSleeps *sleeps; /* NULL until the first connection is served */
+        GPtrArray *bills;  /* of calls that are answered when their wake-ups are counted */
 
         struct BusPower *power; /* NULL: the power-profiles names are not served */
 
@@ -194,9 +193,6 @@ int bus_append_figures_key(sd_bus_message *message, const Manager *manager, int 
 
 /* As manager_set_profile(), its errors as those of the bus. Returns 0 or what to return. */
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error);
-
-/* Answers clients that chose a profile: it is kept, or cannot be. */
-void bus_answer_kept(Bus *bus);
 
 /* Appends a CPU set in list format. */
 int bus_append_cpus(sd_bus_message *message, const CpuSet *set);

@@ -9,9 +9,6 @@
 #include "config/profile.h"
 #include "manager/manager-explain.h"
 
-/* So many calls wait for the disk; others are answered before their choice is kept. */
-#define KEEPING_MAX 64
-
 BUS_GETTER(get_profile)
 {
         const Bus *bus = userdata;
@@ -57,18 +54,7 @@ static int do_set_profile(sd_bus_message *message, void *userdata, sd_bus_error 
                 r = bus_set_profile(bus, name, error);
         if (r < 0)
                 return r;
-        if (!active_profile_is_keeping(manager_profile(bus->manager)) ||
-            bus->keeping->len >= KEEPING_MAX)
-                return sd_bus_reply_method_return(message, NULL);
-        g_ptr_array_add(bus->keeping, sd_bus_message_ref(message));
-        return 1;
-}
-
-void bus_answer_kept(Bus *bus)
-{
-        for (guint i = 0; i < bus->keeping->len; i++)
-                sd_bus_reply_method_return(bus->keeping->pdata[i], NULL);
-        g_ptr_array_set_size(bus->keeping, 0);
+        return sd_bus_reply_method_return(message, NULL);
 }
 
 int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error)

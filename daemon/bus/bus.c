@@ -139,7 +139,6 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 static void drop_connection(Bus *bus)
 {
         power_drop(bus);
-        g_ptr_array_set_size(bus->keeping, 0);
         g_ptr_array_set_size(bus->bills, 0);
         turns_free(bus->turns);
         bus->turns = NULL;
@@ -261,18 +260,12 @@ static int connect_first(Bus *bus)
         return 0;
 }
 
-static void unref_message(gpointer message)
-{
-        sd_bus_message_unref(message);
-}
-
 int bus_new(sd_event *event, const char *address, Bus **ret_bus)
 {
         g_autoptr(Bus) bus = g_new0(Bus, 1);
         int r;
 
         bus->yielded = -1;
-        bus->keeping = g_ptr_array_new_with_free_func(unref_message);
         bus->bills = bus_bills_new();
         bus->retry_usec = RETRY_FIRST_USEC;
         bus->event = sd_event_ref(event);
@@ -335,7 +328,6 @@ void bus_free(Bus *bus)
                                 bus */
         drop_connection(bus);
         bus_sleeps_free(bus->sleeps);
-        g_ptr_array_unref(bus->keeping);
         g_ptr_array_unref(bus->bills);
         units_free(bus->units);
         sd_event_unref(bus->event);

@@ -10,9 +10,13 @@
 #include "manager/active-profile.h"
 
 #include <errno.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "model/snapshot.h"
+
+#define FILE_NAME "profile"
 
 /* The greater the stronger: by family, and what includes the family's own is more than that. */
 static int held_rank(const Profile *profile)
@@ -227,17 +231,39 @@ static void set_chosen(ActiveProfile *active, const char *name)
         active->chosen = copy;
 }
 
-unsigned active_profile_note_kept(ActiveProfile *active, const ProfileScene *scene, int error)
+int profile_state_read(const char *dir, char **ret_name)
 {
-        ProfileChoice choice = choose(active, scene);
+        g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL), *text = NULL;
+        int r;
 
-        active->keep_error = error;
-        return explain(active, scene->holds, &choice) ? PROFILE_CHANGED_TEXT : 0;
+        r = file_read_regular(path, &text);
+        if (r < 0)
+                return r == -EFBIG ? -EBADMSG : r;
+        if (!profile_is_name(text))
+                return -EBADMSG;
+        *ret_name = g_steal_pointer(&text);
+        return 0;
 }
 
-bool active_profile_is_keeping(const ActiveProfile *active)
+int profile_state_write(const char *dir, const char *name)
 {
-        return active->keeper && profile_keeper_is_busy(active->keeper);
+        g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL);
+        g_autofree char *line = g_strconcat(name ? name : "", "\n", NULL);
+
+        if (name)
+                return file_replace(dir, path, line);
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Without waiting for the disk: after a power cut the choice before may be in effect. */
+static void keep(ActiveProfile *active)
+{
+        if (!active->dir)
+                return;
+        active->keep_error = profile_state_write(active->dir, active->chosen);
+        if (active->keep_error < 0)
+                log_error_errno(active->keep_error, "%s: failed to save the chosen profile: %m",
+                                active->dir);
 }
 
 int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, const char *name,
@@ -259,10 +285,7 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
                 return r;
         }
         active_profile_retry(active);
-        if (active->keeper) {
-                active->keep_error = 0;
-                profile_keeper_keep(active->keeper, active->chosen);
-        }
+        keep(active);
         explain(active, scene->holds, &choice);
         effective = choice.profile ? choice.profile->name : "none";
         if (choice.why == PROFILE_HELD)
@@ -274,8 +297,7 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
         return PROFILE_CHANGED_TEXT | (r > 0 ? PROFILE_CHANGED_OPTIONS : 0);
 }
 
-void active_profile_init(ActiveProfile *active, sd_event *event, const char *dir, bool keep,
-                         ProfileKept kept, void *userdata)
+void active_profile_init(ActiveProfile *active, const char *dir, bool keep)
 {
         int r = dir ? profile_state_read(dir, &active->chosen) : -ENOENT;
 
@@ -283,14 +305,11 @@ void active_profile_init(ActiveProfile *active, sd_event *event, const char *dir
                 log_warning("%s/profile: found no name of a profile; no profile is chosen", dir);
         else if (r < 0 && r != -ENOENT)
                 log_error_errno(r, "%s/profile: %m; no profile is chosen", dir);
-        if (keep && dir)
-                active->keep_error = profile_keeper_new(event, dir, kept, userdata,
-                                                        &active->keeper);
+        active->dir = keep ? dir : NULL;
 }
 
 void active_profile_done(ActiveProfile *active)
 {
-        g_clear_pointer(&active->keeper, profile_keeper_free);
         g_clear_pointer(&active->chosen, g_free);
         g_clear_pointer(&active->reason, g_free);
         g_clear_pointer(&active->problem, g_free);

@@ -14,12 +14,9 @@
 #ifndef IDLED_ACTIVE_PROFILE_H
 #define IDLED_ACTIVE_PROFILE_H
 
-#include <systemd/sd-event.h>
-
 #include "config/config.h"
 #include "config/profile.h"
 #include "holds/holds.h"
-#include "manager/profile-keeper.h"
 
 /* What profile_choose() depends on; it is pure. */
 typedef struct HeldProfile {
@@ -55,7 +52,7 @@ ProfileChoice profile_choose(const Config *config, const ProfileInput *input);
 
 /* Only active-profile.c changes it. The profile itself is that of the configuration. */
 typedef struct ActiveProfile {
-        ProfileKeeper *keeper;  /* NULL: nothing is kept over a restart */
+        const char *dir;        /* where choices are kept over a restart; NULL: nowhere */
         char *chosen;           /* by a client, until the next choice; NULL: none */
         int keep_error;         /* why `chosen` is forgotten when the daemon ends; 0: it is not */
         char *reason;           /* why this one, for people; NULL before the first decision */
@@ -71,14 +68,17 @@ typedef struct ProfileScene {
         bool on_battery;
 } ProfileScene;
 
-/* Reads from directory `dir` which one was chosen before the restart; NULL: there is no such
- * directory. Later choices are kept there if `keep`, and `kept` is called after each. */
-void active_profile_init(ActiveProfile *active, sd_event *event, const char *dir, bool keep,
-                         ProfileKept kept, void *userdata);
-void active_profile_done(ActiveProfile *active);
+/* Reads the chosen name from the file "profile" in directory `dir`. -ENOENT: none was chosen;
+ * -EBADMSG: no name of a profile is in the file; else why it cannot be read. */
+int profile_state_read(const char *dir, char **ret_name);
 
-/* True while the choice is being written; `kept` is called after that. */
-bool active_profile_is_keeping(const ActiveProfile *active);
+/* Keeps the name there, or none (NULL), as file_replace(). */
+int profile_state_write(const char *dir, const char *name);
+
+/* Reads from directory `dir`, which must outlive it, which one was chosen before the restart; NULL:
+ * there is no such directory. Later choices are kept there if `keep`. */
+void active_profile_init(ActiveProfile *active, const char *dir, bool keep);
+void active_profile_done(ActiveProfile *active);
 
 /* What the choice reads with this configuration: Sense flags. */
 unsigned active_profile_senses(const Config *config);
@@ -95,9 +95,6 @@ int active_profile_choose(ActiveProfile *active, const ProfileScene *scene, cons
 
 /* The same in a configuration that is not in effect yet. */
 void active_profile_adopt(ActiveProfile *active, const ProfileScene *scene);
-
-/* The last choice was written, with this result; flags as above. */
-unsigned active_profile_note_kept(ActiveProfile *active, const ProfileScene *scene, int error);
 
 /* Options changed: a profile that contradicted them must be tried again. */
 void active_profile_retry(ActiveProfile *active);

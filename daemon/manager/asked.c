@@ -179,20 +179,6 @@ int asked_choose_profile(Asked *asked, const char *name, char **ret_error)
         return MIN(r, 0);
 }
 
-/* The last choice is on the disk, or cannot be: then the reason of the profile says so. */
-static void on_kept(int error, void *userdata)
-{
-        Asked *asked = userdata;
-        const ProfileScene scene = scene_of(asked, asked->ground->config);
-        unsigned changed = active_profile_note_kept(&asked->profile, &scene, error);
-
-        if (error < 0)
-                log_error_errno(error, "%s: failed to save the chosen profile: %m",
-                                asked->ground->setup.state);
-        ground_raise(asked->ground,
-                     CHANGE_KEPT | (changed & PROFILE_CHANGED_TEXT ? CHANGE_PROFILE : 0));
-}
-
 void asked_use_apps(Asked *asked)
 {
         Apps *old = asked->apps;
@@ -270,8 +256,7 @@ Asked *asked_new(Ground *ground, const Seen *seen)
         asked->contracts = contracts_new(
                 openat(setup->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
                 seen->machine.topology->n_cpus);
-        active_profile_init(&asked->profile, ground->event, setup->state, !setup->dry_run, on_kept,
-                            asked);
+        active_profile_init(&asked->profile, setup->state, !setup->dry_run);
         return asked;
 }
 

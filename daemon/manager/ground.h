@@ -54,7 +54,6 @@ typedef enum Change {
         CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
         CHANGE_PROFILE = 1 << 7,  /* the profile in effect, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
-        CHANGE_KEPT = 1 << 10,    /* the chosen profile is on the disk, or cannot be */
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
         CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
         CHANGE_REFUSED = 1 << 13,    /* an affinity was refused, or forgotten */

@@ -8,7 +8,7 @@
  *   windows, refusals, watching       what must not notice parking
  *   observers, pauses, history        readings for queries; what is and was parked, and why
  *   contracts                         limits of delays
- *   profile-keeper, active-profile    the profile in effect
+ *   active-profile                    the profile in effect
  *   actuator-set                      the open actuators, and what they failed at
  *   seen, done, asked, decided        the four objects
  *   work-meter, evaluation            measuring what policies save, for `decided`

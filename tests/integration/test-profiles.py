@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import unittest
-from unittest import mock
 
 import dbus
 
@@ -119,57 +118,6 @@ class Choices(ProfileCase):
         self.assertEqual(self.get('ChosenProfile'), '')
         self.restart()
         self.assertEqual(self.get('Profile'), 'balanced')
-
-    def test_slow_disk_delays_no_other_call(self):
-        self.start()
-        self.call('SetProfile', 'night')
-        tracer = self.delay_fsync(3)
-        answers = []
-        self.object().SetProfile('day', dbus_interface=MANAGER,
-                                 reply_handler=lambda: answers.append('kept'),
-                                 error_handler=answers.append)
-        wait_until(lambda: self.get('ChosenProfile') == 'day', 'the choice')
-        self.assertEqual(self.read_state(), 'night\n')
-        self.assertEqual(answers, [], 'the answer says that it is kept')
-        for name in ('night', 'day', 'night'):
-            self.object().SetProfile(name, dbus_interface=MANAGER,
-                                     reply_handler=lambda: answers.append('kept'),
-                                     error_handler=answers.append)
-        wait_until(lambda: self.get('ChosenProfile') == 'night', 'the last choice')
-        self.assertEqual(answers, [])
-        tracer.terminate()
-        wait_until(lambda: answers == ['kept'] * 4, 'answers')
-        self.assertEqual(self.read_state(), 'night\n')
-
-    def test_slow_disk_and_the_end(self):
-        # The leak sanitizer, which runs as a process ends, fails in one that is traced.
-        options = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
-        with mock.patch.dict(os.environ, ASAN_OPTIONS=options):
-            self.start()
-        self.call('SetProfile', 'night')
-        self.delay_fsync(1)
-        answers = []
-        for name in ('day', 'night', 'day'):
-            self.object().SetProfile(name, dbus_interface=MANAGER,
-                                     reply_handler=lambda: answers.append('kept'),
-                                     error_handler=answers.append)
-        wait_until(lambda: self.get('ChosenProfile') == 'day', 'the choice')
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        wait_until(lambda: len(answers) == 3, 'the end of all calls')
-        self.assertEqual(self.read_state(), 'day\n')
-
-    def delay_fsync(self, seconds):
-        """The disk of the daemon becomes slow; what makes it so is returned."""
-        tracer = subprocess.Popen(
-            ['strace', '-f', '-e', 'trace=fsync', '-e',
-             'inject=fsync:delay_enter=%d' % (seconds * 1000000), '-o', '/dev/null', '-p',
-             str(self.daemon.process.pid)], stderr=subprocess.PIPE, text=True)
-        self.addCleanup(tracer.stderr.close)
-        self.addCleanup(tracer.wait)
-        self.addCleanup(tracer.kill)
-        self.assertIn('attached', tracer.stderr.readline())
-        return tracer
 
     def test_kept_after_kill(self):
         self.start()

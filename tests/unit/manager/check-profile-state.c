@@ -6,7 +6,6 @@
 
 #include "config-tree.h"
 #include "manager/active-profile.h"
-#include "manager/profile-keeper.h"
 
 #define HELD_MAX 4
 
@@ -143,40 +142,6 @@ static void check_kept(const char *dir, const char *expected)
 
         ck_assert_int_eq(r, expected ? 0 : -ENOENT);
         ck_assert_pstr_eq(name, expected);
-}
-
-/* The names of the files that were synced to the disk. */
-static GString *forced;
-static int forcing_fails;
-
-int fsync(int fd)
-{
-        g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-        g_autofree char *path = g_file_read_link(link, NULL);
-
-        if (forced)
-                g_string_append_printf(forced, "%s ", strrchr(path, '/') + 1);
-        errno = forcing_fails;
-        return forcing_fails ? -1 : 0;
-}
-
-TEST(forced_to_disk)
-{
-        g_autofree char *dir = g_build_filename(temp, "state", NULL);
-
-        forced = g_string_new(NULL);
-        ck_assert_int_eq(profile_state_write(dir, "night"), 0);
-        ck_assert_str_eq(forced->str, "profile.new state ");
-        ck_assert_int_eq(profile_state_write(dir, NULL), 0);
-        ck_assert_str_eq(forced->str, "profile.new state state ");
-        forcing_fails = EINVAL; /* there is no disk */
-        ck_assert_int_eq(profile_state_write(dir, "night"), 0);
-        check_kept(dir, "night");
-        forcing_fails = EIO;
-        ck_assert_int_eq(profile_state_write(dir, "day"), -EIO);
-        check_kept(dir, "night");
-        g_string_free(forced, TRUE);
-        forced = NULL;
 }
 
 TEST(keep)
