@@ -4,14 +4,11 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "prove.h"
 
-#define BAR_COLUMNS    10
-#define COLUMNS_USUAL  80
 #define BAR_EVERY_USEC (500 * 1000)
 
 /* A quantity in the document and in the table. */
@@ -477,20 +474,11 @@ static char *progress_text(const Prove *prove)
         return g_string_free(text, FALSE);
 }
 
-static int columns(void)
-{
-        struct winsize size;
-
-        return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-                                                                               : COLUMNS_USUAL;
-}
-
 void prove_progress(const Prove *prove)
 {
         static uint64_t last;
         uint64_t now = (uint64_t)g_get_monotonic_time();
         g_autofree char *text = NULL, *left = NULL, *line = NULL;
-        char bar[BAR_COLUMNS + 1] = { 0 };
         double share;
 
         if (!isatty(STDERR_FILENO) || now < last + BAR_EVERY_USEC)
@@ -499,17 +487,9 @@ void prove_progress(const Prove *prove)
         share = prove->end_usec ? (double)(now - prove->begin_usec) /
                                           (double)(prove->end_usec - prove->begin_usec)
                                 : 0;
-        for (int i = 0; i < BAR_COLUMNS; i++)
-                bar[i] = i < share * BAR_COLUMNS ? '#' : '-';
         text = prove->end_usec ? progress_text(prove) : g_strdup("warming up");
         left = text_duration(
                 prove->end_usec > now ? (double)(prove->end_usec - now) / G_USEC_PER_SEC : 0);
-        line = g_strdup_printf("[%s] %s left, %s", bar, left, text);
-        fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
-}
-
-void prove_progress_end(void)
-{
-        if (isatty(STDERR_FILENO))
-                fputs("\r\033[K", stderr);
+        line = g_strdup_printf("%s left, %s", left, text);
+        progress_draw(share, line);
 }

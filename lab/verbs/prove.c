@@ -13,6 +13,7 @@
 #include "prove.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -202,7 +203,6 @@ static bool open_meter(Prove *prove)
 
 static void prove_done(Prove *prove)
 {
-        prove_progress_end();
         workload_free(prove->load);
         arms_free(prove->arms);
         meter_free(prove->meter);
@@ -243,7 +243,7 @@ static int run(Prove *prove)
                 run_pairs(prove);
         if (prove->load)
                 workload_stop(prove->load);
-        prove_progress_end();
+        progress_draw(NAN, "");
         return arms_leave(prove->arms);
 }
 

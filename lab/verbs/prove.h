@@ -115,9 +115,8 @@ double prove_seconds_needed(const Prove *prove, const Estimate *found, double ha
 /* How long a pair of blocks takes, in microseconds. */
 uint64_t prove_pair_usec(const Prove *prove);
 
-/* Draws the bar on a terminal, and removes it. */
+/* Draws the bar on a terminal, which progress_draw(NAN, "") removes. */
 void prove_progress(const Prove *prove);
-void prove_progress_end(void);
 
 /* Measuring ends with this problem. */
 void prove_fail(Prove *prove, const char *format, ...) __attribute__((format(printf, 2, 3)));

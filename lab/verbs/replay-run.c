@@ -4,16 +4,15 @@
  * first thread shows how far they are.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/number.h"
 #include "replay.h"
 
 #define BATCH       512 /* records that are read, and then go through each governor */
 #define PROGRESS_US 200000
-#define BAR_COLUMNS 40
 
 typedef struct Work {
         const GPtrArray *choices;
@@ -83,34 +82,26 @@ static uint64_t count_bytes(const GPtrArray *runs, uint64_t *ret_size)
 static void draw(const GPtrArray *runs, guint done)
 {
         uint64_t size, bytes = count_bytes(runs, &size);
-        char bar[BAR_COLUMNS + 1] = "";
-        uint64_t full = size ? MIN(bytes, size) * BAR_COLUMNS / size : 0;
+        double share = size ? (double)MIN(bytes, size) / (double)size : NAN;
+        g_autoptr(GString) text = g_string_new(NULL);
 
-        for (uint64_t i = 0; i < BAR_COLUMNS; i++)
-                bar[i] = i < full ? '#' : '.';
         if (size)
-                fprintf(stderr, "\r[%s] %3" PRIu64 " %%", bar, MIN(bytes, size) * 100 / size);
+                g_string_printf(text, "%.0f %%", share * 100);
         else
-                fprintf(stderr, "\r%" PRIu64 " MB read", bytes / 1000000);
+                g_string_printf(text, "%" PRIu64 " MB read", bytes / 1000000);
         if (runs->len > 1)
-                fprintf(stderr, ", %u of %u traces", done, runs->len);
-        fflush(stderr);
+                g_string_append_printf(text, ", %u of %u traces", done, runs->len);
+        progress_draw(share, text->str);
 }
 
 static void wait_for_all(GAsyncQueue *queue, const GPtrArray *runs)
 {
-        bool shows = isatty(STDERR_FILENO), drawn = false;
-
-        for (guint done = 0; done < runs->len;) {
-                if (g_async_queue_timeout_pop(queue, PROGRESS_US)) {
+        for (guint done = 0; done < runs->len;)
+                if (g_async_queue_timeout_pop(queue, PROGRESS_US))
                         done++;
-                } else if (shows) {
+                else
                         draw(runs, done);
-                        drawn = true;
-                }
-        }
-        if (drawn)
-                fputs("\r\033[K", stderr);
+        progress_draw(NAN, "");
 }
 
 /* 0 if it is not known, as of a pipe. */

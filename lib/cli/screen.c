@@ -25,9 +25,23 @@ int screen_width(void)
 
         if (columns && int_parse(columns, &width) == 0 && width > 0)
                 return width;
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-                return size.ws_col;
+        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+                if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+                        return size.ws_col;
         return 80;
+}
+
+void progress_draw(double share, const char *text)
+{
+        char bar[] = "[----------] ";
+
+        if (!isatty(STDERR_FILENO))
+                return;
+        for (int i = 0; i < 10 && i < share * 10; i++)
+                bar[i + 1] = '#';
+        if (isnan(share))
+                bar[0] = '\0';
+        fprintf(stderr, "\r%s%.*s\033[K", bar, screen_width() - 1 - (int)strlen(bar), text);
 }
 
 Screen screen_look(bool no_colour)

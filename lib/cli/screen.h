@@ -51,6 +51,10 @@ void screen_wrapped(const Screen *screen, Style style, int column, const char *t
 /* Indented text, on a terminal wrapped between words at its width. */
 void screen_paragraph(const Screen *screen, Style style, int indent, const char *text);
 
+/* If standard error is a terminal, its last line becomes the text behind a bar, unless `share` is
+ * NAN. An empty text without bar removes it. */
+void progress_draw(double share, const char *text);
+
 /* "12 s", "3 min", "5 h", "2 days": how long, for people, as a new string. */
 char *text_duration(double seconds);
 
