@@ -122,8 +122,8 @@ static void put_saved(const Prove *prove, json_object *answer, const Estimate *f
         json_put_real(answer, "precision_percent", half / found->off_watts * 100, 2);
 }
 
-/* Where the interval has 0 in it: how long measuring takes in all, if the noise stays as it is, for
- * a round precision that may exclude 0, or be good enough to give up. */
+/* How long measuring takes in all, if the noise stays as it is, for a round precision that may give
+ * a verdict, or be good enough to give up. */
 static void put_time(const Prove *prove, json_object *answer, const Estimate *found)
 {
         const char *suffix = prove->unit == WORK_RUNS ? "joules_per_run" : "watts";
@@ -142,12 +142,10 @@ static void put_time(const Prove *prove, json_object *answer, const Estimate *fo
 static void put_verdict(const Prove *prove, json_object *answer, const Estimate *found)
 {
         Verdict verdict = prove_verdict(prove, found);
-        double seconds = prove_verdict_seconds(prove, found);
 
         json_put_text(answer, "verdict", verdict_text(verdict));
         json_put_bool(answer, "claim_holds", verdict == VERDICT_SAVES);
         json_put_real(answer, "odds", found->odds, 2);
-        json_put_real(answer, "verdict_after_seconds", seconds < 0 ? NAN : seconds, 0);
 }
 
 /* Whether the p99 of wake-ups is another one, and whose they are. */
@@ -373,15 +371,12 @@ static char *time_text(double seconds)
 static void show_open(const Ctl *ctl, json_object *answer)
 {
         double low = change(answer, "_low"), high = change(answer, "_high");
-        double later = json_number(answer, "verdict_after_seconds", NAN);
         double time = json_number(answer, "next_precision_seconds", NAN);
         double precision = json_number(answer, "next_precision_watts", NAN);
         const char *unit = is_runs(answer) ? "J per run" : "W";
         g_autoptr(GString) text = g_string_new(NULL);
         g_autofree char *delay = delay_text(answer);
-        g_autofree char *left = isfinite(later)  ? time_text(later)
-                                : isfinite(time) ? time_text(time)
-                                                 : NULL;
+        g_autofree char *left = isfinite(time) ? time_text(time) : NULL;
 
         g_string_printf(text, "No answer yet: between %+.*f and %+.*f %s", decimals_of(low), low,
                         decimals_of(high), high, unit);
@@ -390,9 +385,7 @@ static void show_open(const Ctl *ctl, json_object *answer)
                                        "; that may be chance: the odds against it are %.2g to 1, "
                                        "expected at least %g to 1",
                                        json_number(answer, "odds", 1), ESTIMATE_ODDS);
-        if (isfinite(later))
-                g_string_append_printf(text, "; measuring for %s may do", left);
-        else if (isfinite(time))
+        if (left)
                 g_string_append_printf(
                         text, "; at this noise +-%g %s takes about %s",
                         json_number(answer, "next_precision_joules_per_run", precision), unit,

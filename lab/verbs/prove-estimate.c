@@ -63,30 +63,6 @@ Verdict prove_verdict(const Prove *prove, const Estimate *found)
         return is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
 }
 
-/* True if the settings may be the same. */
-static bool is_open(const Prove *prove, const Estimate *found)
-{
-        return is_idle(prove) || found->n_pairs < PROVE_LEAST_PAIRS ||
-               (found->watts.low <= 0 && found->watts.high >= 0);
-}
-
-double prove_verdict_seconds(const Prove *prove, const Estimate *found)
-{
-        g_autofree Estimator *later = g_memdup2(prove->results.energy, sizeof(*later));
-        const EstimateQuery query = { .work_error = work_unit_error(prove->unit) };
-
-        if (found->verdict != VERDICT_UNKNOWN || is_open(prove, found))
-                return -1;
-        /* The pairs so far come again and again. */
-        for (unsigned n = found->n_pairs; n < ESTIMATE_PAIRS; n++) {
-                later->pairs[n] = later->pairs[n - found->n_pairs];
-                later->n_pairs++;
-                if (estimate(later, &query).verdict != VERDICT_UNKNOWN)
-                        return (n + 1) * (double)prove_pair_usec(prove) / (double)SEC_USEC;
-        }
-        return -1;
-}
-
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)
 {
         double pairs = estimate_pairs_needed(found, &found->watts, half_width);
