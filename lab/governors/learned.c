@@ -58,7 +58,6 @@ typedef struct Guess {
 typedef struct Past {
         uint8_t bin[2];               /* newest first */
         bool hit, resched;            /* the last one ended by its timer; the CPU had work then */
-        int64_t idle_ns[2];           /* lengths, newest first */
         int64_t left_ns;              /* the timer was still so far when the last one ended */
         int64_t late_ns;              /* mean lateness of timers */
         int32_t outlasted;            /* how many sleeps lasted longer than their timer, of ONE */
@@ -395,8 +394,6 @@ static void remember(Learned *self, int64_t idle_ns, int bin)
                 past->other_ns = past->end_ns;
         }
         past->left_ns = past->hit ? 0 : -late_ns;
-        past->idle_ns[1] = past->idle_ns[0];
-        past->idle_ns[0] = idle_ns;
         past->bin[1] = past->bin[0];
         past->bin[0] = (uint8_t)bin;
         past->mean_short += (length_octave - past->mean_short) / 4;

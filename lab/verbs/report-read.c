@@ -83,7 +83,7 @@ typedef struct Reading {
         Mean means[REPORT_MEANS];
         double steps[REPORT_STEPPED]; /* of the sample before; NaN: not known */
         LastPower power;
-        bool any_energy, any_states, any_parked, any_estimate;
+        bool any_energy, any_states, any_parked;
 } Reading;
 
 static void add_mean(Reading *reading, ReportMean which, double value, double seconds)
@@ -223,7 +223,7 @@ static void read_topology(Reading *reading, const RecordedFrame *frame)
 typedef struct CpuColumns {
         const RecordedTable *table; /* NULL: there is nothing of use in it */
         size_t next;                /* the first row that was not used */
-        const double *cpu, *busy, *khz, *parked, *estimated;
+        const double *cpu, *busy, *khz, *parked;
         const double *share[STATES_MAX], *entered[STATES_MAX];
 } CpuColumns;
 
@@ -236,7 +236,6 @@ static CpuColumns find_columns(const Reading *reading, const RecordedFrame *fram
         columns.busy = recorded_numbers(table, "busy_share", NULL);
         columns.khz = recorded_numbers(table, "frequency_khz", NULL);
         columns.parked = recorded_numbers(table, "parked", NULL);
-        columns.estimated = recorded_numbers(table, "estimated", NULL);
         for (guint i = 0; i < reading->states->len; i++) {
                 const char *name = g_array_index(reading->states, State, i).name;
 
@@ -291,7 +290,6 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
                 tally->busy_weight += busy;
                 tally->fastest_mhz = fmax(tally->fastest_mhz, khz / 1e3);
         }
-        reading->any_estimate |= at(columns->estimated, row) > 0;
         tally_states(reading, tally, columns, row, parked > 0);
 }
 

@@ -420,10 +420,10 @@ static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
         return more ? -each : each;
 }
 
-/* What the pairs were like. */
-static void add_lengths(Estimate *estimate, const BlockPair *pairs, unsigned n)
+/* What the pairs do per second. */
+static void add_load(Estimate *estimate, const BlockPair *pairs, unsigned n)
 {
-        double seconds = 0, logs = 0;
+        double logs = 0;
         unsigned n_logs = 0;
 
         for (unsigned i = 0; i < n; i++) {
@@ -433,10 +433,8 @@ static void add_lengths(Estimate *estimate, const BlockPair *pairs, unsigned n)
                         logs += log(of_pair);
                         n_logs++;
                 }
-                seconds += pairs[i].seconds[0] + pairs[i].seconds[1];
         }
         estimate->load = n_logs > 0 ? exp(logs / n_logs) : NAN;
-        estimate->pair_seconds = seconds / n;
 }
 
 /* The trimmed mean, or the only number. */
@@ -495,8 +493,8 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
         Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, power = { .n = n };
-        Estimate found = { n,   0,   none, false, 0,   0,   none, none,
-                           NAN, NAN, NAN,  NAN,   NAN, NAN, 1,    VERDICT_UNKNOWN };
+        Estimate found = { n,   none, false, 0,   0,   none, none,
+                           NAN, NAN,  NAN,   NAN, NAN, 1,    VERDICT_UNKNOWN };
         double levels[2] = { 0 };
         Mean mean;
 
@@ -512,13 +510,12 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
                 power.x[i] = (rate(p, p->joules, 0) + rate(p, p->joules, 1)) / 2;
                 add_level(levels, p, p->work, n);
         }
-        add_lengths(&found, pairs, n);
+        add_load(&found, pairs, n);
         mean = saved_watts(&watts, &work, mean_of(&power), levels, query->work_error, &found);
         found.watts = interval_of(&mean);
         add_means(&found, &power, &watts, (levels[0] + levels[1]) / 2);
         if (found.work_change != 0)
                 add_energy_by_logs(&found, pairs, n);
-        found.effective_pairs = mean.effective;
         if (n >= LEAST_PAIRS)
                 found.odds = odds_of(&mean);
         if (found.odds >= ESTIMATE_ODDS)

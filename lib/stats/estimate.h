@@ -99,7 +99,6 @@ typedef struct EstimateQuery {
 
 typedef struct Estimate {
         unsigned n_pairs;           /* that were used */
-        double effective_pairs;     /* independent ones that carry as much information */
         Interval watts;             /* saved, at equal work or over equal time */
         bool equal_work;            /* which */
         double work_change;         /* share of the work per second off by which that on differs,
@@ -113,7 +112,6 @@ typedef struct Estimate {
         double off_watts, on_watts; /* means; they differ by `watts`, so at equal work if it is */
         double off_joules_per_work,
                 on_joules_per_work; /* they differ by `per_work`; NAN: no work */
-        double pair_seconds;        /* mean length of a pair's two blocks */
         double load; /* per second, geometric mean of the pairs with any; NAN: there are none */
         double odds; /* against there being no difference */
         Verdict verdict;
