@@ -286,19 +286,6 @@ class Configuration(TestCase):
         self.assertEqual(self.run_ctl("settings", "--config-dir", f"{self.directory}/etc",
                                       "--policy-dir", POLICIES).stderr, "", "unused files do no harm")
 
-    def test_cpus_that_this_machine_has_not(self):
-        self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
-        file = self.write("policies/userspace.conf", "[Policy]\nIdleMask=7-8\n")
-        where = [f"{self.directory}/etc", "--root", machine(self.directory, "synthetic-laptop")]
-        result = self.check(*where)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        warning = f"{file}:2: IdleMask: found CPU 8, which this machine does not have, " \
-                  "expected some of 0-7"
-        self.assertEqual(result.stdout, f"{warning}\nThe configuration is valid (2 files).\n")
-        answer = json.loads(self.check(*where, "--json").stdout)
-        self.assertIs(answer["valid"], True)
-        self.assertEqual([w["text"] for w in answer["warnings"]], [warning])
-
     def test_no_directory(self):
         file = self.write("idled.conf", "")
         for path in ("/nonexistent", str(file)):

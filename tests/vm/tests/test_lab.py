@@ -67,21 +67,6 @@ class Drivers(KernelTest):
 class OtherMachines(KernelTest):
     """What options of the module make of the same guest."""
 
-    def test_one_policy_for_the_package(self):
-        self.load_module("policy_scope=package freqs_khz=2000000,1000000")
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/policy*/affected_cpus"), "0 1 2 3")
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/policy0/cpuinfo_max_freq"), "2000000")
-
-    def test_big_and_little_cores(self):
-        self.load_module("capacity=1024,1024,512,512")
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpu*/cpu_capacity"), "1024\n1024\n512\n512")
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpufreq/policy*/cpuinfo_max_freq"),
-                         "3600000\n1800000")
-
-    def test_other_states(self):
-        self.load_module("state_names=C1,C3 latency_us=1,50 residency_us=1,90 gated_from=2")
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpu0/cpuidle/state*/name"), "POLL\nC1\nC3")
-
     def test_leaving_a_state_is_sleep(self):
         """As on hardware, which takes an interrupt when it is awake: a timer is late, the kernel counts
         that time as idle, and whom the interrupt wakes does not wait for a CPU in it."""
@@ -114,11 +99,6 @@ class OtherMachines(KernelTest):
         entered, asleep, ticks, waited = (b - a for a, b in zip(before, after))
         self.assertGreater(entered, 10)
         return (asleep - ticks * 10000) / entered, waited / entered
-
-    def test_small_range_of_energy(self):
-        self.load_module("max_energy_uj=20000000 start_energy_uj=19000000")
-        self.assertEqual(self.guest.read(f"cat {RAPL}/max_energy_range_uj"), "20000000")
-        self.wait_for("a wrap", lambda: int(self.guest.read(f"cat {RAPL}/energy_uj")) < 15000000)
 
     def test_nonsense(self):
         """Is refused, and the kernel's log says why."""

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The idle governor teo, which Debian does not build, as a module: which states CPUs enter with it and with
-menu, and how idled chooses it."""
+"""The idle governor teo, which Debian does not build, as a module: how idled chooses it."""
 
 import lab
 from kernel import CPU, STATES, KernelTest
 
-C1E, C3, C6, C7 = (STATES.index(name) for name in ("C1E", "C3", "C6", "C7"))
+C1E, C3, C7 = (STATES.index(name) for name in ("C1E", "C3", "C7"))
 GOVERNOR = f"{CPU}/cpuidle/current_governor"
 LIMIT_US = 80  # C3 takes 70, C6 150
 
@@ -25,50 +24,6 @@ class TeoTest(KernelTest):
 
     def wait_deep(self, cpu):
         self.wait_for("sleeping deeply", lambda: self.entered(cpu)[C7])
-
-
-class Governor(TeoTest):
-    def deep_share(self, cpu):
-        """The share of entries into states deeper than C3."""
-        entered = self.entered(cpu)
-        return sum(entered[C6:]) / max(sum(entered), 1)
-
-    def test_comes_without_being_chosen(self):
-        self.assertIn("teo", self.guest.read(f"cat {CPU}/cpuidle/available_governors").split())
-        self.assertEqual(self.current(), "menu")
-
-    def test_light_load(self):
-        """Both know of the next timer: in 0.5 ms it is too soon for C6, worth it from 0.6 ms on; in 5 ms
-        it is not; and idle they sleep as deeply as can be."""
-        for governor in "menu", "teo":
-            with self.subTest(governor), self.knob(GOVERNOR, governor):
-                with self.waking(3, 500):
-                    self.wait_for("staying shallow", lambda: self.deep_share(3) < 0.02)
-                with self.waking(3, 5000):
-                    self.wait_for("going deep", lambda: self.deep_share(3) > 0.2)
-                self.wait_for("sleeping in C7", lambda: self.spent(3)[C7] > 0.8)
-
-    def test_limits(self):
-        with self.knob(GOVERNOR, "teo"):
-            with self.knob(f"{CPU}/cpu3/power/pm_qos_resume_latency_us", LIMIT_US):
-                self.assert_shallow(3)
-                self.wait_deep(2)
-            self.wait_deep(3)
-            with self.knob(f"{CPU}/cpu3/power/pm_qos_resume_latency_us", "n/a"):
-                self.assertEqual(self.entered(3)[1:], [0] * (len(STATES) - 1))
-            self.wait_deep(3)
-
-    def test_disabled_state(self):
-        """Deeper ones than one that is disabled are still chosen."""
-        with self.knob(GOVERNOR, "teo"):
-            with self.knob(f"{CPU}/cpu3/cpuidle/state{C7}/disable", 1):
-                entered = self.entered(3)
-                self.assertEqual(entered[C7], 0)
-                self.assertGreater(entered[C6], 0)
-            with self.knob(f"{CPU}/cpu3/cpuidle/state{C6}/disable", 1):
-                entered = self.entered(3, 3)
-                self.assertEqual(entered[C6], 0)
-                self.assertGreater(entered[C7], 0)
 
 
 class Chosen(lab.IdledTest, TeoTest):
