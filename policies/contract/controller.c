@@ -16,7 +16,7 @@
  *     as many cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute
  *     hardly wake up.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
- *     the load decreases.
+ *     the load decreases. What was known about the setting before a try is known again after it.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
  *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
  *     that fewer cores multiply them by. Frequencies before states, states before
@@ -114,6 +114,7 @@ static void arrive(Controller *self, const ControlInput *input)
                 if (input->contracts[i].wakeups)
                         c->arrived = *input->contracts[i].wakeups;
         }
+        self->held_usec = 0;
         self->changed_usec = input->now_usec;
         self->changed_work = self->work;
 }
@@ -270,16 +271,15 @@ static Failure *failure_of(Controller *self, int cores)
 static void note_failure(const Controller *self, Failure *failure, int at, uint64_t now_usec)
 {
         bool same = fabs(self->work - self->changed_work) <= SAME_LOAD * self->changed_work;
+        bool held = self->held_usec + now_usec - self->changed_usec >= HELD_USEC;
 
-        if (!same || now_usec - self->changed_usec >= HELD_USEC)
+        if (!same || held)
                 failure->patience = 0;
         else if (failure->until_usec > 0 && failure->at == at && failure->patience < RETRY_MAX)
                 failure->patience++;
         failure->at = at;
         failure->work = self->work;
-        failure->until_usec = now_usec + (now_usec - self->changed_usec >= HELD_USEC
-                                                  ? DWELL_USEC
-                                                  : RETRY_USEC << failure->patience);
+        failure->until_usec = now_usec + (held ? DWELL_USEC : RETRY_USEC << failure->patience);
 }
 
 /* True if `at`, which is below `now_at`, must not be tried: less than what failed never, until that
@@ -300,14 +300,36 @@ static bool have_failed(const Controller *self, int cores, uint64_t now_usec)
         return false;
 }
 
+/* What is known about the setting that is lowered. */
+static void remember_setting(Controller *self, uint64_t now_usec)
+{
+        for (int i = 0; i < self->n_contracts; i++)
+                self->contracts[i].left = self->contracts[i].here;
+        self->left_cores = self->cores;
+        self->left_state = self->state;
+        self->left_usec = self->held_usec + now_usec - self->changed_usec;
+}
+
+/* Less was tried in vain, so it is the evidence again. */
+static void recall_setting(Controller *self)
+{
+        for (int i = 0; i < self->n_contracts; i++)
+                self->contracts[i].here = self->contracts[i].left;
+        self->held_usec = self->left_usec;
+}
+
 static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
 {
+        if (!up)
+                remember_setting(self, input->now_usec);
         self->cores = cores;
         self->state = state;
         self->raised = up;
         self->lowered = !up;
         self->full = false;
         arrive(self, input);
+        if (up && cores == self->left_cores && state == self->left_state)
+                recall_setting(self);
 }
 
 static bool is_full(Controller *self, const ControlInput *input)
@@ -538,7 +560,8 @@ static void follow_load(Controller *self, const ControlInput *input)
         if (fabs(self->work - self->changed_work) <= SAME_LOAD * fmax(self->changed_work, 0.1))
                 return;
         for (int i = 0; i < self->n_contracts; i++)
-                self->contracts[i].here = (Tally){ 0 };
+                self->contracts[i].here = self->contracts[i].left = (Tally){ 0 };
+        self->held_usec = self->left_usec = 0;
         self->changed_work = self->work;
 }
 

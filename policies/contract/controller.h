@@ -46,6 +46,7 @@ typedef struct ContractState {
         Tally read;           /* all that was counted */
         Tally window, recent; /* in this window; of that, at this setting */
         Tally here;           /* at this setting with this load */
+        Tally left;           /* the same at the setting that was lowered last */
         WakeupDelays begin;   /* all that was counted when this window began */
         WakeupDelays arrived; /* the same for this setting */
         uint64_t begin_usec;
@@ -71,9 +72,12 @@ typedef struct Controller {
         bool fast;        /* CPUs stay at their highest frequency */
         uint64_t decides; /* the contract because of which the setting is not lower; 0: none */
         uint64_t seen_usec, changed_usec;
-        bool raised, lowered;     /* the last change */
-        bool full;                /* it was raised because all active CPUs were full */
-        uint64_t full_since_usec; /* they are since then; 0: they are not */
+        uint64_t held_usec;         /* at this setting before it was lowered in vain */
+        int left_cores, left_state; /* the setting that was lowered last, */
+        uint64_t left_usec;         /* and how long it was in effect */
+        bool raised, lowered;       /* the last change */
+        bool full;                  /* it was raised because all active CPUs were full */
+        uint64_t full_since_usec;   /* they are since then; 0: they are not */
         double work, changed_work;
         Failure failed_cores[CONTRACT_FAILURES], failed_state, failed_slow;
 } Controller;

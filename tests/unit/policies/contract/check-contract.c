@@ -2,7 +2,7 @@
 /*
  * The controller of contracts on simulated machines, in virtual time: a queue of tasks, CPUs whose
  * idle states take time to leave, and parked cores. An oracle knows which static setting is the
- * cheapest that keeps a contract. CONTRACT_SEED=N tries other random numbers.
+ * cheapest that keeps a contract. CONTRACT_SEED=N begins with other random numbers.
  */
 #include <math.h>
 
@@ -13,6 +13,7 @@
 #define CORES_MAX 8
 #define QUEUE_MAX 65536
 #define SETTLED   60.0 /* seconds that results leave out */
+#define SEEDS     3    /* runs of a case, which are judged together */
 
 typedef enum Arrivals {
         ARRIVE_POISSON,
@@ -45,8 +46,8 @@ typedef struct Simulation {
         const Case *c;
         Contract contracts[3];
         int n_contracts;
-        uint64_t random;
-        int cores, state; /* the setting */
+        uint64_t arrivals, work; /* random numbers: each task's work is the same at all settings */
+        int cores, state;        /* the setting */
         bool fast;
         double now, joules;
         double called, called_busy; /* the controller, and busy_sec then */
@@ -68,20 +69,20 @@ typedef struct Result {
         bool fast_at_step, fast;
 } Result;
 
-static double uniform(Simulation *s)
+static double uniform(uint64_t *random)
 {
-        return ((double)(random_next(&s->random) >> 11) + 0.5) / 9007199254740992.0;
+        return ((double)(random_next(random) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static double exponential(Simulation *s, double mean)
+static double exponential(uint64_t *random, double mean)
 {
-        return -mean * log(uniform(s));
+        return -mean * log(uniform(random));
 }
 
 /* Pareto with shape 1.5 below a thousand times its least. */
-static double heavy(Simulation *s, double mean)
+static double heavy(uint64_t *random, double mean)
 {
-        return fmin(mean / 3 * pow(uniform(s), -1 / 1.5), mean * 333);
+        return fmin(mean / 3 * pow(uniform(random), -1 / 1.5), mean * 333);
 }
 
 static double rate(const Simulation *s)
@@ -93,9 +94,9 @@ static double task_sec(Simulation *s)
 {
         double mean = s->c->work_ms / 1e3 * (s->c->slow > 0 && !s->fast ? s->c->slow : 1);
 
-        return s->c->arrivals == ARRIVE_HEAVY    ? heavy(s, mean)
+        return s->c->arrivals == ARRIVE_HEAVY    ? heavy(&s->work, mean)
                : s->c->arrivals == ARRIVE_TIMERS ? mean
-                                                 : exponential(s, mean);
+                                                 : exponential(&s->work, mean);
 }
 
 static double next_timer(Simulation *s, double ended)
@@ -107,7 +108,7 @@ static double next_timer(Simulation *s, double ended)
                 if (s->threads[i] < s->threads[soonest])
                         soonest = i;
         s->now = s->threads[soonest];
-        s->threads[soonest] = fmax(s->now, ended) + sleep * (0.9 + 0.2 * uniform(s));
+        s->threads[soonest] = fmax(s->now, ended) + sleep * (0.9 + 0.2 * uniform(&s->arrivals));
         return s->now;
 }
 
@@ -115,16 +116,16 @@ static void plan_arrival(Simulation *s)
 {
         switch (s->c->arrivals) {
         case ARRIVE_POISSON:
-                s->next += exponential(s, 1 / rate(s));
+                s->next += exponential(&s->arrivals, 1 / rate(s));
                 break;
         case ARRIVE_HEAVY:
-                s->next += heavy(s, 1 / rate(s));
+                s->next += heavy(&s->arrivals, 1 / rate(s));
                 break;
         case ARRIVE_BURSTS:
                 if (s->burst-- > 0)
                         break;
-                s->burst = (int)floor(log(uniform(s)) / log(0.75));
-                s->next += exponential(s, 4 / rate(s));
+                s->burst = (int)floor(log(uniform(&s->arrivals)) / log(0.75));
+                s->next += exponential(&s->arrivals, 4 / rate(s));
                 break;
         case ARRIVE_TIMERS:
                 s->next = next_timer(s, 0);
@@ -219,10 +220,18 @@ static void set_cores(Simulation *s, int cores)
         s->cores = cores;
 }
 
+static unsigned seed;
+
+static void set_seed(void)
+{
+        const char *given = g_getenv("CONTRACT_SEED");
+
+        seed = given ? (unsigned)atoi(given) : 1;
+}
+
 static Simulation *simulation_new(const Case *c)
 {
         Simulation *s = g_new0(Simulation, 1);
-        const char *seed = g_getenv("CONTRACT_SEED");
 
         s->c = c;
         s->n_contracts = 1;
@@ -232,11 +241,12 @@ static Simulation *simulation_new(const Case *c)
                                               .limit_us = c->limit_ms * 1e3,
                                               .wakeups = &s->wakeups,
                                               .idle = &s->left_idle };
-        s->random = (uint64_t)(seed ? atoi(seed) : 1) * 7919 + 12345;
+        s->arrivals = seed * 7919ull + 12345;
+        s->work = s->arrivals + 99;
         s->cores = c->cores;
         s->state = states.n_states - 1;
         for (int i = 0; i < 12; i++)
-                s->threads[i] = 12 / c->per_sec * uniform(s);
+                s->threads[i] = 12 / c->per_sec * uniform(&s->arrivals);
         plan_arrival(s);
         return s;
 }
@@ -349,7 +359,7 @@ static bool keeps(const Result *result)
 }
 
 /* Watts of the cheapest setting that keeps the contract; INFINITY: none does. */
-static double oracle(const Case *c, double seconds, int *ret_cores, int *ret_state)
+static double oracle(const Case *c, double seconds)
 {
         double best = INFINITY;
 
@@ -359,11 +369,7 @@ static double oracle(const Case *c, double seconds, int *ret_cores, int *ret_sta
 
                         if (!keeps(&result))
                                 continue;
-                        if (result.watts < best) {
-                                best = result.watts;
-                                *ret_cores = cores;
-                                *ret_state = state;
-                        }
+                        best = fmin(best, result.watts);
                         break;
                 }
         return best;
@@ -388,25 +394,29 @@ static const Case cases[] = {
         { "timers, 10 ms", ARRIVE_TIMERS, 8, 600, 0.4, 10, 0, 0 },
 };
 
-static double shares[G_N_ELEMENTS(cases)];
-
+/* The share of the oracle's saving in all runs of a case; NAN where too little can be saved. */
 static double examine(const Case *c)
 {
-        Result all = run_static(c, c->cores, states.n_states - 1, 1200), got;
-        int cores = 0, state = 0;
-        double best = oracle(c, 1200, &cores, &state), share;
+        double all = 0, best = 0, got = 0, share;
+        unsigned windows = 0, broken = 0, first = seed;
 
-        got = run_controlled(c, 1200, g_getenv("CONTRACT_REPORT") != NULL);
-        share = (all.watts - got.watts) / (all.watts - best);
-        fprintf(stderr,
-                "%-48s all %5.2f W oracle %5.2f W (%d/%d) got %5.2f W (%.2f cores) share %4.2f "
-                "broken %u/%u infeasible %.0f\n",
-                c->name, all.watts, best, cores, state, got.watts, got.mean_cores, share,
-                got.broken, got.windows, got.infeasible_after);
+        for (; seed < first + SEEDS; seed++) {
+                Result result = run_controlled(c, 1200, g_getenv("CONTRACT_REPORT") != NULL);
+
+                ck_case(c->name, isinf(result.infeasible_after), "taken for infeasible");
+                all += run_static(c, c->cores, states.n_states - 1, 1200).watts;
+                best += oracle(c, 1200);
+                got += result.watts;
+                windows += result.windows;
+                broken += result.broken;
+        }
+        seed = first;
+        share = (all - got) / (all - best);
+        fprintf(stderr, "%-48s all %5.2f W oracle %5.2f W got %5.2f W share %4.2f broken %u/%u\n",
+                c->name, all / SEEDS, best / SEEDS, got / SEEDS, share, broken, windows);
         ck_case(c->name, isfinite(best), "no setting keeps the contract");
-        ck_case(c->name, keeps(&got), "%u of %u windows broken", got.broken, got.windows);
-        ck_case(c->name, isinf(got.infeasible_after), "taken for infeasible");
-        return (all.watts - best) / all.watts >= 0.05 ? share : NAN;
+        ck_case(c->name, broken <= 0.05 * windows, "%u of %u windows broken", broken, windows);
+        return (all - best) / all >= 0.05 ? share : NAN;
 }
 
 TEST(saves_what_the_oracle_does)
@@ -415,11 +425,12 @@ TEST(saves_what_the_oracle_does)
         int n = 0;
 
         for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-                shares[i] = examine(&cases[i]);
-                if (isnan(shares[i]))
+                double share = examine(&cases[i]);
+
+                if (isnan(share))
                         continue;
-                sum += shares[i];
-                worst = fmin(worst, shares[i]);
+                sum += share;
+                worst = fmin(worst, share);
                 n++;
         }
         fprintf(stderr, "of %d cases: mean %.2f, worst %.2f\n", n, sum / n, worst);
@@ -782,6 +793,31 @@ TEST(remembers_each_failure)
         ck_assert_int_eq(tries, 2);
 }
 
+/* Two cores keep the contract for five minutes, then one is tried in vain. If two are late once
+ * soon after it, they have proved themselves all the same, and are tried again at once. */
+TEST(remembers_what_held)
+{
+        g_autofree Feed *f = feed_new(4);
+        int cores = 4, tries = 0, late = 0;
+
+        for (int tick = 0; tick < 1600 && late == 0; tick++) {
+                tries += cores == 2 && f->controller.cores == 1;
+                cores = f->controller.cores;
+                if (tries >= 2 && cores == 2 && tick > 600)
+                        late = tick;
+                feed(f, cores == 1 || late > 0 ? 50 : 0, false);
+        }
+        ck_assert_int_gt(late, 0);
+        for (int tick = 0; f->controller.cores == 2; tick++) {
+                ck_assert_int_lt(tick, 20);
+                feed(f, 50, false);
+        }
+        for (int tick = 0; f->controller.cores != 2; tick++) {
+                ck_assert_int_lt(tick, 80);
+                feed(f, 0, false);
+        }
+}
+
 /* The one with the shorter limit decides, and an infeasible one does not. */
 TEST(keeps_several)
 {
@@ -815,4 +851,4 @@ TEST(keeps_several)
         ck_assert_uint_le(controller->contracts[1].n_broken, 2);
 }
 
-UNIT("contract", .timeout = 120)
+UNIT("contract", .setup = set_seed, .timeout = 300)
