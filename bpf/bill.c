@@ -155,9 +155,13 @@ static void add_path(const void *row, const void *value, void *paths)
                             cgroup_unit_path(path));
 }
 
-static void add_skipped(const void *key, const void *value, void *skipped)
+static void add_cpu(const void *key, const void *value, void *data)
 {
-        *(uint64_t *)skipped += ((const struct bill_cpu *)value)->skipped;
+        const struct bill_cpu *cpu = value;
+        BillReading *counted = data;
+
+        counted->skipped += cpu->skipped;
+        counted->lost += cpu->pending;
 }
 
 static UnitWakeups *row_of(GHashTable *rows, GPtrArray *units, const char *cgroup,
@@ -186,8 +190,8 @@ static void take_counters(Bill *bill, BillReading *reading)
 
         counted.lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
         counted.unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
-        read_rows(&cpus, 0, add_skipped, &counted.skipped, keys);
-        reading->lost = counted.lost - bill->counted.lost;
+        read_rows(&cpus, 0, add_cpu, &counted, keys);
+        reading->lost = counted.lost - MIN(bill->counted.lost, counted.lost);
         reading->unstored = counted.unstored - bill->counted.unstored;
         reading->skipped = counted.skipped - bill->counted.skipped;
         reading->full = __atomic_exchange_n(&bill->programs->bss->full, 0, __ATOMIC_RELAXED);

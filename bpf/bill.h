@@ -63,7 +63,8 @@ struct bill_cgroup {
 
 struct bill_cpu {
         uint64_t since_ns; /* when `n` was 0 */
-        uint64_t skipped;  /* wake-ups that are not in the sample */
+        uint64_t skipped;  /* wake-ups that others in the sample stand for */
+        uint64_t pending;  /* of those skipped here, and less those that others stood for here */
         uint64_t due_ns;   /* when the timer was due that is being handled; 0: none */
         uint32_t n, each;  /* the sample is one of `each`; 0: all */
         uint32_t state;    /* the idle state that the idle task entered last */
@@ -81,8 +82,8 @@ typedef struct BillReading {
         GPtrArray *units; /* of UnitWakeups: a row per unit and process that had wake-ups */
         uint64_t duration_ns;
         uint64_t skipped;  /* wake-ups that are counted, but whose delays are those of a sample */
-        uint64_t lost;     /* of tasks that ended, or that another one with the same bits of its PID
-                              displaced */
+        uint64_t lost;     /* that are not: no later one of the same task was in the sample, or
+                              another task with the same bits of its PID displaced it */
         uint64_t unstored; /* for which the tables, or the share of their user, have no room */
         bool full;         /* some of these could be of any unit */
         GPtrArray *over;   /* of char: the cgroups, second below the root, of the services and users

@@ -12,7 +12,8 @@
  *    halves of the tables (`epoch`) and takes the rows of the one that rests.
  * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes
  *    also stands for those that it skipped, so that their number stays exact. The first of a new
- *    task is always taken: it may have no other. Those that end before the next are lost.
+ *    task is always taken: it may have no other. What a reader finds skipped is lost: its task has
+ *    ended, or was not in the sample again.
  *
  * A task that is woken while it runs or is runnable has no delay. From 6.12 on a task that sleeps
  * may remain in the run queue for a while (sched_delayed).
@@ -142,8 +143,8 @@ static int on_woken(const struct task_struct *task, bool is_new)
         if (!waiting || !cpu)
                 return 0;
         if (waiting->pid != (__u32)task->pid) {
-                if (waiting->woken_ns || waiting->skipped)
-                        __sync_fetch_and_add(&lost, !!waiting->woken_ns + waiting->skipped);
+                if (waiting->woken_ns)
+                        __sync_fetch_and_add(&lost, 1);
                 waiting->pid = task->pid;
                 waiting->woken_ns = 0;
                 waiting->skipped = 0;
@@ -151,7 +152,7 @@ static int on_woken(const struct task_struct *task, bool is_new)
         if (!is_taken(cpu) && !is_new && waiting->skipped < SKIPPED_MOST) {
                 waiting->skipped++;
                 waiting->woken_ns = 0;
-                cpu->skipped++;
+                cpu->pending++;
                 return 0;
         }
         now = bpf_ktime_get_ns();
@@ -358,6 +359,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
                 kind = WAKEUPS_PARKED;
         else
                 kind = WAKEUPS_WAITING;
+        cpu->pending -= waiting->skipped;
+        cpu->skipped += waiting->skipped;
         count(next, kind, now > woken ? now - woken : 0, 1 + waiting->skipped);
         waiting->skipped = 0;
         return 0;
