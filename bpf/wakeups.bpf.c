@@ -19,6 +19,7 @@
  * may remain in the run queue for a while (sched_delayed).
  */
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <stdbool.h>
 
 #include <bpf/bpf_core_read.h>
@@ -227,12 +228,20 @@ int BPF_PROG(on_cpu_idle, unsigned int state, unsigned int number)
         return 0;
 }
 
+/* Other errors, such as a lack of memory for the moment, are no reason to end contracts. */
+static void note_full(long r)
+{
+        if (r == -E2BIG)
+                full = 1;
+}
+
 /* One that is not stored is in no unit. */
 static void note_cgroup(const struct kernfs_node *node, __u64 id, __u32 its_epoch)
 {
         struct bill_cgroup_key key = { id, its_epoch };
         struct bill_cgroup *cgroup;
         __u32 zero = 0;
+        long r;
 
         if (bpf_map_lookup_elem(&cgroups, &key))
                 return;
@@ -240,9 +249,10 @@ static void note_cgroup(const struct kernfs_node *node, __u64 id, __u32 its_epoc
         if (!cgroup)
                 return;
         cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
-        if (bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST) < 0 &&
-            !bpf_map_lookup_elem(&cgroups, &key))
-                full = 1;
+        r = bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST);
+        note_full(r);
+        if (r < 0 && !bpf_map_lookup_elem(&cgroups, &key))
+                __sync_fetch_and_add(&unstored, 1);
 }
 
 /* NULL: a task of the kernel. */
@@ -266,10 +276,10 @@ static bool take_share(const struct bill_key *row, const struct kernfs_node *nod
                 key.owner = BPF_CORE_READ(owner, id);
         its = bpf_map_lookup_elem(&shares, &key);
         if (!its) {
-                if (bpf_map_update_elem(&shares, &key, &one, BPF_ANY) == 0)
-                        return true;
-                full = 1;
-                return false;
+                long r = bpf_map_update_elem(&shares, &key, &one, BPF_ANY);
+
+                note_full(r);
+                return r == 0;
         }
         if (its->rows < share && __sync_fetch_and_add(&its->rows, 1) < share)
                 return true;
@@ -294,11 +304,8 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind, __u32 ti
         if (row || !take_share(&key, node, times))
                 return row;
         note_cgroup(node, key.cgroup, key.epoch);
-        bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST);
-        row = bpf_map_lookup_elem(&delays, &key);
-        if (!row)
-                full = 1;
-        return row;
+        note_full(bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST));
+        return bpf_map_lookup_elem(&delays, &key);
 }
 
 static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 times)
