@@ -69,6 +69,12 @@ def infeasible_after(run):
     return None
 
 
+def neighbour_p99(run):
+    """The middle one of the windows of the unit without a contract; None: there was no such unit."""
+    found = sorted(window["p99_us"] for window in run.get("neighbour", []))
+    return found[len(found) // 2] if found else None
+
+
 def case(kind, limit_ms, statics, run):
     """One contract on one machine and load."""
     keeping = [one for one in statics if (share_kept(one["windows"], limit_ms) or 0) >= KEPT]
@@ -77,13 +83,15 @@ def case(kind, limit_ms, statics, run):
     found = {"kind": kind, "contract_ms": limit_ms, "default_watts": default,
              "oracle_watts": oracle and oracle["watts"], "oracle": oracle and oracle["setting"],
              "feasible": bool(keeping) if statics else None, "idled_watts": None, "share_of_saving": None,
-             "kept": None, "broken_after_step": None, "infeasible_seconds": None}
+             "kept": None, "broken_after_step": None, "infeasible_seconds": None, "neighbour_adds_us": None}
     if not run:
         return found
     later = [window for window in run["windows"] if window["end"] > FIRST_SECONDS]
     found.update(idled_watts=run["watts"], kept=share_kept(later, limit_ms), infeasible_seconds=infeasible_after(run))
     if kind.endswith("/step"):
         found["broken_after_step"] = sum(not good for _, good in judged(later, limit_ms))
+    if statics and neighbour_p99(run) is not None and neighbour_p99(statics[0]) is not None:
+        found["neighbour_adds_us"] = neighbour_p99(run) - neighbour_p99(statics[0])
     if oracle and default - oracle["watts"] >= LEAST_SAVING * default:
         found["share_of_saving"] = (default - run["watts"]) / (default - oracle["watts"])
     return found
@@ -115,6 +123,7 @@ def summary(found):
     shares = [one["share_of_saving"] for one in found if one["share_of_saving"] is not None]
     steps = [one["broken_after_step"] for one in found if one["feasible"] and one["broken_after_step"] is not None]
     infeasible = [one for one in found if one["feasible"] is False and one["idled_watts"] is not None]
+    added = [one["neighbour_adds_us"] for one in found if one["neighbour_adds_us"] is not None]
     known = [one for one in infeasible if (one["infeasible_seconds"] or 1e9) <= INFEASIBLE_SECONDS]
     return [["windows that keep a feasible contract, after the first minute, worst case", "95 %",
              f"{100 * min(kept):.0f} % ({len(kept)} cases)" if kept else None],
@@ -123,7 +132,9 @@ def summary(found):
             ["the same, worst case", "60 %", f"{100 * min(shares):.0f} %" if shares else None],
             ["broken windows after a step by four", "3", str(max(steps)) if steps else None],
             ["infeasible contracts recognised within 2 minutes", "all",
-             f"{len(known)} of {len(infeasible)}" if infeasible else None]]
+             f"{len(known)} of {len(infeasible)}" if infeasible else None],
+            ["p99 of a unit without a contract, against the kernel alone, worst case", "as balanced",
+             f"{max(added) / 1e3:+.2f} ms ({len(added)} cases)" if added else None]]
 
 
 def aligned(heads, rows):
