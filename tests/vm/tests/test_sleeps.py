@@ -433,8 +433,27 @@ class Costs(SleepsTest):
 
 
 class Bill(lab.IdledTest):
+    def test_states(self):
+        """Where a CPU may enter one idle state alone, what wakes up on it left that one."""
+        self.configure("[Daemon]\nPolicies=userspace\n")
+        self.start()
+        self.write("/run/timers", "exec 9<> <(:)\nwhile :; do read -rt 0.0213 <&9; done\n")
+        self.guest.run(f"systemd-run -q --unit=t-timers taskset -c {TARGET} bash /run/timers")
+        self.addCleanup(self.guest.run, "systemctl stop t-timers")
+        files = f"{CPU}/cpu{TARGET}/cpuidle/state"
+        states = range(len(self.guest.read(f"ls -d {files}*").split()))
+        self.addCleanup(self.guest.run, f"for f in {files}*/disable; do echo 0 >$f; done")
+        for state in states[1:]:
+            self.guest.run("; ".join(f"echo {int(other != state)} >{files}{other}/disable" for other in states))
+            bill = json.loads(self.guest.read("taskset -c 0 idlectl bill --seconds 5 --json t-timers.service"))
+            (unit,) = bill["units"]
+            counts = {(part["kind"], part["state_index"]): part["wakeups"] for part in unit["split"]}
+            print(f"state {state} alone: {counts}")
+            self.assertGreater(unit["wakeups"], 100)
+            self.assertGreaterEqual(counts.get(("idle", state), 0), 0.95 * unit["wakeups"], counts)
+
     def test_each_unit(self):
-        """Units that woke up while it counted, and which states they left."""
+        """Units that woke up while it counted."""
         self.start()
         bill = json.loads(self.guest.read("idlectl bill --seconds 2 --json -- init.scope idled.service"))
         self.assertIsNone(bill["source_error"])
