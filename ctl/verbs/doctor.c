@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "act/park/park-isolate.h"
 #include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/sched-ext.h"
@@ -393,43 +394,16 @@ static void check_sched_ext(Doctor *doctor)
                         "for such a scheduler, set Backend=systemd in section [Park]");
 }
 
-/* Adds the CPUs of a list of the group, if it has one. */
-static void add_list(const Doctor *doctor, const char *group, const char *file, CpuSet *cpus)
-{
-        g_autofree char *path = g_strdup_printf(CGROUPS "/%s/%s", group, file), *text = NULL;
-        CpuSet more;
-
-        if (file_read(doctor->root, path, &text) == 0 && cpuset_parse(text, &more) == 0)
-                cpuset_or(cpus, &more);
-}
-
-/* Online CPUs that are neither the root's nor a partition's. */
-static CpuSet lost_now(const Doctor *doctor)
-{
-        _dir_ DIR *dir = dir_open(doctor->root, CGROUPS);
-        CpuSet had = { 0 }, lost = doctor->topology->online;
-        struct dirent *entry;
-
-        add_list(doctor, ".", "cpuset.cpus.effective", &had);
-        if (cpuset_is_empty(&had) || !exists(doctor, CGROUPS "/cpuset.cpus.isolated"))
-                return (CpuSet){ 0 };
-        while (dir && (entry = readdir(dir)))
-                add_list(doctor, entry->d_name, "cpuset.cpus.exclusive.effective", &had);
-        cpuset_subtract(&lost, &had);
-        return lost;
-}
-
-/* Early releases of Linux 7.0 do not return all CPUs when overlapping partitions end. CPUs that
- * only move to or from a partition meanwhile are not missing twice. */
+/* CPUs that only move to or from a partition meanwhile are not missing twice. */
 static void check_lost(Doctor *doctor)
 {
-        CpuSet lost = lost_now(doctor), again;
+        CpuSet lost = isolate_lost(doctor->root, &doctor->topology->online), again;
         g_autofree char *list = NULL;
 
         if (cpuset_is_empty(&lost))
                 return;
         g_usleep(MOVE_USEC);
-        again = lost_now(doctor);
+        again = isolate_lost(doctor->root, &doctor->topology->online);
         cpuset_and(&lost, &again);
         list = cpuset_format(&lost);
         if (!cpuset_is_empty(&lost))

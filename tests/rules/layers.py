@@ -55,7 +55,8 @@ LAYERS = {
     "lib/cli": [*READERS, "bpf/ledger.h", "cli/"],
     "ctl": ["verbs/", "cli/"],
     "lab": ["verbs/", "cli/"],
-    "ctl/verbs": [*READERS, "sense/process-facts.h", "bpf/ledger.h", "act/knob/undo-load.h", "cli/", "./"],
+    "ctl/verbs": [*READERS, "sense/process-facts.h", "bpf/ledger.h", "act/knob/undo-load.h",
+                  "act/park/park-isolate.h", "cli/", "./"],
     # A sweep changes values by the daemon's engine.
     "lab/verbs": [*READERS, "stats/", "sense/", "act/actuator.h", "act/tune/cpufreq-knobs.h",
                   "act/knob/undo-load.h", "governors/", "bpf/bill.h", "bpf/ledger.h", "recording/", "cli/", "page/",

@@ -217,6 +217,32 @@ char *isolate_rival(int root, const char *group, const CpuSet *cpus, bool lists_
         return rival;
 }
 
+/* Adds the CPUs of a list of the group, if it has one. */
+static void add_list(int root, const char *group, const char *file, CpuSet *cpus)
+{
+        g_autofree char *path = path_of(group, file), *text = NULL;
+        CpuSet more;
+
+        if (file_read(root, path, &text) == 0 && cpuset_parse(text, &more) == 0)
+                cpuset_or(cpus, &more);
+}
+
+CpuSet isolate_lost(int root, const CpuSet *online)
+{
+        _dir_ DIR *dir = dir_open(root, PARK_UNIFIED);
+        CpuSet had = { 0 }, lost = *online;
+        struct dirent *entry;
+
+        add_list(root, ".", "cpuset.cpus.effective", &had);
+        if (cpuset_is_empty(&had) ||
+            faccessat(root, PARK_UNIFIED "/cpuset.cpus.isolated", F_OK, 0) < 0)
+                return (CpuSet){ 0 };
+        while (dir && (entry = readdir(dir)))
+                add_list(root, entry->d_name, "cpuset.cpus.exclusive.effective", &had);
+        cpuset_subtract(&lost, &had);
+        return lost;
+}
+
 /* True if a CPU of `cpus` has no scheduling domain, or if that is not known. In /proc/schedstat the
  * lines of a CPU's domains follow its own. */
 static bool lacks_domain(int root, const CpuSet *cpus)

@@ -35,6 +35,11 @@ char *isolate_rival(int root, const char *group, const CpuSet *cpus, bool lists_
 int isolate_rebuild(int root, const char *group, const CpuSet *before, const CpuSet *parked,
                     const CpuSet *allowed);
 
+/* Online CPUs that the kernel lost: neither the root nor a partition has them. Early releases of
+ * Linux 7.0 do not return all CPUs when overlapping partitions end. For a moment it may be CPUs
+ * that move. Empty if it is not known. */
+CpuSet isolate_lost(int root, const CpuSet *online);
+
 /* 0 if the partition is active and has all of `parked`. -EBUSY: the kernel says that it is not, or
  * took CPUs from it for another partition; `*ret_why` says so, as a new string. */
 int isolate_check(int root, const char *group, const CpuSet *parked, char **ret_why);

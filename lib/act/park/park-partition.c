@@ -244,7 +244,24 @@ static int check(State *state, const CpuSet *parked, char **ret_why)
         return r;
 }
 
-/* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. */
+/* Describes the CPUs that the kernel lost, as a new string; NULL: none. */
+static char *describe_lost(int root, const CpuSet *parked, const CpuSet *allowed)
+{
+        CpuSet online = *parked, lost;
+        g_autofree char *list = NULL;
+
+        cpuset_or(&online, allowed);
+        lost = isolate_lost(root, &online);
+        list = cpuset_format(&lost);
+        return cpuset_is_empty(&lost)
+                       ? NULL
+                       : g_strdup_printf("the kernel lost CPUs %s when partitions overlapped, so "
+                                         "no task can run there until a reboot",
+                                         list);
+}
+
+/* -EBUSY: the kernel has no such partition; `*ret_why` says whose fault that is. Else it is NULL,
+ * or says what else is wrong. */
 static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *allowed,
                 char **ret_why)
 {
@@ -262,7 +279,10 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
                 workqueue_return(knobs, root, parked, allowed);
         if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
                 return r;
-        return check(state, parked, ret_why) ?: r;
+        r = check(state, parked, ret_why) ?: r;
+        if (r >= 0)
+                *ret_why = describe_lost(root, parked, allowed);
+        return r;
 }
 
 static int apply_partition(void *data, Knobs *knobs, const CpuSet *allowed,

@@ -307,6 +307,25 @@ TEST(lists_overlap)
         actuator_park.close(state);
 }
 
+/* Early releases of 7.0 lose CPUs for good when partitions overlap: that is said, and nothing else
+ * changes. */
+TEST(lost)
+{
+        g_autoptr(Knobs) knobs = open_knobs();
+        void *state;
+
+        fake_kernel_6_8(true);
+        state = open_park_as(PARK_PARTITION);
+        for (int i = 0; i < 2; i++) {
+                fake_put(FAKE_ROOT "cpuset.cpus.effective", i == 0 ? "0-1\n" : "0\n");
+                ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+                expect_parked("2-3");
+                ck_assert_int_eq(strstr(actuator_park.describe(state), "lost CPUs 1 ") != NULL, i);
+        }
+        knobs_restore(knobs, NULL, NULL);
+        actuator_park.close(state);
+}
+
 /* A scheduler of sched_ext has all CPUs as long as it is loaded, unless a way is named. */
 TEST(auto_leaves_cpus_to_a_scheduler)
 {
