@@ -22,10 +22,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "config/power-table.h"
-#include "manager/work-meter.h"
 #include "sense/power.h"
 #include "sense/readings.h"
 #include "sense/task-time.h"
+#include "sense/work-meter.h"
 
 #define TIMER_USEC         10000 /* accuracy of the timer */
 #define BLOCK_USEC         (2 * G_USEC_PER_SEC)
@@ -262,28 +262,23 @@ static Block read_block(Decided *decided)
 {
         const Snapshot *s = decided->evaluation->readings.seen;
         TaskTime *tasks = decided->evaluation->tasks;
+        WorkDone done = { 0 };
         Block block = { 0 };
 
         if (readings_read(&decided->evaluation->readings, decided->seen->sensors,
                           senses_of(decided->evaluation->source)) < 0)
                 return block;
         task_time_read(tasks, decided->ground->setup.root, s);
-        block.seconds = (double)s->interval_usec / 1e6;
-        work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
-                        decided->seen->machine.topology, s, true);
-        block.load = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
-                                     s->busy) *
-                     block.seconds;
-        block.work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology, s,
-                                     tasks->share) *
-                     block.seconds;
-        if (tasks->known && decided->evaluation->work.unit == WORK_BUSY &&
-            s->have & SENSE_PRESSURE) {
-                block.cpu_seconds = tasks->cpus * block.seconds;
-                block.switches = tasks->switches_per_sec * block.seconds;
+        work_meter_add(&decided->evaluation->work, decided->ground->setup.root,
+                       decided->seen->machine.topology, s, tasks, &done);
+        block.seconds = done.seconds;
+        block.load = done.load;
+        block.work = done.work;
+        if (decided->evaluation->work.unit == WORK_BUSY && isfinite(done.switches + done.waiting)) {
+                block.cpu_seconds = done.cpu_seconds;
+                block.switches = done.switches;
         }
-        work_meter_begin(&decided->evaluation->work);
-        block.delay = s->have & SENSE_PRESSURE ? s->pressure * block.seconds : 0;
+        block.delay = isfinite(done.waiting) ? done.waiting : 0;
         block.joules = read_joules(decided, block.seconds);
         return block;
 }
@@ -346,8 +341,7 @@ static void pass(Decided *decided, ActivePolicy *p)
                             !watching_has_window(decided->seen->watching) &&
                             takes_effect(decided, p) && has_energy(decided),
                 .work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology,
-                                        decided->seen->readings.seen,
-                                        decided->seen->readings.seen->busy),
+                                        decided->seen->readings.seen),
                 .idle = decided->ground->setup.dry_run || !takes_effect(decided, p),
         };
 

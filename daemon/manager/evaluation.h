@@ -7,7 +7,7 @@
 
 #include "manager/decided.h"
 #include "model/energy-source.h"
-#include "stats/work-unit.h"
+#include "model/work-unit.h"
 
 /* Between listen() and done() trials are possible. */
 void evaluation_init(Decided *decided);

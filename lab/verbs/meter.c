@@ -9,10 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/price.h"
-#include "model/pack.h"
-#include "sense/clock.h"
 #include "sense/power.h"
-#include "sense/task-time.h"
 
 #define SENSES (SENSE_RESIDENCY | SENSE_PRESSURE)
 
@@ -25,6 +22,7 @@ struct Meter {
         const PowerTable *table; /* of an estimate */
         BatteryReading battery;  /* when the block began */
         TaskTime *tasks;         /* in the interval of watch->seen */
+        WorkMeter work;
         Readings energy;
         uint64_t asleep_usec; /* how long the machine had slept when the block began */
         CpuSet online;
@@ -64,6 +62,7 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
                 return r;
         readings_init(&meter->energy, meter->watch->topology->n_cpus);
         meter->tasks = task_time_new(meter->watch->topology->n_cpus);
+        work_meter_choose(&meter->work, root, meter->watch->topology);
         r = read_energy(meter);
         if (r < 0)
                 return r;
@@ -121,25 +120,9 @@ void meter_begin(Meter *meter)
                 meter->sum.joules = NAN;
 }
 
-/* What a core does per second; its threads have one clock, which matters only while it is busy. */
-static double core_work_now(const Meter *meter, const TopologyCore *core)
-{
-        const Topology *topology = meter->watch->topology;
-        const Snapshot *seen = meter->watch->seen;
-        double work = core_work(topology, core, &seen->cpus, meter->tasks->share), share;
-
-        if (!(work > 0))
-                return 0;
-        share = clock_share(meter->watch->root, topology->core_cpus[core->first]);
-        return isnan(share) ? work : work * share;
-}
-
 WorkUnit meter_unit(const Meter *meter)
 {
-        CPUSET_FOREACH(cpu, &meter->watch->topology->online)
-                if (isfinite(clock_share(meter->watch->root, cpu)))
-                        return WORK_BUSY;
-        return WORK_SWITCHES;
+        return meter->work.unit;
 }
 
 void meter_read(Meter *meter)
@@ -147,27 +130,20 @@ void meter_read(Meter *meter)
         const Topology *topology = meter->watch->topology;
         const Snapshot *seen = meter->watch->seen;
         MeterReading *sum = &meter->sum;
-        double seconds;
 
         if (watch_sample(meter->watch, SENSES, false) < 0) {
                 sum->joules = NAN;
                 return;
         }
         task_time_read(meter->tasks, meter->watch->root, seen);
-        seconds = (double)seen->interval_usec / G_USEC_PER_SEC;
         if (meter->source == ENERGY_SOURCE_ESTIMATE)
-                sum->joules += estimate_watts(meter->table, meter->watch) * seconds;
+                sum->joules += estimate_watts(meter->table, meter->watch) *
+                               (double)seen->interval_usec / G_USEC_PER_SEC;
         else if (energy_source_counts(meter->source))
                 sum->joules += read_energy(meter) < 0 ? NAN
                                                       : snapshot_package_joules(meter->energy.seen);
-        for (int i = 0; i < topology->n_cores; i++)
-                sum->busy += core_work_now(meter, &topology->cores[i]) * seconds;
-        sum->switches += seen->switches_per_sec * seconds;
-        sum->cpu_seconds += meter->tasks->cpus * seconds;
-        sum->task_switches += meter->tasks->known ? meter->tasks->switches_per_sec * seconds : NAN;
-        sum->waiting += seen->have & SENSE_PRESSURE ? seen->pressure * seconds : NAN;
-        sum->seconds += seconds;
-        sum->hotplug |= !cpuset_equal(&meter->online, &meter->watch->topology->online) ||
+        work_meter_add(&meter->work, meter->watch->root, topology, seen, meter->tasks, &sum->done);
+        sum->hotplug |= !cpuset_equal(&meter->online, &topology->online) ||
                         !cpuset_is_subset(&meter->online, &seen->cpus);
         sum->slept = asleep() > meter->asleep_usec + SLEPT_USEC;
 }

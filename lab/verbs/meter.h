@@ -3,16 +3,15 @@
  * The meter of a block: energy, work, waiting and power between a beginning and an end.
  *
  * Energy comes from RAPL, or where that cannot be read from the idle states and a power table, or
- * from the battery (sense/power.h), which needs long blocks. Work is the busy time of all cores by
- * core_work(), each second counted by the clock that the core had: seconds of the fastest CPU at
- * its highest clock. Reading wakes no CPU but those that RAPL needs (watch.h).
+ * from the battery (sense/power.h), which needs long blocks. Work is what sense/work-meter.h
+ * counts. Reading wakes no CPU but those that RAPL needs (watch.h).
  */
 #ifndef IDLED_METER_H
 #define IDLED_METER_H
 
 #include "config/power-table.h"
 #include "model/energy-source.h"
-#include "stats/work-unit.h"
+#include "sense/work-meter.h"
 #include "cli/watch.h"
 
 /* No longer than this between two readings: clocks change. */
@@ -21,16 +20,10 @@
 typedef struct Meter Meter;
 
 typedef struct MeterReading {
-        double seconds;
-        double joules;   /* NAN: it could not be read throughout, or the battery lost too little */
-        double busy;     /* seconds of the fastest CPU at its highest clock, of tasks if known */
-        double switches; /* of context, of the whole machine */
-        double cpu_seconds;   /* that tasks ran, whatever the clock; */
-        double task_switches; /* and how often a CPU changed to one; NAN: not known */
-        double waiting; /* seconds in which some task waited for a CPU; NAN: the kernel has no PSI
-                         */
-        bool hotplug;   /* CPUs came or went */
-        bool slept;     /* the machine did */
+        WorkDone done; /* in meter_unit() */
+        double joules; /* NAN: it could not be read throughout, or the battery lost too little */
+        bool hotplug;  /* CPUs came or went */
+        bool slept;    /* the machine did */
 } MeterReading;
 
 /* Looks for RAPL, and takes `table`, which stays the caller's and may be NULL, where there is none,

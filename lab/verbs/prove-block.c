@@ -275,32 +275,29 @@ static void add_quantity(Prove *prove, Quantity quantity, const ScheduleSlot *sl
 
 static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured)
 {
-        const MeterReading *reading = &measured->reading;
-        double waiting = isfinite(reading->waiting) ? reading->waiting : 0;
+        const WorkDone *done = &measured->reading.done;
+        double joules = measured->reading.joules;
         Block block = { .on = slot->on,
-                        .seconds = reading->seconds,
-                        .joules = reading->joules,
-                        .work = reading->busy,
-                        .delay = MIN(waiting, reading->seconds) };
+                        .seconds = done->seconds,
+                        .joules = joules,
+                        .work = done->work,
+                        .delay = isfinite(done->waiting) ? MIN(done->waiting, done->seconds) : 0 };
 
         if (prove->unit == WORK_RUNS) {
-                block = (Block){ .on = slot->on,
-                                 .seconds = 1,
-                                 .joules = reading->joules / measured->runs,
-                                 .work = 1 };
-                prove->run_seconds = reading->seconds;
-                add_quantity(prove, QUANTITY_RUN, slot, reading->seconds / measured->runs);
-                add_quantity(prove, QUANTITY_POWER, slot, reading->joules / reading->seconds);
-        } else if (prove->unit == WORK_SWITCHES) {
-                block.work = reading->switches / WORK_SWITCHES_EACH;
+                block = (Block){
+                        .on = slot->on, .seconds = 1, .joules = joules / measured->runs, .work = 1
+                };
+                prove->run_seconds = done->seconds;
+                add_quantity(prove, QUANTITY_RUN, slot, done->seconds / measured->runs);
+                add_quantity(prove, QUANTITY_POWER, slot, joules / done->seconds);
         } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
-        } else if (isfinite(reading->task_switches) && isfinite(reading->waiting)) {
-                block.cpu_seconds = reading->cpu_seconds;
-                block.switches = reading->task_switches;
+        } else if (prove->unit == WORK_BUSY && isfinite(done->switches + done->waiting)) {
+                block.cpu_seconds = done->cpu_seconds;
+                block.switches = done->switches;
         }
         estimator_add(prove->results.energy, &block, slot->pair);
-        add_quantity(prove, QUANTITY_WAITING, slot, reading->waiting / reading->seconds * 100);
+        add_quantity(prove, QUANTITY_WAITING, slot, done->waiting / done->seconds * 100);
         add_quantity(prove, QUANTITY_DELAY_MEAN, slot, measured->delay_mean);
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);
 }

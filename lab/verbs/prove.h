@@ -11,7 +11,7 @@
 #include "bpf/bill.h"
 #include "stats/estimate.h"
 #include "stats/schedule.h"
-#include "stats/work-unit.h"
+#include "model/work-unit.h"
 #include "meter.h"
 #include "workload.h"
 

@@ -27,7 +27,7 @@
 #include "model/energy-source.h"
 #include "stats/estimate.h"
 #include "stats/schedule.h"
-#include "stats/work-unit.h"
+#include "model/work-unit.h"
 
 /* Section [Evaluate] of idled.conf. */
 typedef struct EvaluateOptions {

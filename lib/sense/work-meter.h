@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The work that the machine does, for evaluators.
+ * The work that the machine does, for trials and idlelab prove.
  *
  *  1. Busy time of all cores, each second counted by the clock that the core had: seconds of the
  *     fastest CPU at its highest clock. In blocks it is the time of tasks (sense/task-time.h).
@@ -13,15 +13,16 @@
 #ifndef IDLED_WORK_METER_H
 #define IDLED_WORK_METER_H
 
-#include "stats/work-unit.h"
 #include "model/snapshot.h"
 #include "model/topology.h"
+#include "model/work-unit.h"
+#include "sense/task-time.h"
 
 /* What is known of a core's clock, at the number of its first CPU. */
 typedef struct CoreClock {
-        float sum;  /* of the shares of the highest clock that were read, since begin() */
+        float sum;  /* of the shares of the highest clock that were read in this interval */
         unsigned n; /* of these */
-        float last; /* their mean before begin(); 0: none was ever read */
+        float last; /* their mean in the interval before; 0: none was ever read */
 } CoreClock;
 
 typedef struct WorkMeter {
@@ -38,12 +39,23 @@ bool work_meter_choose(WorkMeter *meter, int root, const Topology *topology);
 void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
                      bool block);
 
-/* Work per second in the snapshot's interval, in `unit`, by the mean clocks since begin(). `busy`:
- * the snapshot's, or the shares of TaskTime. */
-double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot,
-                       const float *busy);
+/* Work per second in the snapshot's interval, in `unit`, by the mean clocks; until they are read,
+ * those of the interval before. */
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot);
 
-/* The mean of clocks begins again; until they are read, it is the last one. */
-void work_meter_begin(WorkMeter *meter);
+/* What the machine did. */
+typedef struct WorkDone {
+        double seconds;
+        double load,
+                work; /* in the meter's unit: by busy time, and by the time of tasks if known */
+        double cpu_seconds; /* that tasks ran, whatever the clock; */
+        double switches;    /* and how often a CPU changed to one; NAN: not known */
+        double waiting;     /* seconds in which some task waited for a CPU; NAN: not known */
+} WorkDone;
+
+/* Adds the snapshot's interval, which `tasks` has read, too. Reads clocks, whose mean begins again
+ * after it. */
+void work_meter_add(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
+                    const TaskTime *tasks, WorkDone *done);
 
 #endif

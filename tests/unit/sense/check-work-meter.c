@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "machine.h"
-#include "manager/work-meter.h"
 #include "model/counters.h"
+#include "sense/work-meter.h"
 #include "table.h"
 
 #define CPUFREQ "sys/devices/system/cpu/cpu%d/cpufreq/%s"
@@ -19,6 +19,9 @@ static TopologyCore cores[] = { { .first = 0, .n_threads = 1, .capacity = CAPACI
 static Topology topology = { .n_cpus = 2, .n_cores = 2, .cores = cores, .core_cpus = core_cpus };
 static Snapshot *snapshot;
 static WorkMeter *meter;
+static float shares[] = { 0.25f, 0 };
+static TaskTime tasks = { .share = shares };
+static WorkDone done;
 
 static void put(int cpu, const char *file, const char *khz)
 {
@@ -58,9 +61,16 @@ static void read_clock(const char *khz, unsigned sec, bool block)
         work_meter_read(meter, tree.root, &topology, snapshot, block);
 }
 
+/* An interval of so many seconds ends, in which tasks ran for half of the busy time. */
+static void add(unsigned sec)
+{
+        snapshot->interval_usec = sec * UINT64_C(1000000);
+        work_meter_add(meter, tree.root, &topology, snapshot, &tasks, &done);
+}
+
 static double rate(void)
 {
-        return work_meter_rate(meter, &topology, snapshot, snapshot->busy);
+        return work_meter_rate(meter, &topology, snapshot);
 }
 
 /* The clock of the core that sleeps does not matter. A block has the mean of its readings. */
@@ -71,12 +81,36 @@ TEST(by_clocks)
         ck_assert_double_eq_tol(rate(), 0.5, 1e-6); /* not read yet */
         read_clock("2000000\n", 0, false);
         ck_assert_double_eq_tol(rate(), 0.25, 1e-6);
-        work_meter_begin(meter);
+        add(1);
         ck_assert_double_eq_tol(rate(), 0.25, 1e-6);
         read_clock("1000000\n", 1, true);
         read_clock("3000000\n", 2, true);
         read_clock("4000000\n", 3, true);
         ck_assert_double_eq_tol(rate(), 0.5 * (1 + 3 + 4) / 12, 1e-6);
+}
+
+/* Each interval counts by its own clock; what is not known of one is not known of all. */
+TEST(intervals)
+{
+        work_meter_choose(meter, tree.root, &topology);
+        snapshot->have = SENSE_PRESSURE;
+        snapshot->pressure = 0.5;
+        tasks = (TaskTime){ .known = true, .share = shares, .cpus = 0.25, .switches_per_sec = 7 };
+        read_clock("4000000\n", 0, true);
+        add(2);
+        read_clock("2000000\n", 2, true);
+        add(4);
+        ck_assert_double_eq_tol(done.seconds, 6, 1e-6);
+        ck_assert_double_eq_tol(done.load, 0.5 * 2 + 0.25 * 4, 1e-6);
+        ck_assert_double_eq_tol(done.work, done.load / 2, 1e-6);
+        ck_assert_double_eq_tol(done.cpu_seconds, 1.5, 1e-6);
+        ck_assert_double_eq_tol(done.switches, 42, 1e-6);
+        ck_assert_double_eq_tol(done.waiting, 3, 1e-6);
+        tasks.known = false;
+        snapshot->have = 0;
+        add(1);
+        ck_assert(isnan(done.switches) && isnan(done.waiting));
+        ck_assert_double_eq_tol(done.seconds, 7, 1e-6);
 }
 
 /* Nothing is busy, or nothing is known yet: the next tick tries again. */

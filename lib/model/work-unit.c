@@ -6,7 +6,7 @@
  * time is off by a few percent. A task that finds a CPU idle costs two switches, one that waits for
  * another costs one: packing can halve them.
  */
-#include "stats/work-unit.h"
+#include "model/work-unit.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Work by busy time and clocks, or by context switches. */
-#include "manager/work-meter.h"
+#include "sense/work-meter.h"
 
 #include <math.h>
 
@@ -33,6 +33,17 @@ static double busy_of(const Topology *topology, const CpuSet *cpus, const float 
         return core_work(topology, &topology->cores[core], cpus, busy);
 }
 
+/* The mean of clocks begins again. */
+static void begin_clocks(WorkMeter *meter)
+{
+        for (int cpu = 0; cpu < CPUSET_MAX; cpu++) {
+                CoreClock *clock = &meter->clocks[cpu];
+
+                if (clock->n > 0)
+                        *clock = (CoreClock){ .last = clock->sum / (float)clock->n };
+        }
+}
+
 void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
                      bool block)
 {
@@ -42,7 +53,7 @@ void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const
             (!block && meter->read_usec > 0 && now < meter->read_usec + READ_USEC))
                 return;
         if (!block)
-                work_meter_begin(meter);
+                begin_clocks(meter);
         for (int i = 0; i < topology->n_cores; i++) {
                 int cpu = first_cpu(topology, i);
                 double busy = busy_of(topology, &snapshot->cpus, snapshot->busy, i);
@@ -63,8 +74,8 @@ static double clock_of(const CoreClock *clock)
         return clock->last > 0 ? (double)clock->last : 1;
 }
 
-double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot,
-                       const float *busy)
+static double rate_of(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot,
+                      const float *busy)
 {
         double work = 0;
 
@@ -76,12 +87,22 @@ double work_meter_rate(const WorkMeter *meter, const Topology *topology, const S
         return work;
 }
 
-void work_meter_begin(WorkMeter *meter)
+double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot)
 {
-        for (int cpu = 0; cpu < CPUSET_MAX; cpu++) {
-                CoreClock *clock = &meter->clocks[cpu];
+        return rate_of(meter, topology, snapshot, snapshot->busy);
+}
 
-                if (clock->n > 0)
-                        *clock = (CoreClock){ .last = clock->sum / (float)clock->n };
-        }
+void work_meter_add(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
+                    const TaskTime *tasks, WorkDone *done)
+{
+        double seconds = (double)snapshot->interval_usec / G_USEC_PER_SEC;
+
+        work_meter_read(meter, root, topology, snapshot, true);
+        done->seconds += seconds;
+        done->load += rate_of(meter, topology, snapshot, snapshot->busy) * seconds;
+        done->work += rate_of(meter, topology, snapshot, tasks->share) * seconds;
+        done->cpu_seconds += tasks->cpus * seconds;
+        done->switches += tasks->known ? tasks->switches_per_sec * seconds : NAN;
+        done->waiting += snapshot->have & SENSE_PRESSURE ? snapshot->pressure * seconds : NAN;
+        begin_clocks(meter);
 }
