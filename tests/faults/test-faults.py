@@ -236,7 +236,7 @@ class Machine(systemdtest.WithUnits, idledtest.TestCase):
         self.hold(latency_us=dbus.UInt32(20), min_cores=dbus.UInt32(3), min_frequency_khz=dbus.UInt32(1000000))
 
     def do_contract(self):
-        """Its unit is kept to a kind of cores, too."""
+        """A unit has a contract, and is kept to a kind of cores."""
         self.hold(kind='efficient', wakeup_p99_us=dbus.UInt32(5000), pid=dbus.UInt32(self.game))
 
     def hold(self, **request):

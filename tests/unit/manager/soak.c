@@ -437,8 +437,8 @@ static void start(void)
         ck_assert_int_eq(manager_start(manager), 0);
 }
 
-/* Of the record, the most that it was in each half: in a pause it still has the slices, and lines
- * that are over until there are too many. */
+/* The sizes of the record are its longest in each half: in a pause it still has the slices, and
+ * lines that are over until there are too many. */
 static void check_growth(Size before, Size after)
 {
         printf("%ld kB, then %ld; %ld descriptors, then %ld; record at most %ld bytes, then %ld; "
