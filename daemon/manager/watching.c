@@ -34,6 +34,7 @@
 #include "manager/windows.h"
 #include "model/measured.h"
 #include "sense/cpusets.h"
+#include "sense/kubelet.h"
 #include "sense/terminals.h"
 
 /* Cgroups seldom change alone. */
@@ -60,6 +61,7 @@ struct Watching {
         uint64_t begun_usec;          /* when listing was first waited for; 0: never */
         Affinities *unit_affinities;  /* of `units`; NULL: must be computed again */
         Affinities *group_affinities; /* NULL: must be read again */
+        int kubelet_error;            /* why its CPUs are unknown; 0: they are known */
         char *why;            /* what opened the window that the plan was made for; NULL: none */
         Terminals *terminals; /* NULL: none are watched yet */
         CpusetWatch *cpusets;
@@ -298,6 +300,16 @@ static const Affinities *unit_affinities(Watching *w)
         return w->unit_affinities;
 }
 
+/* Logs an error of the kubelet's state once. */
+static void note_kubelet(Watching *w, int error)
+{
+        if (error < 0 && error != w->kubelet_error)
+                log_warning("/" KUBELET_DIR "/" KUBELET_STATE " cannot be read (%s): all CPUs stay "
+                            "active until it can",
+                            g_strerror(-error));
+        w->kubelet_error = error;
+}
+
 static const Affinities *group_affinities(Watching *w)
 {
         g_autoptr(GPtrArray) ours = NULL;
@@ -306,8 +318,8 @@ static const Affinities *group_affinities(Watching *w)
                 return w->group_affinities;
         ours = refusals_own_groups(w->ground, w->knobs);
         w->group_affinities = g_new0(Affinities, 1);
-        cpusets_read(w->ground->setup.root, w->machine->topology, (const char *const *)ours->pdata,
-                     w->group_affinities);
+        note_kubelet(w, cpusets_read(w->ground->setup.root, w->machine->topology,
+                                     (const char *const *)ours->pdata, w->group_affinities));
         return w->group_affinities;
 }
 

@@ -113,15 +113,15 @@ static int open_top(int root)
         return -ENOENT;
 }
 
-void cpusets_read(int root, const Topology *topology, const char *const *ours,
-                  Affinities *affinities)
+int cpusets_read(int root, const Topology *topology, const char *const *ours,
+                 Affinities *affinities)
 {
         Lists lists = { topology, ours, affinities };
         _fd_ int top = open_top(root);
 
         if (top >= 0)
                 walk(top, "", 0, note_list, &lists);
-        kubelet_read(root, topology, affinities);
+        return kubelet_read(root, topology, affinities);
 }
 
 bool cpusets_permit(int root, const char *const *ours, const char *path, const CpuSet *cpus)

@@ -11,9 +11,9 @@
 /* Adds to `affinities` the list of every cgroup that has one, with owners such as "cgroup
  * /a.slice/b (cpuset.cpus=3)". Cgroups named in `ours`, paths such as "/idledpark.slice" that end
  * with NULL, do not count by themselves: idled wrote their lists. What is below them does. CPUs
- * that the kubelet gave away are added as sense/kubelet.h says. */
-void cpusets_read(int root, const Topology *topology, const char *const *ours,
-                  Affinities *affinities);
+ * that the kubelet gave away are added as sense/kubelet.h says, whose result is returned. */
+int cpusets_read(int root, const Topology *topology, const char *const *ours,
+                 Affinities *affinities);
 
 /* False if a list of the cgroup at `path`, or of one above it, has none of the CPUs; those of
  * `ours` do not count. */

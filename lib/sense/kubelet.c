@@ -9,6 +9,7 @@
  */
 #include "sense/kubelet.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cpuset-text.h"
@@ -18,23 +19,29 @@
 /* A state of some hundred pods has a tenth of this. */
 #define SIZE_LIMIT (1u << 20)
 
-static void note_exclusive(const char *container, const char *list, const CpuSet *online,
-                           Affinities *affinities)
+/* A set for each CPU, so that all of them stay active. */
+static void add_each(Affinities *affinities, const CpuSet *cpus, const char *owner)
 {
-        g_autofree char *name = log_clean(container);
-        CpuSet cpus;
-
-        if (cpuset_parse(list, &cpus) < 0)
-                return;
-        cpuset_and(&cpus, online);
-        for (int cpu = cpuset_next(&cpus, -1); cpu >= 0; cpu = cpuset_next(&cpus, cpu)) {
+        for (int cpu = cpuset_next(cpus, -1); cpu >= 0; cpu = cpuset_next(cpus, cpu)) {
                 CpuSet one = { 0 };
 
                 cpuset_add(&one, cpu);
-                affinities_add(affinities, &one,
-                               g_strdup_printf("the kubelet's container %s (exclusive CPUs %s)",
-                                               name, list));
+                affinities_add(affinities, &one, g_strdup(owner));
         }
+}
+
+static int note_exclusive(const char *container, const char *list, const CpuSet *online,
+                          Affinities *affinities)
+{
+        g_autofree char *name = log_clean(container), *owner = NULL;
+        CpuSet cpus;
+
+        if (cpuset_parse(list, &cpus) < 0)
+                return -EBADMSG;
+        cpuset_and(&cpus, online);
+        owner = g_strdup_printf("the kubelet's container %s (exclusive CPUs %s)", name, list);
+        add_each(affinities, &cpus, owner);
+        return 0;
 }
 
 /* The end of the string that begins behind `at`, a quotation mark: the other one. NULL: it has
@@ -47,15 +54,12 @@ static char *end_of_string(char *at)
         return *at ? at : NULL;
 }
 
-void kubelet_read(int root, const Topology *topology, Affinities *affinities)
+static int read_entries(char *text, const CpuSet *online, Affinities *affinities)
 {
-        g_autofree char *text = NULL;
         const char *key = "";
         bool in_entries = false;
         int depth = 0;
 
-        if (file_read_foreign(root, KUBELET_DIR "/" KUBELET_STATE, SIZE_LIMIT, &text) < 0)
-                return;
         for (char *at = text; *at; at++) {
                 char *string = at + 1;
 
@@ -64,15 +68,33 @@ void kubelet_read(int root, const Topology *topology, Affinities *affinities)
                         continue;
                 at = end_of_string(at);
                 if (!at)
-                        return;
+                        return -EBADMSG;
                 *at = '\0';
                 if (at[1 + strspn(at + 1, " \t\n")] != ':') {
-                        if (in_entries && depth > 1)
-                                note_exclusive(key, string, &topology->online, affinities);
+                        if (in_entries && depth > 1 &&
+                            note_exclusive(key, string, online, affinities) < 0)
+                                return -EBADMSG;
                         continue;
                 }
                 key = string;
                 if (depth == 1)
                         in_entries = g_str_equal(key, "entries");
         }
+        return text[strspn(text, " \t\n")] == '{' && depth == 0 ? 0 : -EBADMSG;
+}
+
+int kubelet_read(int root, const Topology *topology, Affinities *affinities)
+{
+        g_autofree char *text = NULL, *owner = NULL;
+        int r = file_read_foreign(root, KUBELET_DIR "/" KUBELET_STATE, SIZE_LIMIT, &text);
+
+        if (r == -ENOENT || r == -ENOTDIR)
+                return 0;
+        if (r >= 0)
+                r = read_entries(text, &topology->online, affinities);
+        if (r >= 0)
+                return 0;
+        owner = g_strdup_printf("the kubelet, perhaps: %s: %s", KUBELET_STATE, g_strerror(-r));
+        add_each(affinities, &topology->online, owner);
+        return r;
 }

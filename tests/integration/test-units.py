@@ -46,6 +46,20 @@ class Units(WithSystemd, TestCase):
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
 
+    def test_kubelet_that_cannot_be_read(self):
+        """Any CPU may be a container's alone, until its state is whole again."""
+        state = os.path.join(self.root, 'var/lib/kubelet/cpu_manager_state')
+        whole = '{"policyName":"static","entries":{"pod":{"app":"6"}}}'
+        os.makedirs(os.path.dirname(state))
+        for text, parked in (whole[:-4], ''), (whole, '7'), (whole[:-9], ''):
+            with open(state, 'w', encoding='ascii') as file:
+                file.write(text)
+            self.set_idle_mask('')
+            self.set_idle_mask('6-7')
+            self.wait_parked(parked)
+            self.assertIn('kubelet', self.call('Explain')[6]['text'])
+        self.assertEqual(self.daemon.count_log('cpu_manager_state'), 2)
+
     def test_every_change_is_signalled(self):
         """Also if the next one is asked for while CPUs are being parked."""
         seen, answers = self.signals(PATH), []

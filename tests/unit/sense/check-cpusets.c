@@ -80,7 +80,8 @@ TEST_EACH(permits, permitted)
 }
 
 static const struct {
-        const char *name, *state, *cpus, *container;
+        const char *name, *state, *cpus, *container; /* NULL: none */
+        int error;
 } kubelets[] = {
         { "exclusive",
           "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1\",\"entries\":{\"5f\":{\"app\":\"2-"
@@ -96,11 +97,16 @@ static const struct {
         { "braces and quotation marks in names",
           "{\"x}\":\"}\",\"entries\":{\"a{\\\"\":{\"}\":\"0\"}},\"after\":{\"z\":\"3\"}}", "0",
           "} (exclusive CPUs 0)" },
-        { "words, and a list that is too long",
-          "{\"entries\":{\"a\":{\"x\":\"all\",\"y\":\"0-9999\"}}}", "", NULL },
-        { "truncated", "{\"entries\":{\"a\":{\"x\":\"1\",\"y\":\"3", "1", "x (exclusive CPUs 1)" },
-        { "a truncated escape", "{\"entries\":{\"a\\", "", NULL },
-        { "empty", "", "", NULL },
+        { "empty sets", "{\"entries\":{\"a\":{\"x\":\"\"}}}\n", "", NULL },
+        { "a word", "{\"entries\":{\"a\":{\"x\":\"all\"}}}", "0-3", NULL, -EBADMSG },
+        { "a list that is too long", "{\"entries\":{\"a\":{\"x\":\"0-9999\"}}}", "0-3", NULL,
+          -EBADMSG },
+        { "truncated", "{\"entries\":{\"a\":{\"x\":\"1\",\"y\":\"3", "0-3", "x (exclusive CPUs 1)",
+          -EBADMSG },
+        { "truncated between strings", "{\"entries\":{\"a\":{\"x\":\"1\"", "0-3",
+          "x (exclusive CPUs 1)", -EBADMSG },
+        { "a truncated escape", "{\"entries\":{\"a\\", "0-3", NULL, -EBADMSG },
+        { "empty", "", "0-3", NULL, -EBADMSG },
 };
 
 /* A set for each CPU, so that all of them stay active. */
@@ -112,7 +118,7 @@ TEST_EACH(kubelet, kubelets)
         CpuSet expected = set_of(c->cpus), found = { 0 };
 
         tree_put(&tree, "var/lib/kubelet/cpu_manager_state", c->state);
-        kubelet_read(tree.root, topology, affinities);
+        ck_assert_int_eq(kubelet_read(tree.root, topology, affinities), c->error);
         for (int i = 0; i < affinities->n_sets; i++) {
                 ck_case(c->name, cpuset_count(&affinities->sets[i]) == 1, "set %d", i);
                 cpuset_or(&found, &affinities->sets[i]);
@@ -122,20 +128,35 @@ TEST_EACH(kubelet, kubelets)
                 ck_assert_str_eq(affinities->owners[0], owner);
 }
 
-/* What is there instead of the file is neither waited for nor followed. */
-TEST_RANGE(kubelet_is_no_file, 0, 2)
+/* What is there instead of the file is neither waited for nor followed, and any CPU may be given
+ * away. A directory without the file is none. */
+TEST_RANGE(kubelet_is_no_file, 0, 4)
 {
+        static const char path[] = "var/lib/kubelet/cpu_manager_state";
         g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
         g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
 
         tree_put(&tree, "var/lib/kubelet/other", kubelets[0].state);
         if (_i == 0)
-                ck_assert_int_eq(mkfifoat(tree.root, "var/lib/kubelet/cpu_manager_state", 0600), 0);
-        else
-                ck_assert_int_eq(symlinkat("other", tree.root, "var/lib/kubelet/cpu_manager_state"),
-                                 0);
-        kubelet_read(tree.root, topology, affinities);
-        ck_assert_int_eq(affinities->n_sets, 0);
+                ck_assert_int_eq(mkfifoat(tree.root, path, 0600), 0);
+        else if (_i == 1)
+                ck_assert_int_eq(symlinkat("other", tree.root, path), 0);
+        else if (_i == 2)
+                ck_assert_int_eq(mkdirat(tree.root, path, 0755), 0);
+        ck_assert_int_eq(kubelet_read(tree.root, topology, affinities) < 0, _i < 3);
+        ck_assert_int_eq(affinities->n_sets, _i < 3 ? 4 : 0);
+}
+
+/* More than idled reads. */
+TEST(kubelet_is_large)
+{
+        g_autofree char *blanks = g_strnfill(2 << 20, ' ');
+        g_autoptr(Topology) topology = machine_make(4, 1, 2, "0-3", "");
+        g_autoptr(Affinities) affinities = g_new0(Affinities, 1);
+
+        tree_put(&tree, "var/lib/kubelet/cpu_manager_state", blanks);
+        ck_assert_int_eq(kubelet_read(tree.root, topology, affinities), -EFBIG);
+        ck_assert_int_eq(affinities->n_sets, 4);
 }
 
 TEST(kubelet_that_comes)
