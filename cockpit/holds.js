@@ -28,6 +28,8 @@ function requests(hold) {
                         decimal(request.min_cores)));
         if (request.min_frequency_khz > 0)
                 parts.push(cockpit.format(_("at least $0"), frequency(request.min_frequency_khz)));
+        if (request.kind)
+                parts.push(cockpit.format(_("cores of kind $0"), request.kind));
         if (request.profile)
                 parts.push(cockpit.format(_("profile $0"), request.profile));
         return parts.join(', ') || _("active CPUs");

@@ -165,28 +165,19 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
 
 static char *hold_text(const Held *held, const Hold *hold)
 {
-        GString *text = g_string_new(NULL);
+        g_autofree char *kinds = held->kinds ? kinds_format(held->kinds) : NULL;
 
-        g_string_append_printf(text, "hold %" G_GUINT64_FORMAT " of %s:", held->id, held->owner);
-        if (hold->latency_us >= 0)
-                g_string_append_printf(text, " latency %d us%s", hold->latency_us,
-                                       hold->global ? " on all CPUs" : "");
-        if (hold->min_cores >= CPUSET_MAX)
-                g_string_append(text, " all cores");
-        else if (hold->min_cores > 0)
-                g_string_append_printf(text, " %u cores", hold->min_cores);
-        if (hold->min_khz > 0)
-                g_string_append_printf(text, " %u kHz", hold->min_khz);
-        if (held->kinds) {
-                g_autofree char *kinds = kinds_format(held->kinds);
-
-                g_string_append_printf(text, " cores of kind %s", kinds);
-        }
-        if (hold->profile)
-                g_string_append_printf(text, " profile %s", hold->profile);
-        if (*hold->reason)
-                g_string_append_printf(text, ": %s", hold->reason);
-        return g_string_free(text, FALSE);
+        return recording_hold_text(&(RecordingHold){ .id = held->id,
+                                                     .owner = held->owner,
+                                                     .uid = held->shown_uid,
+                                                     .latency_us = hold->latency_us,
+                                                     .p99_us = held->p99_us,
+                                                     .khz = hold->min_khz,
+                                                     .cores = hold->min_cores,
+                                                     .global = hold->global,
+                                                     .kinds = kinds,
+                                                     .profile = hold->profile,
+                                                     .reason = hold->reason });
 }
 
 static void add_holds(const Manager *manager, Recorder *recorder)
@@ -347,17 +338,36 @@ static void put_watts(Recorder *recorder, const char *column, const char *domain
                 recording_sample_number(recorder->sampler, column, domain, "W", 3, watts);
 }
 
+/* A package's dies, if each has a counter, are one sum, as `idlelab record` writes it. */
+static void put_counters(const Manager *manager, Recorder *recorder)
+{
+        const Snapshot *seen = recorder->readings.seen;
+        const EnergyDomain *domains;
+        int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
+
+        for (int p = 0; p < manager->seen->machine.topology->n_packages; p++) {
+                g_autofree char *name = g_strdup_printf("package-%d", p);
+                double watts = NAN;
+
+                for (int i = 0; i < n; i++)
+                        if (domains[i].package && seen->energy[i].valid &&
+                            energy_domain_package(domains, n, i) == p)
+                                watts = (isnan(watts) ? 0 : watts) + seen->energy[i].watts;
+                put_watts(recorder, "power_watts", name, watts);
+        }
+        for (int i = 0; i < n; i++)
+                if (!domains[i].package && seen->energy[i].valid && !domains[i].sampled)
+                        put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
+}
+
 static void put_power(const Manager *manager, Recorder *recorder)
 {
         const Topology *topology = manager->seen->machine.topology;
         const PowerTable *table = manager->ground.config->power;
         const Snapshot *seen = recorder->readings.seen;
-        const EnergyDomain *domains;
-        int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
 
-        for (int i = 0; i < n && seen->have & SENSE_ENERGY; i++)
-                if (seen->energy[i].valid && !domains[i].sampled)
-                        put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
+        if (seen->have & SENSE_ENERGY)
+                put_counters(manager, recorder);
         if (recorder->source == ENERGY_SOURCE_BATTERY)
                 put_watts(recorder, "power_watts", "battery",
                           battery_watts(&recorder->battery, manager->ground.setup.root,

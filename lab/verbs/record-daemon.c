@@ -126,32 +126,21 @@ static void add_transitions(RecordDaemon *daemon)
 
 static char *hold_text(json_object *hold)
 {
-        GString *text = g_string_new(NULL);
         json_object *request = json_get(hold, "Request");
-        int64_t latency = json_int(request, "latency_us", -1);
-        int64_t cores = json_int(request, "min_cores", 0);
-        int64_t p99 = json_int(request, "wakeup_p99_us", 0);
-        int64_t khz = json_int(request, "min_frequency_khz", 0);
 
-        g_string_append_printf(text, "hold %" G_GINT64_FORMAT " of %s (user %" G_GINT64_FORMAT "):",
-                               json_int(hold, "Id", 0), json_text(hold, "Owner"),
-                               json_int(hold, "User", 0));
-        if (latency >= 0)
-                g_string_append_printf(text, " latency %" G_GINT64_FORMAT " us%s", latency,
-                                       json_true(request, "global") ? " on all CPUs" : "");
-        if (p99 > 0)
-                g_string_append_printf(text, " p99 of wake-ups %" G_GINT64_FORMAT " us", p99);
-        if (cores >= CPUSET_MAX)
-                g_string_append(text, " all cores");
-        else if (cores > 0)
-                g_string_append_printf(text, " %" G_GINT64_FORMAT " cores", cores);
-        if (khz > 0)
-                g_string_append_printf(text, " %" G_GINT64_FORMAT " kHz", khz);
-        if (*json_text(request, "profile"))
-                g_string_append_printf(text, " profile %s", json_text(request, "profile"));
-        if (*json_text(hold, "Reason"))
-                g_string_append_printf(text, ": %s", json_text(hold, "Reason"));
-        return g_string_free(text, FALSE);
+        return recording_hold_text(&(RecordingHold){
+                .id = (uint64_t)json_int(hold, "Id", 0),
+                .owner = json_text(hold, "Owner"),
+                .uid = (unsigned)json_int(hold, "User", 0),
+                .latency_us = json_int(request, "latency_us", -1),
+                .p99_us = json_int(request, "wakeup_p99_us", 0),
+                .khz = json_int(request, "min_frequency_khz", 0),
+                .cores = json_int(request, "min_cores", 0),
+                .global = json_true(request, "global"),
+                .kinds = json_text(request, "kind"),
+                .profile = json_text(request, "profile"),
+                .reason = json_text(hold, "Reason"),
+        });
 }
 
 /* A hold that came is an event, unless it was there before the recording began. */

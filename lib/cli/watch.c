@@ -152,35 +152,6 @@ static void read_again(Watch *watch)
         make_packages(watch);
 }
 
-/* The rank of the package that the domain is of, or is a part of, by the number in its name:
- * "package-1", "package-1-die-0". -1: of none. */
-static int domain_package(const EnergyDomain *domains, int n, int i)
-{
-        const EnergyDomain *domain = &domains[i];
-        int number, other, rank = 0;
-
-        if (!domain->package)
-                return domain->parent >= 0 ? domain_package(domains, n, domain->parent) : -1;
-        if (sscanf(domain->name, "package-%d", &number) != 1)
-                return -1;
-        for (int k = 0; k < n; k++) {
-                bool first = true;
-
-                if (!domains[k].package || sscanf(domains[k].name, "package-%d", &other) != 1 ||
-                    other >= number)
-                        continue;
-                for (int j = 0; j < k; j++) {
-                        int before;
-
-                        first &= !domains[j].package ||
-                                 sscanf(domains[j].name, "package-%d", &before) != 1 ||
-                                 before != other;
-                }
-                rank += first;
-        }
-        return rank;
-}
-
 static void add_use(const EnergyUse *use, double *watts, double *joules)
 {
         *watts = isnan(*watts) ? use->watts : *watts + use->watts;
@@ -196,7 +167,7 @@ static void sum_domains(Watch *watch)
         make_packages(watch);
         for (int i = 0; i < n; i++) {
                 const EnergyUse *use = &seen->energy[i];
-                int package = domain_package(domains, n, i);
+                int package = energy_domain_package(domains, n, i);
 
                 if (package < 0 || package >= watch->topology->n_packages || !use->valid)
                         continue;

@@ -5,6 +5,7 @@
  */
 #include "recording/sample.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -286,4 +287,37 @@ void recording_clocks(RecordingSampler *sampler, uint64_t real_usec, uint64_t bo
 
                 recording_event(sampler, &(RecordingEvent){ real_usec, "clock", .text = text });
         }
+}
+
+static void append_number(GString *text, const char *before, int64_t value, const char *after)
+{
+        if (value > 0)
+                g_string_append_printf(text, "%s%" PRId64 "%s", before, value, after);
+}
+
+static void append_word(GString *text, const char *before, const char *word)
+{
+        if (word && *word)
+                g_string_append_printf(text, "%s%s", before, word);
+}
+
+char *recording_hold_text(const RecordingHold *hold)
+{
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "hold %" PRIu64 " of %s (user %u):", hold->id, hold->owner,
+                               hold->uid);
+        if (hold->latency_us >= 0)
+                g_string_append_printf(text, " latency %" PRId64 " us%s", hold->latency_us,
+                                       hold->global ? " on all CPUs" : "");
+        append_number(text, " p99 of wake-ups ", hold->p99_us, " us");
+        if (hold->cores >= CPUSET_MAX)
+                g_string_append(text, " all cores");
+        else
+                append_number(text, " ", hold->cores, " cores");
+        append_number(text, " ", hold->khz, " kHz");
+        append_word(text, " cores of kind ", hold->kinds);
+        append_word(text, " profile ", hold->profile);
+        append_word(text, ": ", hold->reason);
+        return g_string_free(text, FALSE);
 }

@@ -65,6 +65,19 @@ typedef struct RecordingEvent {
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event);
 
+/* What a hold asks for; what is not said is 0 or NULL, and `latency_us` negative. */
+typedef struct RecordingHold {
+        uint64_t id;
+        const char *owner;
+        unsigned uid;
+        int64_t latency_us, p99_us, khz, cores;
+        bool global; /* the latency is that of all CPUs */
+        const char *kinds, *profile, *reason;
+} RecordingHold;
+
+/* The text of its event, a new string: "hold 3 of music (user 1000): latency 50 us: playing". */
+char *recording_hold_text(const RecordingHold *hold);
+
 /* The same of something that happens now. */
 void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
                          const char *policy, const char *text);

@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -85,6 +86,32 @@ int energy_domains(const void *state, const EnergyDomain **ret_domains)
 
         *ret_domains = energy->domains;
         return energy->n;
+}
+
+/* The number in the name of a package's domain, or of a part of it; -1: it has none. */
+static int package_number(const EnergyDomain *domain)
+{
+        int number;
+
+        return domain->package && sscanf(domain->name, "package-%d", &number) == 1 ? number : -1;
+}
+
+int energy_domain_package(const EnergyDomain *domains, int n, int i)
+{
+        int number = package_number(&domains[i]), rank = 0;
+
+        if (!domains[i].package)
+                return domains[i].parent < 0 ? -1
+                                             : energy_domain_package(domains, n, domains[i].parent);
+        for (int k = 0; k < n; k++) {
+                int other = package_number(&domains[k]);
+                bool first = other >= 0 && other < number;
+
+                for (int j = 0; j < k; j++)
+                        first &= package_number(&domains[j]) != other;
+                rank += first;
+        }
+        return rank;
 }
 
 int energy_rank(const void *state)

@@ -128,6 +128,10 @@ typedef struct EnergyDomain {
 
 int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains);
 
+/* The rank of the package that domain `i` is of, or is a part of, by the number in its name:
+ * "package-1", "package-1-die-0". 0 where one counter is of the whole machine; -1: of none. */
+int energy_domain_package(const EnergyDomain *domains, int n, int i);
+
 /* How long a counter may go unread, in microseconds: half the time in which the smallest range
  * wraps at ENERGY_WATTS_SUSTAINED. UINT64_MAX without counters. */
 uint64_t sensors_energy_deadline(const Sensors *sensors);

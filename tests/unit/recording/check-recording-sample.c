@@ -228,4 +228,27 @@ TEST_EACH(clocks_and_sleep, clocks)
         ck_case(c->name, g_str_equal(kinds->str, c->kinds), "found \"%s\"", kinds->str);
 }
 
+/* Both recorders write what a hold asks for by the same words. */
+TEST(text_of_a_hold)
+{
+        g_autofree char *most = recording_hold_text(&(RecordingHold){ .id = 3,
+                                                                      .owner = "music",
+                                                                      .uid = 1000,
+                                                                      .latency_us = 0,
+                                                                      .p99_us = 5000,
+                                                                      .khz = 2000000,
+                                                                      .cores = 2,
+                                                                      .global = true,
+                                                                      .kinds = "cache",
+                                                                      .profile = "balanced",
+                                                                      .reason = "playing" });
+        g_autofree char *all = recording_hold_text(&(RecordingHold){
+                .id = 4, .owner = "x", .latency_us = -1, .cores = CPUSET_MAX, .reason = "" });
+
+        ck_assert_str_eq(most, "hold 3 of music (user 1000): latency 0 us on all CPUs p99 of "
+                               "wake-ups 5000 us 2 cores 2000000 kHz cores of kind cache profile "
+                               "balanced: playing");
+        ck_assert_str_eq(all, "hold 4 of x (user 0): all cores");
+}
+
 UNIT("recording-sample")

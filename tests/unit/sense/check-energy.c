@@ -378,4 +378,26 @@ TEST(described_laptop)
         ck_assert_str_eq(text, cases[0].expected);
 }
 
+/* Packages count from 0, whatever their numbers are. */
+TEST(packages_of_domains)
+{
+        static char names[][24] = {
+                "package-3-die-0", "package-3-die-1", "package-3-die-1-dram", "package-1", "psys",
+                "ina226"
+        };
+        const EnergyDomain domains[] = { { .name = names[0], .parent = -1, .package = true },
+                                         { .name = names[1], .parent = -1, .package = true },
+                                         { .name = names[2], .parent = 1 },
+                                         { .name = names[3], .parent = -1, .package = true },
+                                         { .name = names[4], .parent = -1 },
+                                         { .name = names[5], .parent = -1, .package = true } };
+        const int expected[] = { 1, 1, 1, 0, -1, 0 };
+
+        for (int i = 0; i < (int)G_N_ELEMENTS(domains); i++) {
+                int package = energy_domain_package(domains, G_N_ELEMENTS(domains), i);
+
+                ck_case(domains[i].name, package == expected[i], "%d", package);
+        }
+}
+
 UNIT("energy", .setup = setup, .teardown = teardown, .timeout = 30)
