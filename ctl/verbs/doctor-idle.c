@@ -61,7 +61,7 @@ static int states_offered(const Doctor *doctor)
         IdleState states[IDLE_STATES_MAX];
         int n = first_states(doctor, states);
 
-        return n > 0 && g_str_equal(states[0].name, "POLL") ? n - 1 : n;
+        return n > 0 && idle_state_polls(states[0].name) ? n - 1 : n;
 }
 
 /* The option ends the driver's list of states after so many; it only concerns its own driver. A

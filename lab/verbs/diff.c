@@ -10,6 +10,7 @@
 
 #include "compare.h"
 #include "cli/verb.h"
+#include "model/idle-table.h"
 #include "recording/read.h"
 #include "verbs.h"
 
@@ -177,7 +178,7 @@ static void add_rows(Comparison *comparison, int which, const RecordedTable *cpu
                         add_value(comparison, which, column->name, column->of, column->unit,
                                   column_mean(column, first, end), seconds);
                 if (!g_str_equal(column->name, "entered") || !column->numbers ||
-                    g_str_equal(column->of, "POLL"))
+                    idle_state_polls(column->of))
                         continue;
                 for (size_t row = first; row < end; row++)
                         if (isfinite(column->numbers[row]))

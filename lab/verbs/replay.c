@@ -75,12 +75,6 @@ static int first_cpu(int root, IdleState *ret_states)
         return -1;
 }
 
-/* The kernel's own state that polls has no other mark in sysfs than its name. */
-static bool is_polling(const char *name)
-{
-        return g_str_equal(name, "POLL") || g_str_equal(name, "snooze");
-}
-
 /* Warns if there is a CPU with other states than those of `cpu`. */
 static void warn_of_others(int root, int cpu, const IdleState *states, int n)
 {
@@ -119,7 +113,7 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
                 state->latency_ns = states[i].exit_latency_us * INT64_C(1000);
                 state->residency_ns = states[i].target_residency_us * INT64_C(1000);
                 state->power_mw = prices ? 1000 * price_find(prices, cpu, state->name) : NAN;
-                state->polling = is_polling(state->name);
+                state->polling = idle_state_polls(state->name);
                 state->off = !idle_state_enabled(ctl->root, cpu, i);
         }
         warn_of_others(ctl->root, cpu, states, table.n);

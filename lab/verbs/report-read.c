@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/idle-table.h"
 #include "recording/read.h"
 #include "report.h"
 
@@ -260,7 +261,7 @@ static void tally_states(Reading *reading, Tally *tally, const CpuColumns *colum
                         tally->share[0][i] += share;
                         tally->share[1][i] += parked ? share : 0;
                 }
-                if (isfinite(entered) && state->exit_latency_us > 0)
+                if (isfinite(entered) && !idle_state_polls(state->name))
                         tally->sleeps = (isnan(tally->sleeps) ? 0 : tally->sleeps) + entered;
         }
 }

@@ -87,7 +87,7 @@ LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus)
                 for (int state = 0; state < tables[cpu].n_states; state++) {
                         const IdleState *info = &tables[cpu].states[state];
 
-                        if (g_str_equal(info->name, "POLL"))
+                        if (idle_state_polls(info->name))
                                 cpus[cpu].polling |= 1u << state;
                         if (permitted >> state & 1)
                                 cpus[cpu].deepest_ns = info->target_residency_us * 1000ull;

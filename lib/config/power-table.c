@@ -67,7 +67,7 @@ double power_table_find(const PowerTable *table, const char *state)
 {
         const PowerState *found = find(table, state);
 
-        if (!found && strcmp(state, "POLL") == 0)
+        if (!found && idle_state_polls(state))
                 found = find(table, "C0");
         return found ? found->watts : NAN;
 }

@@ -9,7 +9,9 @@
 #ifndef IDLED_IDLE_TABLE_H
 #define IDLED_IDLE_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define IDLE_STATES_MAX 10 /* the kernel's CPUIDLE_STATE_MAX */
 
@@ -32,6 +34,13 @@ static inline int idle_table_deepest(const IdleTable *table, uint32_t latency_us
                 if (table->states[i].exit_latency_us <= latency_us)
                         return i;
         return table->n_states > 0 ? 0 : -1;
+}
+
+/* True for a state that polls, which is no sleep: the kernel reports no other mark than its name.
+ */
+static inline bool idle_state_polls(const char *name)
+{
+        return strcmp(name, "POLL") == 0 || strcmp(name, "snooze") == 0;
 }
 
 /* The states deeper than `state`, as the bits of a mask. */

@@ -41,11 +41,6 @@ static uint32_t fingerprint(const IdleTable *table)
         return hash ? hash : 1;
 }
 
-static bool is_polling(const IdleState *state)
-{
-        return state->exit_latency_us == 0 && state->target_residency_us == 0;
-}
-
 /* Forgets what was about other idle states than the CPU has now. */
 static void cpu_update(Cpu *cpu, const IdleTable *table)
 {
@@ -54,7 +49,7 @@ static void cpu_update(Cpu *cpu, const IdleTable *table)
         if (cpu->fingerprint == now)
                 return;
         *cpu = (Cpu){ .fingerprint = now };
-        while (cpu->floor < table->n_states - 1 && is_polling(&table->states[cpu->floor]))
+        while (cpu->floor < table->n_states - 1 && idle_state_polls(table->states[cpu->floor].name))
                 cpu->floor++;
         cpu->use.fits = (int8_t)(table->n_states - 1);
         cpu->history.drawn = -1;
