@@ -291,15 +291,9 @@ static int enter_trial(Arms *arms, int arm, char **ret_error)
         return r;
 }
 
-/* Ends the hold. By a call, because idled may notice only later that a descriptor was closed: until
- * then the profile stays. */
 static void leave_profile(Arms *arms)
 {
-        g_autofree char *path = g_steal_pointer(&arms->hold_path), *error = NULL;
-
-        if (path)
-                client_call(arms->ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path },
-                            NULL, &error);
+        client_release(arms->ctl->client, &arms->hold_path);
         replace(&arms->hold, -1);
 }
 

@@ -32,6 +32,7 @@ struct Sweep {
         int run;           /* directory of the record, locked; -1: no point needs it */
         Knobs *knobs;
         int descriptor;     /* of cpu_dma_latency or of a hold; -1: none */
+        char *hold;         /* its path; NULL: none */
         const char *option; /* what asked for it, for messages: "--sweep" */
 };
 
@@ -409,12 +410,13 @@ static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error
 {
         const HoldArguments request = { .profile = point->value,
                                         .reason = "idlelab latency --sweep" };
-        g_autofree char *path = NULL, *obstacle = NULL;
-        int r = client_hold(sweep->ctl->client, &request, &path, &sweep->descriptor, ret_error);
+        g_autofree char *obstacle = NULL;
+        int r = client_hold(sweep->ctl->client, &request, &sweep->hold, &sweep->descriptor,
+                            ret_error);
 
         if (r < 0)
                 return r;
-        obstacle = client_hold_obstacle(sweep->ctl->client, path);
+        obstacle = client_hold_obstacle(sweep->ctl->client, sweep->hold);
         if (!obstacle || !*obstacle)
                 return 0;
         *ret_error = g_steal_pointer(&obstacle);
@@ -458,6 +460,7 @@ static void report(const Knob *knob, const char *value, int error, void *userdat
 
 int sweep_leave(Sweep *sweep)
 {
+        client_release(sweep->ctl->client, &sweep->hold);
         fd_close(&sweep->descriptor);
         sweep->descriptor = -1;
         return sweep->knobs ? knobs_restore(sweep->knobs, report, NULL) : 0;

@@ -615,6 +615,15 @@ static char *hold_text(Client *client, const char *path, const char *property)
         return copy;
 }
 
+void client_release(Client *client, char **path)
+{
+        g_autofree char *released = g_steal_pointer(path), *error = NULL;
+
+        if (released)
+                client_call(client, "ReleaseHold", "o", &(ClientArgument){ .s = released }, NULL,
+                            &error);
+}
+
 char *client_hold_obstacle(Client *client, const char *path)
 {
         return hold_text(client, path, "Obstacle");

@@ -69,6 +69,10 @@ json_object *client_history(Client *client, uint64_t after, char **ret_error);
 int client_hold(Client *client, const HoldArguments *request, char **ret_path, int *ret_fd,
                 char **ret_error);
 
+/* Ends the hold `*path`, if there is one, and frees its name. By a call, because idled may notice
+ * only later that a descriptor was closed. */
+void client_release(Client *client, char **path);
+
 /* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known. */
 char *client_hold_obstacle(Client *client, const char *path);
 
