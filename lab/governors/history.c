@@ -51,7 +51,7 @@ static const Setting history_settings[] = {
           .help = "Share of the weights that one update may move" },
         { "history", "forget", SETTING_PERCENT, offsetof(HistoryOptions, forget), "0.5%", 0, 1,
           .help = "Share of the learned weights that one update forgets" },
-        { "history", "draw", SETTING_CHOICE, offsetof(HistoryOptions, draw), "weight",
+        { "history", "draw", SETTING_CHOICE, offsetof(HistoryOptions, draw), "fourth",
           .choices = weights_draws, .help = "Draw by the weight or by its fourth power" },
         { "history", "seed", SETTING_COUNT, offsetof(HistoryOptions, seed), "1",
           .help = "Seed of the random numbers" },

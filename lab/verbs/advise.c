@@ -182,15 +182,11 @@ static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, 
                           Score *ret_scores)
 {
         StateTable limited = *table;
-        int n_options = replay_arguments.n_options;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
 
         for (int i = deepest + 1; i < limited.n; i++)
                 limited.states[i].off = true;
-        if (strstr(list, "history:"))
-                replay_arguments.options[replay_arguments.n_options++] = "draw=fourth";
         choices = replay_choices(ctl, list, &limited);
-        replay_arguments.n_options = n_options;
         if (!choices)
                 return -1;
         runs = replay_runs(ctl->args, ctl->n_args, choices, &limited);
