@@ -63,10 +63,18 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         return 0;
 }
 
-void bill_set_parked(Bill *bill, int n_parked, int n_active)
+void bill_set_parked(Bill *bill, const CpuSet *parked, int n_active)
 {
-        __atomic_store_n(&bill->programs->bss->n_active, (__u32)n_active, __ATOMIC_RELEASE);
-        __atomic_store_n(&bill->programs->bss->n_parked, (__u32)n_parked, __ATOMIC_RELEASE);
+        struct wakeups_bpf__bss *bss = bill->programs->bss;
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < CPUSET_WORDS; i++) {
+                __atomic_store_n(&bss->parked[i], parked->bits[i], __ATOMIC_RELAXED);
+                if (parked->bits[i])
+                        n = i + 1;
+        }
+        __atomic_store_n(&bss->n_active, (__u32)n_active, __ATOMIC_RELAXED);
+        __atomic_store_n(&bss->n_parked_words, n, __ATOMIC_RELEASE);
 }
 
 void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
@@ -267,7 +275,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         return -EOPNOTSUPP;
 }
 
-void bill_set_parked(Bill *bill, int n_parked, int n_active)
+void bill_set_parked(Bill *bill, const CpuSet *parked, int n_active)
 {
 }
 

@@ -13,9 +13,11 @@
 #include "cgroup-path.h"
 #ifdef __bpf__
 #include "model/wakeups.h"
+#define CPUSET_WORDS 128
 #else
 #include <stdbool.h>
 
+#include "base/cpuset.h"
 #include "model/unit-wakeups.h"
 #endif
 
@@ -97,9 +99,9 @@ typedef bool (*BillWants)(const char *cgroup, void *data);
  * of their own. Negative errno, which bill_error() explains. */
 int bill_open(int n_cpus, bool by_process, Bill **ret_bill);
 
-/* How many CPUs are parked, and how many are active: a task that may use as many CPUs as these
- * could run on a parked one. */
-void bill_set_parked(Bill *bill, int n_parked, int n_active);
+/* Which CPUs are parked, and how many are active: a task that may use as many CPUs as these, and
+ * whose affinity has a parked one, could run on that. */
+void bill_set_parked(Bill *bill, const CpuSet *parked, int n_active);
 
 /* Counts in `late[i]` the delays that are longer from now on. */
 void bill_set_limit(Bill *bill, unsigned i, uint64_t ns);

@@ -73,6 +73,7 @@ struct task_struct {
         int on_rq;
         struct sched_entity se;
         int nr_cpus_allowed;
+        void *user_cpus_ptr; /* the affinity that a program requested; from 6.2 on of all tasks */
         struct mm_struct *mm;
         int pid;
         char comm[16];

@@ -43,7 +43,9 @@ const volatile __u32 share;          /* rows of one service or user in a half */
 const volatile WakeupDelays nothing; /* zeroes */
 
 /* Written by the loader. */
-volatile __u32 n_parked, n_active, epoch;
+volatile __u32 n_active, epoch;
+volatile __u32 n_parked_words; /* 0: no CPU is parked */
+volatile __u64 parked[CPUSET_WORDS];
 volatile __u32 n_limits;
 volatile __u64 limits_ns[WAKEUPS_LIMITS];
 
@@ -332,6 +334,22 @@ static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 ti
         }
 }
 
+/* A task on all active CPUs, unless its affinity has no parked one. The cpuset that parks CPUs has
+ * none of these, and the kernel does not keep which CPUs it had otherwise. */
+static bool could_run_parked(const struct task_struct *task)
+{
+        const __u64 *requested = task->user_cpus_ptr;
+        __u64 word;
+
+        if (n_parked_words == 0 || task->nr_cpus_allowed < (int)n_active)
+                return false;
+        for (__u32 i = 0; requested && i < CPUSET_WORDS && i < n_parked_words; i++)
+                if (bpf_probe_read_kernel(&word, sizeof(word), &requested[i]) == 0 &&
+                    word & parked[i])
+                        return true;
+        return !requested;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -362,7 +380,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         now = bpf_ktime_get_ns();
         if (prev->pid == 0 && !waiting->moved)
                 kind = cpu->state;
-        else if (n_parked && next->nr_cpus_allowed >= (int)n_active)
+        else if (could_run_parked(next))
                 kind = WAKEUPS_PARKED;
         else
                 kind = WAKEUPS_WAITING;

@@ -198,11 +198,11 @@ static int on_gone(sd_bus_track *client, void *userdata)
 
 void bus_bills_set_parked(Bus *bus)
 {
-        int n_parked = cpuset_count(manager_parked(bus->manager));
-        int n_active = cpuset_count(&manager_topology(bus->manager)->online) - n_parked;
+        const CpuSet *parked = manager_parked(bus->manager);
+        int n_active = cpuset_count(&manager_topology(bus->manager)->online) - cpuset_count(parked);
 
         for (unsigned i = 0; i < bus->bills->len; i++)
-                bill_set_parked(((Call *)bus->bills->pdata[i])->bill, n_parked, n_active);
+                bill_set_parked(((Call *)bus->bills->pdata[i])->bill, parked, n_active);
 }
 
 static int begin(Call *call, const Options *options, sd_bus_error *error)

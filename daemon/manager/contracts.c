@@ -412,7 +412,7 @@ static bool note_over(Contracts *contracts, const GPtrArray *owners)
         return changed;
 }
 
-bool contracts_read(Contracts *contracts, int n_parked, int n_active)
+bool contracts_read(Contracts *contracts)
 {
         g_auto(BillReading) reading = { 0 };
         bool full = contracts->full, changed = false;
@@ -420,7 +420,6 @@ bool contracts_read(Contracts *contracts, int n_parked, int n_active)
 
         if (!contracts->bill)
                 return false;
-        bill_set_parked(contracts->bill, n_parked, n_active);
         r = bill_read(contracts->bill, is_wanted, contracts, &reading);
         if (r < 0) {
                 lose_bill(contracts, g_strdup_printf("failed to read the tables of BPF programs: "
@@ -437,7 +436,7 @@ bool contracts_read(Contracts *contracts, int n_parked, int n_active)
 
 bool contracts_drop(Contracts *contracts)
 {
-        bool changed = contracts_read(contracts, 0, 0);
+        bool changed = contracts_read(contracts);
 
         for (unsigned i = 0; i < contracts->units->len; i++) {
                 UnitContract *unit = contracts->units->pdata[i];

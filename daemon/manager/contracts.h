@@ -42,7 +42,7 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
                       uint32_t rest_us, bool fresh, uint64_t now_usec);
 
 /* Adds what was counted since the last time. True if contracts_unit_error() of one changed. */
-bool contracts_read(Contracts *contracts, int n_parked, int n_active);
+bool contracts_read(Contracts *contracts);
 
 /* Begins to count again: what was counted is about another time, as before the machine slept, or
  * while nothing was in effect. Returns what contracts_read() does. */

@@ -32,11 +32,8 @@ bool manager_follow_contracts(Manager *manager, bool fresh)
 
 void manager_read_contracts(Manager *manager)
 {
-        int n_parked = cpuset_count(&manager->seen->parked);
-        int n_online = cpuset_count(&manager->seen->machine.topology->online);
-
         manager_follow_contracts(manager, false);
-        if (contracts_read(manager->asked->contracts, n_parked, n_online - n_parked))
+        if (contracts_read(manager->asked->contracts))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
 }
 

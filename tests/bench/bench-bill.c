@@ -155,15 +155,17 @@ static void print_quantile(const WakeupDelays *delays, const GArray *sorted, dou
                (us / truth - 1) * 100);
 }
 
-/* 0: they can be of several kinds. */
-static void compare(const char *title, void (*load)(GArray *late_ns), int n_parked, unsigned kind)
+/* `cpu` is parked, -1: none. The kind 0: they can be of several ones. */
+static void compare(const char *title, void (*load)(GArray *late_ns), int cpu, unsigned kind)
 {
         g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         g_auto(BillReading) reading = { 0 };
         Bill *bill = open_bill();
         WakeupDelays all, kinds;
+        CpuSet parked = { 0 };
 
-        bill_set_parked(bill, n_parked, 1);
+        cpuset_add(&parked, cpu);
+        bill_set_parked(bill, &parked, 1);
         load(late);
         bill_read(bill, NULL, NULL, &reading);
         bill_close(bill);
@@ -185,8 +187,8 @@ int main(int argc, char **argv)
         prctl(PR_SET_TIMERSLACK, 1);
         measure_cost("1,000/s", play_1000, 1000, 0.1);
         measure_cost("at most", play_most, 100000, 3);
-        compare("timers", play_sleeps, 0, 0);
-        compare("busy CPU", play_waits, 0, WAKEUPS_WAITING);
-        compare("busy CPU, one is parked", play_waits, 1, WAKEUPS_PARKED);
+        compare("timers", play_sleeps, -1, 0);
+        compare("busy CPU", play_waits, -1, WAKEUPS_WAITING);
+        compare("busy CPU, one of the affinity is parked", play_waits, 0, WAKEUPS_PARKED);
         return bench_status;
 }

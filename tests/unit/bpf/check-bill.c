@@ -223,17 +223,18 @@ static void time_real_time(Truth *truth)
 static const struct {
         const char *name;
         void (*time)(Truth *truth);
-        int n_parked;
+        int parked;    /* a CPU; -1: none. The program is pinned to CPU 0 */
         unsigned kind; /* what the delays must be; 0: that depends on what else runs here, and
                           test_sleeps.py has each idle state */
         bool is_long;  /* so that choosing and returning do not matter */
 } truth_cases[] = {
-        { "timers", time_timers, 0, 0 },
-        { "another thread", time_waker, 0, 0 },
-        { "busy CPU", time_waits, 0, WAKEUPS_WAITING },
-        { "busy CPU while one is parked", time_waits, 1, WAKEUPS_PARKED },
-        { "real-time task on a busy CPU", time_real_time, 0, WAKEUPS_WAITING },
-        { "50 to 100 us", time_held, 0, WAKEUPS_WAITING, true },
+        { "timers", time_timers, -1, 0 },
+        { "another thread", time_waker, -1, 0 },
+        { "busy CPU", time_waits, -1, WAKEUPS_WAITING },
+        { "busy CPU while another one is parked", time_waits, 1, WAKEUPS_WAITING },
+        { "busy CPU while one of its affinity is parked", time_waits, 0, WAKEUPS_PARKED },
+        { "real-time task on a busy CPU", time_real_time, -1, WAKEUPS_WAITING },
+        { "50 to 100 us", time_held, -1, WAKEUPS_WAITING, true },
 };
 
 /* NULL where the kernel refuses; then the case is skipped. */
@@ -295,6 +296,7 @@ TEST_EACH(measured, truth_cases)
         Bill *bill = open_bill();
         const UnitWakeups *own;
         WakeupDelays all, kinds;
+        CpuSet parked = { 0 };
         uint32_t late = 0;
 
         if (!bill)
@@ -303,7 +305,8 @@ TEST_EACH(measured, truth_cases)
         ck_assert_int_ge(truth->stat, 0);
         pin(0);
         prctl(PR_SET_TIMERSLACK, 1);
-        bill_set_parked(bill, c->n_parked, 1);
+        cpuset_add(&parked, c->parked);
+        bill_set_parked(bill, &parked, 1);
         bill_set_limit(bill, 3, wakeups_bin_begin(LATE) - 1);
         bill_read(bill, NULL, NULL, &before);
         c->time(truth);

@@ -30,10 +30,6 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         return 0;
 }
 
-void bill_set_parked(Bill *bill, int n_parked, int n_active)
-{
-}
-
 void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 {
         bill->limits_ns[i] = ns;
@@ -225,7 +221,7 @@ TEST(comes_and_goes)
         ck_assert(follow(0, true));
         expect("u0.service 9000");
         ck_assert_uint_eq(n_open, 1);
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
         ck_assert_uint_eq(contracts_nth(contracts, 0)->idle.count, 50);
         contract_of(0, "/system.slice/u0.service", 5000, &b); /* tighter, in the same unit */
@@ -252,15 +248,15 @@ TEST(late)
         contract_of(0, "/system.slice/u0.service", 900, &a);
         contract_of(0, "/system.slice/u1.service", 2000, &b);
         follow(0, true);
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         expect_late("u0.service 100/100, u1.service 0/100");
         contract_of(0, "/system.slice/u2.service", 500, &c);
         end_process(a);
         wait_for(2);
         follow(0, true);
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         expect_late("u2.service 0/0, u1.service 0/200");
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         expect_late("u2.service 100/100, u1.service 0/300");
         end_process(b);
         end_process(c);
@@ -293,7 +289,7 @@ TEST(rest)
         ck_assert(follow(20000, true));
         expect("* 20000, u1.service 5000");
         n_units = 1000;
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 999 * 100);
         ck_assert_uint_eq(counted(1), 100);
         ck_assert(!follow(20000, false));
@@ -447,12 +443,12 @@ TEST(full_tables)
         id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
         follow(0, true);
         full = true;
-        ck_assert(contracts_read(contracts, 0, 4));
-        ck_assert(!contracts_read(contracts, 0, 4));
+        ck_assert(contracts_read(contracts));
+        ck_assert(!contracts_read(contracts));
         expect_obstacle(id, "no room");
         expect("u0.service 5000");
         full = false;
-        ck_assert(contracts_read(contracts, 0, 4));
+        ck_assert(contracts_read(contracts));
         expect_obstacle(id, NULL);
         expect("u0.service 5000");
         end_process(pid);
@@ -483,9 +479,9 @@ TEST_EACH(short_of_rows, short_cases)
         id = contract_of(0, c->cgroup, 5000, &pid);
         follow(20000, true);
         over = c->over;
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         follow(20000, false);
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         expect_obstacle(id, c->obstacle);
         for (unsigned i = 0; (unit = contracts_nth(contracts, i)); i++)
                 ck_case(c->name,
@@ -493,7 +489,7 @@ TEST_EACH(short_of_rows, short_cases)
                         "%s", contracts_unit_error(contracts, unit));
         ck_assert_ptr_null(contracts_error(contracts));
         over = NULL;
-        ck_assert(contracts_read(contracts, 0, 4) == (c->obstacle && c->over));
+        ck_assert(contracts_read(contracts) == (c->obstacle && c->over));
         end_process(pid);
         wait_for(0);
         follow(0, true);
@@ -506,11 +502,11 @@ TEST(begins_again)
 
         contract_of(0, "/system.slice/u0.service", 5000, &pid);
         follow(0, true);
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         contracts_drop(contracts);
         ck_assert_uint_eq(counted(0), 0);
         ((UnitContract *)contracts_nth(contracts, 0))->wakeups.count = UINT32_MAX;
-        contracts_read(contracts, 0, 4);
+        contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
         end_process(pid);
         wait_for(0);

@@ -146,10 +146,6 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         return 0;
 }
 
-void bill_set_parked(Bill *bill, int n_parked, int n_active)
-{
-}
-
 void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 {
 }
