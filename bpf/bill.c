@@ -38,7 +38,7 @@ void bill_close(Bill *bill)
         g_free(bill);
 }
 
-int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
         Bill *bill = g_new0(Bill, 1);
         int r = -ENOMEM;
@@ -46,7 +46,7 @@ int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
         bill->n_cpus = MAX(n_cpus, 1);
         bill->programs = wakeups_bpf__open();
         if (bill->programs) {
-                bill->programs->rodata->by_process = by_process;
+                bill->programs->rodata->detail = detail;
                 bill->programs->maps.cpus.max_entries = (__u32)bill->n_cpus;
                 bill->programs->maps.delays.max_entries = bill_rows;
                 bill->programs->rodata->share = MAX(bill_rows / BILL_SHARES, 1);
@@ -270,7 +270,7 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 
 #else
 
-int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
         return -EOPNOTSUPP;
 }

@@ -38,6 +38,13 @@
 /* A CPU that sees more wake-ups a second than this takes a sample of them. */
 #define BILL_RATE 20000
 
+/* What has a row of its own, in each unit. */
+enum bill_detail {
+        BILL_COARSE,    /* all idle states as the first one, all else as WAKEUPS_WAITING */
+        BILL_KINDS,     /* each kind of delay */
+        BILL_PROCESSES, /* each of these of each executable */
+};
+
 struct bill_key {
         uint64_t cgroup; /* its ID in cgroup v2 */
         uint32_t kind;
@@ -95,9 +102,8 @@ typedef struct BillReading {
 /* True for the cgroups whose rows are wanted, by their unit's path. */
 typedef bool (*BillWants)(const char *cgroup, void *data);
 
-/* Loads the programs, for `n_cpus` possible CPUs; `by_process`: each unit's executables have rows
- * of their own. Negative errno, which bill_error() explains. */
-int bill_open(int n_cpus, bool by_process, Bill **ret_bill);
+/* Loads the programs, for `n_cpus` possible CPUs. Negative errno, which bill_error() explains. */
+int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill);
 
 /* Which CPUs are parked, and how many are active: a task that may use as many CPUs as these, and
  * whose affinity has a parked one, could run on that. */

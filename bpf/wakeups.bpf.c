@@ -38,7 +38,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define LATE_MOST_NS 1000000000ull /* of a timer: a clock that is set forward makes it later */
 
 /* Chosen before loading. */
-const volatile __u32 by_process;
+const volatile __u32 detail;         /* enum bill_detail */
 const volatile __u32 share;          /* rows of one service or user in a half */
 const volatile WakeupDelays nothing; /* zeroes */
 
@@ -296,7 +296,7 @@ static WakeupDelays *row_of(const struct task_struct *task, __u32 kind, __u32 ti
         struct bill_key key = { .cgroup = node->id, .kind = kind, .epoch = epoch & 1 };
         WakeupDelays *row;
 
-        if (by_process) {
+        if (detail == BILL_PROCESSES) {
                 const unsigned char *name = executable_of(task);
 
                 if (!name || bpf_probe_read_kernel_str(key.process, BILL_PROCESS, name) <= 0)
@@ -386,6 +386,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
                 kind = WAKEUPS_WAITING;
         cpu->pending -= waiting->skipped;
         cpu->skipped += waiting->skipped;
+        if (detail == BILL_COARSE)
+                kind = kind < WAKEUPS_STATES ? 0 : WAKEUPS_WAITING;
         count(next, kind, now > woken ? now - woken : 0, 1 + waiting->skipped);
         waiting->skipped = 0;
         return 0;

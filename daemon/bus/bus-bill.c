@@ -209,7 +209,8 @@ static int begin(Call *call, const Options *options, sd_bus_error *error)
 {
         Bus *bus = call->bus;
         g_autofree char *why = NULL;
-        int r = bill_open(manager_topology(bus->manager)->n_cpus, options->processes, &call->bill);
+        int r = bill_open(manager_topology(bus->manager)->n_cpus,
+                          options->processes ? BILL_PROCESSES : BILL_KINDS, &call->bill);
 
         if (r < 0) {
                 why = bill_error(r);

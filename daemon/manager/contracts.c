@@ -304,7 +304,7 @@ static void lose_bill(Contracts *contracts, char *error)
 
 static void open_bill(Contracts *contracts)
 {
-        int r = bill_open(contracts->n_cpus, false, &contracts->bill);
+        int r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
 
         if (r < 0)
                 lose_bill(contracts, bill_error(r));

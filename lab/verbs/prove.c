@@ -229,7 +229,7 @@ static void open_bill(Prove *prove)
         if (asked.probe_usec)
                 return;
         r = prove->ctl->root_path ? -EOPNOTSUPP
-                                  : bill_open(prove->topology->n_cpus, false, &prove->bill);
+                                  : bill_open(prove->topology->n_cpus, BILL_COARSE, &prove->bill);
         if (r < 0)
                 prove->bill_error = prove->ctl->root_path ? g_strdup("--root names another machine")
                                                           : bill_error(r);

@@ -98,7 +98,7 @@ static WakeupDelays sum_units(const BillReading *reading, const char *process, u
 static Bill *open_bill(void)
 {
         Bill *bill;
-        int r = bill_open((int)sysconf(_SC_NPROCESSORS_CONF), true, &bill);
+        int r = bill_open((int)sysconf(_SC_NPROCESSORS_CONF), BILL_PROCESSES, &bill);
 
         if (r < 0) {
                 g_autofree char *why = bill_error(r);

@@ -238,18 +238,23 @@ static const struct {
 };
 
 /* NULL where the kernel refuses; then the case is skipped. */
-static Bill *open_bill(void)
+static Bill *open_detail(enum bill_detail detail)
 {
         int r, n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
         g_autofree char *error = NULL;
         Bill *bill = NULL;
 
-        r = bill_open(n_cpus, true, &bill);
+        r = bill_open(n_cpus, detail, &bill);
         if (r < 0) {
                 error = bill_error(r);
                 case_skip("bill", error);
         }
         return bill;
+}
+
+static Bill *open_bill(void)
+{
+        return open_detail(BILL_PROCESSES);
 }
 
 static int by_value(const void *a, const void *b)
@@ -364,6 +369,34 @@ TEST(readings)
                               "counted twice");
         }
         bill_close(bill);
+}
+
+/* Without detail each cgroup has two rows at most, and all wake-ups. */
+TEST(coarse)
+{
+        g_autofree Truth *truth = g_new0(Truth, 1);
+        Bill *bill = open_detail(BILL_COARSE);
+        g_auto(BillReading) reading = { 0 };
+        WakeupDelays sum, waited = { 0 };
+
+        if (!bill)
+                return;
+        truth->stat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+        pin(0);
+        time_waits(truth);
+        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        bill_close(bill);
+        close(truth->stat);
+        for (unsigned i = 0; i < reading.units->len; i++) {
+                const UnitWakeups *unit = reading.units->pdata[i];
+
+                ck_assert_ptr_null(unit->process);
+                for (unsigned kind = 1; kind < WAKEUPS_KINDS; kind++)
+                        ck_assert(kind == WAKEUPS_WAITING || !unit->kinds[kind]);
+                unit_wakeups_sum(unit, WAKEUPS_WAITING, WAKEUPS_WAITING, &sum);
+                wakeups_merge(&waited, &sum);
+        }
+        ck_assert_double_ge((double)waited.count, (1 - WITHIN) * truth->n);
 }
 
 /* A fork storm: each new process is counted, in the row of its executable, and none is lost. */

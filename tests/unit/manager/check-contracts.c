@@ -20,9 +20,9 @@ static bool full;
 static const char *over; /* a cgroup whose share is used up */
 static uint64_t each;    /* wake-ups of each unit in a reading, half of them from an idle state */
 
-int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
-        ck_assert(!by_process);
+        ck_assert_int_eq(detail, BILL_COARSE);
         if (open_error < 0)
                 return open_error;
         n_open++;

@@ -138,7 +138,7 @@ struct Bill {
         int n_cpus;
 };
 
-int bill_open(int n_cpus, bool by_process, Bill **ret_bill)
+int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
         if (one_in(10))
                 return -EPERM;
