@@ -44,6 +44,7 @@ static const struct {
         { "synthetic-1cpu", "50us", NULL, NULL },
         { "synthetic-2x4-numa", "50us", "C2", NULL },
         { "synthetic-amd-epp", "50us", "C2", NULL },
+        { "synthetic-arrow", "50us", "C1E", NULL },
         { "synthetic-bare", "50us", NULL, NULL },
         { "synthetic-biglittle", "50us", "WFI", NULL },
         { "synthetic-biglittle", "300us", "WFI", "0-3" },
