@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A platform profile: the firmware's choice between quiet and fast, which changes nothing here.
+ * A platform profile: the firmware's choice between quiet and fast, which changes nothing here. As
+ * with most drivers of real ones, it is below a platform device.
  */
-#include <linux/cpu.h>
 #include <linux/err.h>
+#include <linux/platform_device.h>
 #include <linux/platform_profile.h>
 #include <linux/version.h>
 
@@ -22,6 +23,7 @@ static void offer(unsigned long *choices)
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
+static struct platform_device *parent;
 static struct device *device;
 
 static int probe(void *unused, unsigned long *choices)
@@ -50,13 +52,19 @@ static const struct platform_profile_ops ops = {
 
 int lab_platform_register(void)
 {
-        device = platform_profile_register(get_cpu_device(0), "pmlab", NULL, &ops);
+        parent = platform_device_register_simple("pmlab", PLATFORM_DEVID_NONE, NULL, 0);
+        if (IS_ERR(parent))
+                return PTR_ERR(parent);
+        device = platform_profile_register(&parent->dev, "pmlab", NULL, &ops);
+        if (IS_ERR(device))
+                platform_device_unregister(parent);
         return PTR_ERR_OR_ZERO(device);
 }
 
 void lab_platform_unregister(void)
 {
         platform_profile_remove(device);
+        platform_device_unregister(parent);
 }
 #else
 static int get_profile(struct platform_profile_handler *unused,
