@@ -8,6 +8,7 @@ from parking import SHORT_TIMES, WHERE, OndemandTest, emulated
 POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
 GOVERNORS = f"cat {POLICIES}/scaling_governor"
 TUNED = "[main]\nsummary=a test\n[cpu]\ngovernor=performance\n[scheduler]\nisolated_cores=3\n"
+MAXIMA = f"{POLICIES}/scaling_max_freq"
 LIMITS = "grep . /sys/class/powercap/*/constraint_*_power_limit_uw"
 ON_CPU_3 = ["Cpus_allowed_list:", "3", "3"]
 COUNT = "for n in $(seq $1); do [ $(nproc) = 4 ] && break; sleep 0.1; done; nproc\n"
@@ -170,7 +171,8 @@ class Tuned(Installed):
 
 
 class Thermald(Installed):
-    """thermald finds no sensor in the guest, and runs on. What idled parks stays parked, and all is restored."""
+    """thermald finds no sensor in the guest, and runs on. What idled parks stays parked, and all is restored, but a
+    frequency that was lowered as thermald does it."""
 
     packages = ("thermald",)
 
@@ -184,6 +186,19 @@ class Thermald(Installed):
         self.assertEqual(self.guest.read(LIMITS), limits)
         self.assertEqual(self.guest.read("systemctl is-active t-thermald"), "active")
         self.guest.run("systemctl stop idled t-thermald")
+        self.assertEqual(self.dump(), before)
+
+    def test_lowered_frequency(self):
+        self.configure("[Daemon]\nPolicies=cpufreq\n", {"cpufreq": "MaxFrequency=80%\n"})
+        before, maxima = self.dump(), self.guest.read(f"cat {MAXIMA}").split()
+        self.start()
+        self.wait_for("its limit", lambda: not set(self.guest.read(f"cat {MAXIMA}").split()) & set(maxima))
+        self.guest.run(f"echo 1200000 | tee {MAXIMA}")
+        self.guest.run("idlectl verify", check=False)
+        self.assertIn("scaling_max_freq", self.property("Degraded"))
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(set(self.guest.read(f"cat {MAXIMA}").split()), {"1200000"})
+        self.guest.run(f"echo {maxima[0]} | tee {MAXIMA}")
         self.assertEqual(self.dump(), before)
 
 
