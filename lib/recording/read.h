@@ -76,9 +76,6 @@ typedef struct RecordingReader RecordingReader;
  * only known when it was read. */
 int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader);
 
-/* Reads bytes, which the caller keeps. */
-RecordingReader *recording_reader_bytes(const void *data, size_t size);
-
 void recording_reader_free(RecordingReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingReader, recording_reader_free)
 

@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "recording/table.h"
+#include "unit/recording/memory-recording.h"
 
 static void use(const RecordedFrame *frame)
 {
@@ -31,7 +32,7 @@ static void use(const RecordedFrame *frame)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        g_autoptr(RecordingReader) reader = recording_reader_bytes(data, size);
+        g_autoptr(RecordingReader) reader = memory_recording(data, size);
         g_autoptr(GString) text = g_string_new_len((const char *)data, (gssize)size);
         g_autofree char *problem = NULL;
         Tables *tables = tables_new();

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/counters.h"
-#include "recording/read.h"
+#include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"
 #include "recording/sample.h"
 
@@ -75,7 +75,7 @@ static const RecordedFrame *take(World *world)
         g_byte_array_set_size(world->bytes, 0);
         ck_assert_int_eq(frame_pack(text, 1, world->bytes), 0);
         recording_reader_free(world->reader);
-        world->reader = recording_reader_bytes(world->bytes->data, world->bytes->len);
+        world->reader = memory_recording(world->bytes->data, world->bytes->len);
         ck_assert_int_eq(recording_read(world->reader, &frame), 1);
         return frame;
 }

@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in memory: what was written is read, whatever is lost or damaged on the way. */
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"
 
 #define FRAMES 4
 #define ALL    ((1u << FRAMES) - 1)
-
-/* From memory, or from a file, which is read in pieces. */
-static RecordingReader *open_reader(const GByteArray *bytes, bool from_file)
-{
-        RecordingReader *reader = NULL;
-        g_autofree char *path = NULL;
-        int fd;
-
-        if (!from_file)
-                return recording_reader_bytes(bytes->data, bytes->len);
-        fd = g_file_open_tmp("idled-recording-XXXXXX", &path, NULL);
-        ck_assert_int_eq(write(fd, bytes->data, bytes->len), bytes->len);
-        close(fd);
-        ck_assert_int_eq(recording_reader_open(AT_FDCWD, path, &reader), 0);
-        unlink(path);
-        return reader;
-}
 
 static const struct {
         const char *name;
@@ -40,7 +22,7 @@ TEST_EACH(reads_what_was_written, sizes)
 {
         g_autoptr(GByteArray) bytes = make_recording(sizes[_i].n_frames, sizes[_i].per_frame,
                                                      MAX(sizes[_i].n_cpus, 1), NULL);
-        g_autoptr(RecordingReader) reader = recording_reader_bytes(bytes->data, bytes->len);
+        g_autoptr(RecordingReader) reader = memory_recording(bytes->data, bytes->len);
         unsigned seen = read_frames(sizes[_i].name, reader, sizes[_i].per_frame,
                                     MAX(sizes[_i].n_cpus, 1));
         g_autofree char *problem = recording_problem(reader);
@@ -56,7 +38,7 @@ TEST(cut_anywhere)
         g_autoptr(GByteArray) bytes = make_recording(FRAMES, 2, 3, ends);
 
         for (size_t length = 1; length <= bytes->len; length++) {
-                g_autoptr(RecordingReader) reader = recording_reader_bytes(bytes->data, length);
+                g_autoptr(RecordingReader) reader = memory_recording(bytes->data, length);
                 g_autofree char *name = g_strdup_printf("cut at %zu", length), *problem = NULL;
                 unsigned seen = read_frames(name, reader, 2, 3), expected = 0;
                 const RecordingReport *report = recording_report(reader);
@@ -99,7 +81,7 @@ TEST(bit_flipped)
                 before = (1u << frame) - 1;
                 others = ALL & ~(1u << frame);
                 bytes->data[bit / 8] ^= (guint8)(1u << bit % 8);
-                reader = recording_reader_bytes(bytes->data, bytes->len);
+                reader = memory_recording(bytes->data, bytes->len);
                 /* A digit of the time may become another digit. */
                 if (at < 27 || at >= 48) {
                         seen = read_frames(name, reader, 2, 2);
@@ -133,28 +115,27 @@ static const struct {
  * belongs to one head or one promise. */
 TEST_EACH(false_heads, false_sizes)
 {
-        unsigned n = 20000, damaged = false_sizes[_i].damaged;
+        unsigned n = 20000, damaged = false_sizes[_i].damaged, seen;
         g_autoptr(GByteArray) bytes = make_recording(1, 1, 1, NULL);
         g_autoptr(GByteArray) all = g_byte_array_new();
+        g_autoptr(RecordingReader) reader = NULL;
+        g_autofree char *problem = NULL;
+        const RecordingReport *report;
 
         memcpy(bytes->data + FRAME_HEAD_SIZE - 10, false_sizes[_i].stored, 9);
         for (unsigned i = 0; i < n; i++)
                 g_byte_array_append(all, bytes->data, FRAME_HEAD_SIZE);
-        for (int from_file = 0; from_file < 2; from_file++) {
-                g_autoptr(RecordingReader) reader = open_reader(all, from_file);
-                unsigned seen = read_frames(false_sizes[_i].name, reader, 1, 1);
-                const RecordingReport *report = recording_report(reader);
-                g_autofree char *problem = recording_problem(reader);
-
-                ck_case(false_sizes[_i].name,
-                        seen == 0 && report->damaged == damaged &&
-                                report->cut == false_sizes[_i].cut,
-                        "frames %x, %" G_GUINT64_FORMAT " damaged, cut: %d", seen, report->damaged,
-                        report->cut);
-                ck_case(false_sizes[_i].name,
-                        problem && strstr(problem, damaged ? " damaged frame" : "no frame"),
-                        "says %s", problem);
-        }
+        reader = memory_recording(all->data, all->len);
+        seen = read_frames(false_sizes[_i].name, reader, 1, 1);
+        report = recording_report(reader);
+        problem = recording_problem(reader);
+        ck_case(false_sizes[_i].name,
+                seen == 0 && report->damaged == damaged && report->cut == false_sizes[_i].cut,
+                "frames %x, %" G_GUINT64_FORMAT " damaged, cut: %d", seen, report->damaged,
+                report->cut);
+        ck_case(false_sizes[_i].name,
+                problem && strstr(problem, damaged ? " damaged frame" : "no frame"), "says %s",
+                problem);
 }
 
 static const struct {
@@ -174,8 +155,7 @@ static const struct {
 
 TEST_EACH(foreign_file, foreign)
 {
-        g_autoptr(RecordingReader)
-                reader = recording_reader_bytes(foreign[_i].bytes, foreign[_i].size);
+        g_autoptr(RecordingReader) reader = memory_recording(foreign[_i].bytes, foreign[_i].size);
         const RecordedFrame *frame;
         g_autofree char *problem = NULL;
 
@@ -190,7 +170,7 @@ TEST(large_foreign_file)
 {
         size_t size = 3 * (size_t)FRAME_STORED_MAX;
         g_autofree char *bytes = g_malloc0(size);
-        g_autoptr(RecordingReader) reader = recording_reader_bytes(bytes, size);
+        g_autoptr(RecordingReader) reader = memory_recording(bytes, size);
         const RecordedFrame *frame;
 
         ck_assert_int_eq(recording_read(reader, &frame), 0);
@@ -206,7 +186,7 @@ TEST(newer_frames)
 
         ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
         memcpy(bytes->data + start + 24, "07", 2);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         ck_assert_uint_eq(read_frames("newer", reader, 2, 3), 3);
         problem = recording_problem(reader);
         ck_assert_ptr_nonnull(strstr(problem, "version 7"));
@@ -281,7 +261,7 @@ TEST_EACH(text_of_frames, contents)
         int r;
 
         ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         r = recording_read(reader, &frame);
         ck_case(contents[_i].name, r == (contents[_i].expected != NULL), "read returns %d", r);
         ck_case(contents[_i].name, recording_report(reader)->damaged == !contents[_i].expected,
@@ -303,7 +283,7 @@ TEST(too_many_values)
         for (int i = 0; i < 3000; i++)
                 g_string_append(text, "\nrow");
         ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         ck_assert_int_eq(recording_read(reader, &frame), 0);
         ck_assert_uint_eq(recording_report(reader)->damaged, 1);
 }
@@ -346,7 +326,7 @@ TEST_EACH(number_survives, numbers)
         }
         recording_batch_take(batch, text);
         frame_pack(text, 0, bytes);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         ck_assert_int_eq(recording_read(reader, &frame), 1);
         read = recorded_numbers(recorded_table(frame, "t"), "n", NULL);
         for (int i = 1; i < 3; i++)
@@ -383,7 +363,7 @@ TEST_EACH(text_survives, texts)
         }
         recording_batch_take(batch, text);
         frame_pack(text, 0, bytes);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         ck_assert_int_eq(recording_read(reader, &frame), 1);
         for (int i = 0; i < 2; i++) {
                 const char *read = recorded_table(frame, "t")->columns[column].texts[i];
@@ -410,7 +390,7 @@ TEST_RANGE(long_text_is_cut, 0, 2)
         recording_put_text(table, column, text->str);
         recording_batch_take(batch, frame_text);
         frame_pack(frame_text, 0, bytes);
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         ck_assert_int_eq(recording_read(reader, &frame), 1);
         read = recorded_texts(recorded_table(frame, "t"), "s", NULL)[0];
         ck_assert_uint_le(strlen(read), RECORDING_TEXT_MAX);
@@ -440,7 +420,7 @@ TEST(later_column_and_lasting_table)
                 recording_batch_take(batch, text);
                 frame_pack(text, 0, bytes);
         }
-        reader = recording_reader_bytes(bytes->data, bytes->len);
+        reader = memory_recording(bytes->data, bytes->len);
         for (int f = 0; f < 3; f++) {
                 const double *late;
 
