@@ -26,13 +26,7 @@ static bool boost;
 module_param(boost, bool, 0444);
 MODULE_PARM_DESC(boost, "the highest frequency is a boost");
 
-static bool fast_switch = true;
-module_param(fast_switch, bool, 0444);
-MODULE_PARM_DESC(fast_switch, "schedutil may switch without sleeping");
-
-static int fail_target, fail_verify;
-module_param(fail_target, int, 0644);
-MODULE_PARM_DESC(fail_target, "errno of every change of frequency that is not a fast switch");
+static int fail_verify;
 module_param(fail_verify, int, 0644);
 MODULE_PARM_DESC(fail_verify, "errno of every change of a policy, such as its governor");
 
@@ -65,7 +59,7 @@ static int policy_init(struct cpufreq_policy *policy)
         policy->freq_table = table_of_core(core);
         policy->cpuinfo.transition_latency = 10000; /* ns */
         policy->dvfs_possible_from_any_cpu = true;
-        policy->fast_switch_possible = fast_switch;
+        policy->fast_switch_possible = true;
         policy->shared_type = CPUFREQ_SHARED_TYPE_ANY;
         lab_set_khz(policy->cpus, policy->freq_table->frequency);
         policy->cur = core->khz;
@@ -96,8 +90,6 @@ static int policy_verify(struct cpufreq_policy_data *data)
 
 static int policy_target(struct cpufreq_policy *policy, unsigned int index)
 {
-        if (fail_target)
-                return -fail_target;
         lab_set_khz(policy->cpus, policy->freq_table[index].frequency);
         return 0;
 }
