@@ -11,7 +11,7 @@
  *   active-profile                    the profile in effect
  *   actuator-set                      the open actuators, and what they failed at
  *   seen, done, asked, decided        the four objects
- *   work-meter, evaluation            measuring what policies save, for `decided`
+ *   evaluation                        measuring what policies save, for `decided`
  * Files that work on the manager:
  *   manager-record.c      the recording of all this
  *   manager-explain.c     why the plan is as it is

@@ -14,23 +14,6 @@ class Holds(lab.IdledTest):
         self.start()
         self.assertEqual(self.guest.read(LIMITS), FREE)
 
-    def test_run(self):
-        self.assertEqual(self.guest.read(f"idlectl run --latency 50us -- {LIMITS}"),
-                         "50\n50\n50\n50")
-        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
-        self.assertEqual(self.guest.read(
-            f"taskset -c 1-2 idlectl run --latency 0 -- {LIMITS}"), "0\nn/a\nn/a\n0")
-        self.wait_for("restoring", lambda: self.guest.read(LIMITS) == FREE)
-
-    def test_global(self):
-        # The file has the 32 bits of the strictest request.
-        value = "od -An -td4 /dev/cpu_dma_latency"
-        before = self.guest.read(value).strip()
-        held = self.guest.read(f"idlectl run --latency 30us --global -- {value}").strip()
-        self.assertEqual(held, "30")
-        self.wait_for("restoring", lambda: self.guest.read(value).strip() == before)
-        self.assertNotIn("cpu_dma_latency", self.property("Degraded"))
-
     def test_driver_comes_late(self):
         """The module with the driver of frequencies is loaded while a hold waits for it."""
         lowest = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq | sort -u"
