@@ -524,6 +524,12 @@ static double maps_bytes(void)
         return sum;
 }
 
+/* The hierarchy is that of all mount namespaces: other runs of this test have other names. */
+static char *own_name(void)
+{
+        return g_strdup_printf("check-bill-%d", (int)getpid());
+}
+
 /* The root of cgroup v2 in a mount namespace of its own; NULL: not here. */
 static char *mount_cgroups(void)
 {
@@ -594,7 +600,7 @@ static void *play(void *data)
  * two threads that wake each other on the same CPU make it take a sample. */
 TEST(a_thousand_units)
 {
-        g_autofree char *top = mount_cgroups();
+        g_autofree char *top = mount_cgroups(), *name = own_name();
         g_auto(BillReading) reading = { 0 };
         Bill *bill = top ? open_bill() : NULL;
         atomic_bool over = false;
@@ -615,7 +621,7 @@ TEST(a_thousand_units)
         }
         ck_assert_int_eq(write(ends[0][1], "", 1), 1);
         for (int i = 0; i < UNITS; i++) {
-                g_autofree char *unit = g_strdup_printf("%s/check-bill-%d.service", top, i);
+                g_autofree char *unit = g_strdup_printf("%s/%s-%d.service", top, name, i);
 
                 run_unit(unit);
         }
@@ -632,7 +638,7 @@ TEST(a_thousand_units)
 
                 unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &sum);
                 all += (double)sum.count;
-                if (!g_str_has_prefix(unit->cgroup, "/check-bill-"))
+                if (!g_str_has_prefix(unit->cgroup + 1, name))
                         continue;
                 found += g_str_equal(unit->cgroup + 1, unit->unit);
                 counted += (double)sum.count;
@@ -651,7 +657,7 @@ TEST(a_thousand_units)
 
 static void run_deep(const char *top, int levels)
 {
-        g_autofree char *group = g_build_filename(top, "check-bill", NULL);
+        g_autofree char *name = own_name(), *group = g_build_filename(top, name, NULL);
 
         ck_assert_int_eq(mkdir(group, 0755), 0);
         if (levels > 1)
@@ -666,9 +672,10 @@ static void run_deep(const char *top, int levels)
 TEST(others_have_rows)
 {
         g_autofree char *top = mount_cgroups();
-        g_autofree char *slice = g_strconcat(top, "/check-bill.slice", NULL);
+        g_autofree char *name = own_name();
+        g_autofree char *slice = g_strdup_printf("%s/%s.slice", top, name);
         g_autofree char *pods = g_strconcat(slice, "/pods.slice", NULL);
-        g_autofree char *other = g_strconcat(top, "/check-bill.service", NULL);
+        g_autofree char *other = g_strdup_printf("%s/%s.service", top, name);
         g_auto(BillReading) reading = { 0 };
         bool deep = false, found = false;
         Bill *bill;
@@ -692,16 +699,16 @@ TEST(others_have_rows)
         for (unsigned i = 0; i < reading.units->len; i++) {
                 const UnitWakeups *unit = reading.units->pdata[i];
 
-                deep |= g_str_has_prefix(unit->cgroup, "?/check-bill/check-bill/");
-                found |= g_str_equal(unit->cgroup, "/check-bill.service");
+                deep |= g_str_has_prefix(unit->cgroup, "?/") && strstr(unit->cgroup, name);
+                found |= g_str_equal(unit->cgroup, other + strlen(top));
         }
         ck_assert(deep && found && !reading.full);
         ck_assert_uint_ge(reading.unstored, PODS);
         ck_assert_ptr_nonnull(reading.over);
-        ck_assert(g_ptr_array_find_with_equal_func(reading.over, "/check-bill.slice/pods.slice",
-                                                   g_str_equal, NULL));
-        ck_assert(!g_ptr_array_find_with_equal_func(reading.over, "/check-bill.service",
-                                                    g_str_equal, NULL));
+        ck_assert(g_ptr_array_find_with_equal_func(reading.over, pods + strlen(top), g_str_equal,
+                                                   NULL));
+        ck_assert(!g_ptr_array_find_with_equal_func(reading.over, other + strlen(top), g_str_equal,
+                                                    NULL));
 }
 
 int main(void)
