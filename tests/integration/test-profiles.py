@@ -10,7 +10,7 @@ import unittest
 
 import dbus
 
-from idledtest import MANAGER, NAME, PATH, TestCase, main, options, wait_until
+from idledtest import NAME, PATH, TestCase, main, options, wait_until
 
 ERROR = NAME + '.Error.'
 NIGHT = '[Profile]\nSummary=The office is empty\n\n[userspace]\nIdleMask=6-7\n'

@@ -266,7 +266,7 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
                 char **ret_why)
 {
         const Holder *holder = state->holder;
-        int root = state->context.root, r;
+        int root = state->context.root, r, checked;
 
         *ret_why = isolate_rival(root, holder->group, parked, state->lists_matter);
         if (*ret_why)
@@ -279,7 +279,9 @@ static int park(State *state, Knobs *knobs, const CpuSet *parked, const CpuSet *
                 workqueue_return(knobs, root, parked, allowed);
         if (!knob_find(knobs, &park_partition_kind, holder->type) || (r < 0 && r != -EPERM))
                 return r;
-        r = check(state, parked, ret_why) ?: r;
+        checked = check(state, parked, ret_why);
+        if (checked < 0)
+                return checked;
         if (r >= 0)
                 *ret_why = describe_lost(root, parked, allowed);
         return r;
