@@ -54,6 +54,7 @@ LOADS = {
     "batchy": "/root/bursts /root/load.histograms/all 1 6:300:30",
     "light": "/root/bursts /root/load.histograms/all 1 12:100:2",
     "many": "/root/bursts /root/load.histograms/all 1 30:40:0.1",
+    "often": "/root/bursts /root/load.histograms/all 1 24:10:0.4",
     "mixed": "/root/bursts /root/load.histograms/all 1 1:10:10 4:300:30 8:50:1",
     # Nothing: what idled itself costs a machine that has nothing to do.
     "idle": "sleep 100000",
