@@ -338,25 +338,24 @@ static void put_watts(Recorder *recorder, const char *column, const char *domain
                 recording_sample_number(recorder->sampler, column, domain, "W", 3, watts);
 }
 
-/* A package's dies, if each has a counter, are one sum, as `idlelab record` writes it. */
+/* By the names that `idlelab record` writes. */
 static void put_counters(const Manager *manager, Recorder *recorder)
 {
+        static const char *const parts[] = { "", "-core", "-uncore", "-dram" };
         const Snapshot *seen = recorder->readings.seen;
         const EnergyDomain *domains;
         int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
 
-        for (int p = 0; p < manager->seen->machine.topology->n_packages; p++) {
-                g_autofree char *name = g_strdup_printf("package-%d", p);
-                double watts = NAN;
+        for (int p = 0; p < manager->seen->machine.topology->n_packages; p++)
+                for (unsigned i = 0; i < G_N_ELEMENTS(parts); i++) {
+                        EnergyUse use = energy_of_package(domains, n, seen->energy, p, parts[i]);
+                        g_autofree char *name = g_strdup_printf("package-%d%s", p, parts[i]);
 
-                for (int i = 0; i < n; i++)
-                        if (domains[i].package && seen->energy[i].valid &&
-                            energy_domain_package(domains, n, i) == p)
-                                watts = (isnan(watts) ? 0 : watts) + seen->energy[i].watts;
-                put_watts(recorder, "power_watts", name, watts);
-        }
+                        put_watts(recorder, "power_watts", name, use.valid ? use.watts : NAN);
+                }
         for (int i = 0; i < n; i++)
-                if (!domains[i].package && seen->energy[i].valid && !domains[i].sampled)
+                if (domains[i].parent < 0 && !domains[i].package && !domains[i].sampled &&
+                    seen->energy[i].valid)
                         put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
 }
 

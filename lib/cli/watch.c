@@ -152,32 +152,27 @@ static void read_again(Watch *watch)
         make_packages(watch);
 }
 
-static void add_use(const EnergyUse *use, double *watts, double *joules)
-{
-        *watts = isnan(*watts) ? use->watts : *watts + use->watts;
-        *joules += use->joules;
-}
-
 static void sum_domains(Watch *watch)
 {
         const Snapshot *seen = watch->parts->energy.seen;
         const EnergyDomain *domains;
         int n = MIN(sensors_energy_domains(watch->sensors, &domains), seen->n_energy);
+        const struct {
+                const char *part;
+                double **watts, *joules;
+        } parts[] = { { "", &watch->package_watts, &watch->package_joules },
+                      { "-core", &watch->core_watts, &watch->core_joules },
+                      { "-dram", &watch->dram_watts, &watch->dram_joules } };
 
         make_packages(watch);
-        for (int i = 0; i < n; i++) {
-                const EnergyUse *use = &seen->energy[i];
-                int package = energy_domain_package(domains, n, i);
+        for (unsigned i = 0; i < G_N_ELEMENTS(parts); i++)
+                for (int p = 0; p < watch->topology->n_packages; p++) {
+                        EnergyUse use = energy_of_package(domains, n, seen->energy, p,
+                                                          parts[i].part);
 
-                if (package < 0 || package >= watch->topology->n_packages || !use->valid)
-                        continue;
-                if (domains[i].package)
-                        add_use(use, &watch->package_watts[package], &watch->package_joules);
-                else if (g_str_has_suffix(domains[i].name, "-core"))
-                        add_use(use, &watch->core_watts[package], &watch->core_joules);
-                else if (g_str_has_suffix(domains[i].name, "-dram"))
-                        add_use(use, &watch->dram_watts[package], &watch->dram_joules);
-        }
+                        (*parts[i].watts)[p] = use.valid ? use.watts : NAN;
+                        *parts[i].joules += use.joules;
+                }
 }
 
 void watch_energy(Watch *watch)

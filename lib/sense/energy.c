@@ -96,13 +96,13 @@ static int package_number(const EnergyDomain *domain)
         return domain->package && sscanf(domain->name, "package-%d", &number) == 1 ? number : -1;
 }
 
-int energy_domain_package(const EnergyDomain *domains, int n, int i)
+/* The rank of the package that domain `i` is of, or is a part of; -1: of none. */
+static int package_of(const EnergyDomain *domains, int n, int i)
 {
         int number = package_number(&domains[i]), rank = 0;
 
         if (!domains[i].package)
-                return domains[i].parent < 0 ? -1
-                                             : energy_domain_package(domains, n, domains[i].parent);
+                return domains[i].parent < 0 ? -1 : package_of(domains, n, domains[i].parent);
         for (int k = 0; k < n; k++) {
                 int other = package_number(&domains[k]);
                 bool first = other >= 0 && other < number;
@@ -112,6 +112,25 @@ int energy_domain_package(const EnergyDomain *domains, int n, int i)
                 rank += first;
         }
         return rank;
+}
+
+EnergyUse energy_of_package(const EnergyDomain *domains, int n, const EnergyUse *uses, int package,
+                            const char *part)
+{
+        EnergyUse sum = { 0 };
+
+        for (int i = 0; i < n; i++) {
+                bool is_part = *part ? !domains[i].package &&
+                                               g_str_has_suffix(domains[i].name, part)
+                                     : domains[i].package;
+
+                if (!is_part || !uses[i].valid || package_of(domains, n, i) != package)
+                        continue;
+                sum.valid = true;
+                sum.watts += uses[i].watts;
+                sum.joules += uses[i].joules;
+        }
+        return sum;
 }
 
 int energy_rank(const void *state)

@@ -128,9 +128,11 @@ typedef struct EnergyDomain {
 
 int sensors_energy_domains(const Sensors *sensors, const EnergyDomain **ret_domains);
 
-/* The rank of the package that domain `i` is of, or is a part of, by the number in its name:
- * "package-1", "package-1-die-0". 0 where one counter is of the whole machine; -1: of none. */
-int energy_domain_package(const EnergyDomain *domains, int n, int i);
+/* What a package used, or a part of it: "-core", "-uncore", "-dram"; "" for all. Where each die has
+ * a counter it is their sum. Packages count from 0 in the order of the numbers in their names, as
+ * in "package-1-die-0"; a counter of the whole machine is that of package 0. */
+EnergyUse energy_of_package(const EnergyDomain *domains, int n, const EnergyUse *uses, int package,
+                            const char *part);
 
 /* How long a counter may go unread, in microseconds: half the time in which the smallest range
  * wraps at ENERGY_WATTS_SUSTAINED. UINT64_MAX without counters. */

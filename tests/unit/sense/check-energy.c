@@ -378,26 +378,50 @@ TEST(described_laptop)
         ck_assert_str_eq(text, cases[0].expected);
 }
 
-/* Packages count from 0, whatever their numbers are. */
-TEST(packages_of_domains)
+/* Packages count from 0, whatever their numbers are, and their dies are one sum. */
+TEST(sums_of_packages)
 {
-        static char names[][24] = {
-                "package-3-die-0", "package-3-die-1", "package-3-die-1-dram", "package-1", "psys",
-                "ina226"
-        };
+        static char names[][24] = { "package-3-die-0",      "package-3-die-1",
+                                    "package-3-die-0-dram", "package-1",
+                                    "package-3-die-1-dram", "psys" };
         const EnergyDomain domains[] = { { .name = names[0], .parent = -1, .package = true },
                                          { .name = names[1], .parent = -1, .package = true },
-                                         { .name = names[2], .parent = 1 },
+                                         { .name = names[2], .parent = 0 },
                                          { .name = names[3], .parent = -1, .package = true },
-                                         { .name = names[4], .parent = -1 },
-                                         { .name = names[5], .parent = -1, .package = true } };
-        const int expected[] = { 1, 1, 1, 0, -1, 0 };
+                                         { .name = names[4], .parent = 1 },
+                                         { .name = names[5], .parent = -1 } };
+        EnergyUse uses[] = { { 10, 1, .valid = true },   { 20, 2, .valid = true },
+                             { 40, 4, .valid = true },   { 80, 8, .valid = true },
+                             { 160, 16, .valid = true }, { 320, 32, .valid = true } };
+        const struct {
+                int package;
+                const char *part;
+                double joules; /* 0: nothing is known */
+        } rows[] = {
+                { 0, "", 80 }, { 1, "", 30 }, { 1, "-dram", 200 }, { 0, "-dram", 0 }, { 2, "", 0 }
+        };
 
-        for (int i = 0; i < (int)G_N_ELEMENTS(domains); i++) {
-                int package = energy_domain_package(domains, G_N_ELEMENTS(domains), i);
+        for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+                EnergyUse sum = energy_of_package(domains, G_N_ELEMENTS(domains), uses,
+                                                  rows[i].package, rows[i].part);
 
-                ck_case(domains[i].name, package == expected[i], "%d", package);
+                ck_case(rows[i].part, sum.valid == (rows[i].joules > 0), "row %u", i);
+                ck_case(rows[i].part, sum.joules == rows[i].joules, "%g J", sum.joules);
+                ck_case(rows[i].part, sum.watts == rows[i].joules / 10, "%g W", sum.watts);
         }
+        uses[0].valid = false;
+        ck_assert_double_eq(energy_of_package(domains, 6, uses, 1, "").joules, 20);
+}
+
+/* One counter without a number is that of the machine. */
+TEST(sum_of_one_sensor)
+{
+        static char name[] = "ina226";
+        const EnergyDomain domain = { .name = name, .parent = -1, .package = true };
+        const EnergyUse use = { 10, 1, .valid = true };
+
+        ck_assert_double_eq(energy_of_package(&domain, 1, &use, 0, "").joules, 10);
+        ck_assert(!energy_of_package(&domain, 1, &use, 1, "").valid);
 }
 
 UNIT("energy", .setup = setup, .teardown = teardown, .timeout = 30)
