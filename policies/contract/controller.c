@@ -305,9 +305,8 @@ static void remember_setting(Controller *self, uint64_t now_usec)
 {
         for (int i = 0; i < self->n_contracts; i++)
                 self->contracts[i].left = self->contracts[i].here;
-        self->left_cores = self->cores;
-        self->left_state = self->state;
-        self->left_usec = self->held_usec + now_usec - self->changed_usec;
+        self->left = (LeftSetting){ self->cores, self->state, self->fast,
+                                    self->held_usec + now_usec - self->changed_usec };
 }
 
 /* Less was tried in vain, so it is the evidence again. */
@@ -315,21 +314,28 @@ static void recall_setting(Controller *self)
 {
         for (int i = 0; i < self->n_contracts; i++)
                 self->contracts[i].here = self->contracts[i].left;
-        self->held_usec = self->left_usec;
+        self->held_usec = self->left.usec;
 }
 
-static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
+static void change_to(Controller *self, const ControlInput *input, int cores, int state, bool fast,
+                      bool up)
 {
         if (!up)
                 remember_setting(self, input->now_usec);
         self->cores = cores;
         self->state = state;
+        self->fast = fast;
         self->raised = up;
         self->lowered = !up;
         self->full = false;
         arrive(self, input);
-        if (up && cores == self->left_cores && state == self->left_state)
+        if (up && cores == self->left.cores && state == self->left.state && fast == self->left.fast)
                 recall_setting(self);
+}
+
+static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
+{
+        change_to(self, input, cores, state, self->fast, up);
 }
 
 static bool is_full(Controller *self, const ControlInput *input)
@@ -372,8 +378,7 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         if (left_idle || self->fast || !input->can_speed)
                 return false;
         note_failure(self, &self->failed_slow, 0, now);
-        self->fast = true;
-        change(self, input, self->cores, self->state, true);
+        change_to(self, input, self->cores, self->state, true, true);
         return true;
 }
 
@@ -462,10 +467,8 @@ static void lower_setting(Controller *self, const ControlInput *input, int deepe
 
         if (self->fast) {
                 if (may_try(self, input) &&
-                    !has_failed(self, &self->failed_slow, 0, 1, input->now_usec)) {
-                        self->fast = false;
-                        change(self, input, self->cores, self->state, false);
-                }
+                    !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
+                        change_to(self, input, self->cores, self->state, false, false);
                 return;
         }
         if (self->state < deepest && (cores < self->cores || may_try(self, input))) {
@@ -540,9 +543,8 @@ static void start(Controller *self, const ControlInput *input)
         if (self->n_cores != input->n_cores)
                 forget_failures(self);
         self->n_cores = input->n_cores;
-        self->fast = false;
         self->work = input->work;
-        change(self, input, input->n_cores, deepest_state(self, input), false);
+        change_to(self, input, input->n_cores, deepest_state(self, input), false, false);
         self->lowered = false;
 }
 
@@ -561,7 +563,7 @@ static void follow_load(Controller *self, const ControlInput *input)
                 return;
         for (int i = 0; i < self->n_contracts; i++)
                 self->contracts[i].here = self->contracts[i].left = (Tally){ 0 };
-        self->held_usec = self->left_usec = 0;
+        self->held_usec = self->left.usec = 0;
         self->changed_work = self->work;
 }
 

@@ -63,6 +63,12 @@ typedef struct Failure {
         unsigned patience;
 } Failure;
 
+typedef struct LeftSetting {
+        int cores, state;
+        bool fast;
+        uint64_t usec; /* it was in effect for */
+} LeftSetting;
+
 typedef struct Controller {
         ContractState contracts[CONTRACTS_MAX];
         int n_contracts;
@@ -72,12 +78,11 @@ typedef struct Controller {
         bool fast;        /* CPUs stay at their highest frequency */
         uint64_t decides; /* the contract because of which the setting is not lower; 0: none */
         uint64_t seen_usec, changed_usec;
-        uint64_t held_usec;         /* at this setting before it was lowered in vain */
-        int left_cores, left_state; /* the setting that was lowered last, */
-        uint64_t left_usec;         /* and how long it was in effect */
-        bool raised, lowered;       /* the last change */
-        bool full;                  /* it was raised because all active CPUs were full */
-        uint64_t full_since_usec;   /* they are since then; 0: they are not */
+        uint64_t held_usec;       /* at this setting before it was lowered in vain */
+        LeftSetting left;         /* that was lowered last */
+        bool raised, lowered;     /* the last change */
+        bool full;                /* it was raised because all active CPUs were full */
+        uint64_t full_since_usec; /* they are since then; 0: they are not */
         double work, changed_work;
         Failure failed_cores[CONTRACT_FAILURES], failed_state, failed_slow;
 } Controller;
