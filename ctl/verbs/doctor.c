@@ -389,8 +389,8 @@ static void check_sched_ext(Doctor *doctor)
                 doctor_add(
                         doctor, false, "sched_ext",
                         g_strdup("idled parks CPUs by an isolated partition"),
-                        "from Linux 7.0 on no scheduler of sched_ext can be loaded while CPUs are "
-                        "parked",
+                        "some kernels from Linux 7.0 on load no scheduler of sched_ext while CPUs "
+                        "are parked",
                         "for such a scheduler, set Backend=systemd in section [Park]");
 }
 

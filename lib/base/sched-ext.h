@@ -10,7 +10,10 @@
 /* The name of the scheduler that is loaded, as a new string; NULL: none. */
 char *sched_ext_loaded(int root);
 
-/* True if the kernel can load one: not while an isolated partition exists, from Linux 7.0 on. */
+/*
+ * True if the kernel can load one. From Linux 7.0 on some do not while an isolated partition exists:
+ * those without commit 6ae315d37924, which 7.3.4 has. No file tells which.
+ */
 bool sched_ext_is_known(int root);
 
 #endif

@@ -2,6 +2,11 @@
 """Parking on the real hierarchy: where processes run before, during and after, by AllowedCPUs of units and
 by a partition; and what `auto` chooses."""
 
+import subprocess
+import unittest
+from pathlib import Path
+
+from borrow import borrow
 from parking import HIERARCHY, MANAGER, OWN, SESSION, ParkingTest
 
 # Units with a sleeping process in each place: options of systemd-run, the CPUs that it may use with all
@@ -24,6 +29,8 @@ while :; do
         echo -cpuset >cgroup.subtree_control
 done
 """
+
+SCHEDULER = "cat /sys/kernel/sched_ext/state"
 
 
 class Parking(ParkingTest):
@@ -261,6 +268,41 @@ class Automatic(PartitionTest):
         self.wait_for("confining it", lambda: self.cpus_of("t-late") == ["0-1"])
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.cpus_of("t-rival", "t-system", "t-late"), ["1-2", "0-3", "0-3"])
+
+    def test_scheduler(self):
+        """One of sched_ext that is loaded while CPUs are parked, and one that was loaded before."""
+        if not self.guest.read("ls -d /sys/kernel/sched_ext || :"):
+            self.skipTest("this kernel has no sched_ext")
+        register, unregister = self.make_scheduler()
+        self.start()
+        self.park("3")
+        self.assertRegex(self.string("ParkBackend"), "^isolated partition ")
+        self.assertRegex(self.guest.read("idlectl doctor || :"), "kernels .* load no scheduler of sched_ext")
+        self.addCleanup(self.guest.run, unregister, check=False)
+        if self.guest.run(register, check=False).status:  # kernels of 7.0 and later without a fix that 7.3.4 has
+            self.park("")
+            self.guest.run(register)
+        self.assertEqual(self.guest.read(SCHEDULER), "enabled")
+        self.set_idle_mask("2-3")
+        self.wait_for("saying why not", lambda: "the scheduler plain is loaded" in self.guest.read("idlectl why 3"))
+        self.wait_for("all CPUs", lambda: self.string("Parked") == "")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.assertRegex(self.guest.read("idlectl doctor || :"), "the scheduler plain is loaded")
+        self.assertEqual(self.guest.read(SCHEDULER), "enabled")  # no partition made the kernel end it
+
+        self.guest.run(unregister)
+        self.assertEqual(self.guest.read(SCHEDULER), "disabled")
+        self.park("3")
+
+    def make_scheduler(self):
+        """What loads one, and what ends it."""
+        bpftool = borrow(self.guest, "bpftool")
+        try:
+            subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-I/usr/include/x86_64-linux-gnu", "-c",
+                            Path(__file__).parent.parent / "plain.bpf.c", "-o", self.guest.share / "plain.o"], check=True)
+        except FileNotFoundError as error:
+            raise unittest.SkipTest("the host has no clang") from error
+        return f"{bpftool} struct_ops register /share/plain.o", f"{bpftool} struct_ops unregister name plain"
 
     def test_exceptions(self):
         self.configure("[Daemon]\nPolicies=userspace\n[Park]\nExclude=custom.slice\n")
