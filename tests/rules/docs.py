@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""README.md and HACKING.md name files, commands and options that exist."""
+"""README.md and HACKING.md name files, commands and options that exist. Packages have the version of meson.build."""
 
 import re
 
@@ -70,10 +70,21 @@ def verbs(text):
             yield f"README.md: {program} {verb} is not in {program}(1)"
 
 
+# Where the version of a release is, with the pattern of its line.
+VERSIONS = {"meson.build": r"^ *version : '(.*)',$", "packaging/rpm/idled.spec": r"^Version: +(.*)$",
+            "packaging/debian/changelog": r"^idled \((.*)-\d+\) "}
+
+
+def versions():
+    found = {name: re.search(pattern, (TOP / name).read_text(), re.MULTILINE)[1] for name, pattern in VERSIONS.items()}
+    if len(set(found.values())) > 1:
+        yield f"different versions: {found}"
+
+
 def main():
     readme, hacking = ((TOP / n).read_text() for n in ("README.md", "HACKING.md"))
     problems = [*paths("README.md", readme), *paths("HACKING.md", hacking), *commands(readme),
-                *verbs(readme), *pictures(readme)]
+                *verbs(readme), *pictures(readme), *versions()]
     if blocks(readme)[:2] != ["tools/run", "tools/check"]:
         problems.append("README.md: does not open with tools/run and tools/check")
     for name, text, most in (("README.md", readme, README_MAX), ("HACKING.md", hacking, HACKING_MAX)):
