@@ -58,29 +58,30 @@ PRINTED = {
 ROWS = {"meson": 4}
 
 
-def trust(fails=None, silent=False):
-    """The rows of its table that say FAILED, if one of these programs fails or prints nothing."""
+def trust(name=None, how=None):
+    """The rows of its table that say FAILED, if one of these programs fails, prints nothing, or skips tests."""
     with tempfile.TemporaryDirectory(prefix="idled-tools-") as directory:
         tools, build = Path(directory, "tools"), Path(directory, "build-check")
         tools.mkdir()
         build.mkdir()
         (build / "build.ninja").touch()
-        for name in "trust", "setup.sh":
-            shutil.copy(TOP / "tools" / name, tools)
-        for name, text in {"ninja": "", **PRINTED}.items():
-            stub(tools, name, f"cat <<'END'\n{'' if name == fails and silent else text}END\n"
-                 f"exit {1 if name == fails and not silent else 0}\n")
+        for program in "trust", "setup.sh":
+            shutil.copy(TOP / "tools" / program, tools)
+        for program, text in {"ninja": "", **PRINTED}.items():
+            its = how if program == name else None
+            text = {"is silent": "", "skips": text + "OK (skipped=1)\n"}.get(its, text)
+            stub(tools, program, f"cat <<'END'\n{text}END\nexit {int(its == 'fails')}\n")
         run = subprocess.run([tools / "trust"], capture_output=True, text=True, timeout=60, check=False,
                              env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}"))
         rows = [line for line in run.stdout.splitlines() if "FAILED" in line]
-        what = f"tools/trust, where {fails or 'nothing'} {'is silent' if silent else 'fails'}"
-        if len(rows) != (ROWS.get(fails, 1) if fails else 0):
+        what = f"tools/trust, where {name or 'nothing'} {how or 'fails'}"
+        if len(rows) != (ROWS.get(name, 1) if name else 0):
             yield f"{what}: {len(rows)} rows say FAILED: {run.stdout}{run.stderr}"
-        if (run.returncode != 0) != bool(fails):
+        if (run.returncode != 0) != bool(name):
             yield f"{what}: exit status {run.returncode}"
 
 
-TRUST = [(), *((name, silent) for name in PRINTED for silent in (False, True))]
+TRUST = [(), ("meson", "skips"), *((name, how) for name in PRINTED for how in ("fails", "is silent"))]
 problems = [problem for case in CASES for problem in check(*case)]
 problems += [problem for case in TRUST for problem in trust(*case)]
 finish(problems, len(CASES) + len(TRUST))
