@@ -15,6 +15,6 @@ for path in tests/corpus/*; do
         zip -qj "$OUT/${target}_seed_corpus.zip" "$path"/*
         ldd "$OUT/$target" | awk '$3 ~ /^(\/usr)?\/lib\/.*(glib|gmodule|systemd|lzma|zstd|cgroup|cpupower|pcre|cap|gcrypt|gpg|lz4)/ { print $3 }' |
                 xargs -r cp -nLt "$OUT/lib"
-        # shellcheck disable=SC2016 # the loader's
-        patchelf --set-rpath '$ORIGIN/lib' "$OUT/$target"
+        # shellcheck disable=SC2016 # the loader's; as DT_RPATH it is for libraries of libraries, too
+        patchelf --force-rpath --set-rpath '$ORIGIN/lib' "$OUT/$target"
 done
