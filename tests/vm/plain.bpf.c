@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A scheduler of sched_ext that leaves all decisions to the kernel. Of the kernel's table of
- * functions it names two members; what is missing has the kernel's own behaviour.
+ * A scheduler of sched_ext that leaves all decisions to the kernel: for each function that its table
+ * lacks, the kernel has one. The table has only the members that libbpf needs.
  */
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
@@ -20,4 +20,5 @@ void end(void *context)
 SEC(".struct_ops")
 struct sched_ext_ops plain = { .exit = (void *)end, .name = "plain" };
 
-char _license[] SEC("license") = "GPL";
+/* To the kernel, as in bpf/sleeps.bpf.c. */
+char LICENSE[] SEC("license") = "GPL";

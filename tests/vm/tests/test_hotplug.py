@@ -5,7 +5,9 @@ parked again, and nothing stays behind however idled ends meanwhile."""
 import contextlib
 
 from kernel import CPU
-from parking import MANAGER, ParkingTest
+from parking import MANAGER, ParkingTest, rounds
+
+TIMES = 250  # of four events
 
 # The mask, the CPUs that go offline, those parked then, and those where work may run.
 ROWS = {
@@ -16,7 +18,7 @@ ROWS = {
     "all active": ("0-1", [2, 3], "1", {0}),
 }
 
-# CPU 3 goes and comes: each time noticed before the next, then as fast as it can.
+# CPU 3 goes and comes: each time noticed before the next, then as fast as it can. The argument: how often.
 OFTEN = f"""switch() {{
         echo $1 >{CPU}/cpu3/online
 }}
@@ -24,13 +26,13 @@ noticed() {{
         timeout 30 sh -c 'until busctl get-property {MANAGER} Online | grep -q "$1"; do :; done' sh $1
 }}
 set -e
-for i in 1 2 3 4 5 6 7 8; do
+for i in $(seq $1); do
         switch 0
         noticed 0-2
         switch 1
         noticed 0-3
 done
-for i in 1 2 3 4 5 6 7 8; do
+for i in $(seq $1); do
         switch 0
         switch 1
 done
@@ -140,11 +142,12 @@ class HotplugBesidePartition(Hotplug):
         return int(self.guest.read("ls /proc/$(pidof idled)/fd | wc -l"))
 
     def test_often(self):
-        """Its events show each change: no policy has a period, so idled reads by itself once a minute."""
+        """A thousand. Its events show each change: no policy has a period, so idled reads by itself once a minute."""
         self.start()
         self.park("2-3")
         before = self.descriptors()
-        self.guest.run(OFTEN)
+        self.write("/root/often", OFTEN)
+        self.guest.run(f"bash /root/often {len(rounds(TIMES))}", timeout=3600)
         self.wait_for("parking as before", lambda: (self.string("Online"), self.string("Parked")) == ("0-3", "2-3"))
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
         self.assertLessEqual(self.descriptors(), before)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Debian packages of this tree: installed, upgraded and removed while CPUs are parked, and purged. The
-machine is then as it was, and no file is left."""
+machine is then as it was, no file is left, and of users only one that Debian's policy has stay."""
 
 import os
 import re
@@ -19,6 +19,7 @@ PARKED = "[Daemon]\nPolicies=userspace\n[Park]\nBackend=partition\n"
 FILES = """find / -xdev \\( -path /var/lib/dpkg -o -path /var/log -o -path /var/cache -o -path /tmp -o -path /var/tmp \\
         -o -path '/var/lib/systemd/deb-systemd-*' -o -path /root/dump -o -path '/etc/*-' -o -path /etc/.pwd.lock \\) -prune \\
         -o -print | sort; find /run/idled /run/systemd/system.control -print"""
+USERS = "cut -d: -f1 /etc/passwd /etc/group"
 
 
 def build(directory):
@@ -57,7 +58,7 @@ class Packages(lab.IdledTest):
         return self.guest.read("dpkg-query -W -f '${Version}' idled")
 
     def test_life(self):
-        files, knobs = self.guest.read(FILES, check=False), self.dump()
+        files, knobs, users = self.guest.read(FILES, check=False), self.dump(), set(self.guest.read(USERS).split())
         self.guest.run("dpkg -i /share/packages/older.deb")
         self.assertEqual(self.version(), "0~older")
         self.assertEqual(self.guest.run("systemctl is-enabled idled idled-metrics.socket; "
@@ -81,6 +82,7 @@ class Packages(lab.IdledTest):
         self.guest.run("test -e /etc/idled/idled.conf.d/test.conf && dpkg -P idled")
         self.assertEqual(self.dump(), knobs)
         self.assertEqual(self.guest.read(FILES, check=False), files)
+        self.assertLessEqual(set(self.guest.read(USERS).split()) - users, {"idled-metrics"})
 
     def test_life_of_others(self):
         """They start nothing and leave no file. cockpit-bridge, on which one of them depends, is not here."""
