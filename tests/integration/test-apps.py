@@ -111,10 +111,10 @@ class Executable(Apps):
         self.start()
         code = 'import os; pid = os.fork(); pid or os.write(1, b"%d\\n" % os.getpid()); __import__("signal").pause()'
         game = self.run_program(self.bin / 'game', '-c', code)
-        self.wait_hold('game', game.pid)
         child = int(game.stdout.readline())
         self.later.add(child)
-        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.addCleanup(os.kill, child, signal.SIGKILL)  # before the game's, which waits for the end of its output
+        self.wait_hold('game', game.pid)
         self.wait_hold('game', child)
 
     @unittest.skipUnless(os.geteuid() == 0, 'only root may release it')
