@@ -56,7 +56,7 @@ class Podman(Installed):
         self.write("/etc/containers/storage.conf", "[storage]\ndriver = 'vfs'\nrunroot = '/run/containers/storage'\n"
                    "graphroot = '/var/lib/containers/storage'\n")  # the guest's kernel has no overlay
         self.guest.run("mkdir -p /run/bundle/rootfs; mount --bind / /run/bundle/rootfs")
-        self.addCleanup(self.guest.run, "umount /run/bundle/rootfs && rmdir /run/bundle/rootfs /run/bundle")
+        self.addCleanup(self.guest.run, "umount -l /run/bundle/rootfs && rmdir /run/bundle/rootfs /run/bundle")
 
     def container(self, options, command):
         return (f"{self.engine} run --network=none --log-driver=none --security-opt=seccomp=unconfined --rm {options} "
