@@ -11,8 +11,8 @@
 char *sched_ext_loaded(int root);
 
 /*
- * True if the kernel can load one. From Linux 7.0 on some do not while an isolated partition exists:
- * those without commit 6ae315d37924, which 7.3.4 has. No file shows which these are.
+ * True if the kernel can load one. From Linux 7.0 on some do not while an isolated partition
+ * exists: those without commit 6ae315d37924, which 7.3.4 has. No file shows which these are.
  */
 bool sched_ext_is_known(int root);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A scheduler of sched_ext that leaves all decisions to the kernel: for each function that its table
- * lacks, the kernel has one. The table has only the members that libbpf needs.
+ * A scheduler of sched_ext that leaves all decisions to the kernel: for each function that its
+ * table lacks, the kernel has one. The table has only the members that libbpf needs.
  */
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
