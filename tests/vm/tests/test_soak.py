@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ten minutes under load: bursts of work, CPUs that come and go, holds, contracts, profiles and reloads. After each
 minute all of it ends and idled pauses: then its memory, its descriptors and its files of state are what they were
-before. Its record of original values is short at all times, and never longer in the second half, but for some lines. $SOAK is how many minutes."""
+before. Its record of original values is short at all times, and never longer in the second half, but for some lines.
+$SOAK is how many minutes."""
 
 import os
 import re
