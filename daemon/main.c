@@ -79,7 +79,7 @@ static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
         *setup = (ManagerSetup){
                 .paths = { .root = root,
                            .root_path = arguments->root,
-                           .vendor_dir = directory(arguments->vendor_dir, VENDOR_DIR + 1),
+                           .vendor_dir = directory(arguments->vendor_dir, &VENDOR_DIR[1]),
                            .admin_dir = directory(arguments->config_dir, "etc/idled"),
                            .policy_dir = directory(arguments->policy_dir, POLICY_DIR) },
                 .root = root,

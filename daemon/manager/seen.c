@@ -227,9 +227,11 @@ static void take_uevent(Seen *seen, const Uevent *event)
                 power_moved(seen);
         } else if (g_str_equal(event->subsystem, "module")) {
                 module_moved(seen);
-        } else if (g_str_equal(event->subsystem, "cpu") &&
-                   seen_rescan(seen) | note_returned(seen, event)) {
-                ground_raise(seen->ground, DUE_TICK_SOON);
+        } else if (g_str_equal(event->subsystem, "cpu")) {
+                bool changed = seen_rescan(seen);
+
+                if (note_returned(seen, event) || changed)
+                        ground_raise(seen->ground, DUE_TICK_SOON);
         }
 }
 

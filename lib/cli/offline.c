@@ -155,8 +155,8 @@ static json_object *describe_warnings(const Ctl *ctl, const ConfigPaths *paths,
 
 void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *config_dir)
 {
-        offline->vendor = directory(ctl, ctl->vendor_dir, VENDOR_DIR + 1);
-        offline->admin = directory(ctl, config_dir ? config_dir : ctl->config_dir, ADMIN_DIR + 1);
+        offline->vendor = directory(ctl, ctl->vendor_dir, &VENDOR_DIR[1]);
+        offline->admin = directory(ctl, config_dir ? config_dir : ctl->config_dir, &ADMIN_DIR[1]);
         offline->policies = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
         offline->top = root_open("/");
         offline->paths = (ConfigPaths){

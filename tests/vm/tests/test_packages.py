@@ -24,7 +24,8 @@ USERS = "cut -d: -f1 /etc/passwd /etc/group"
 
 def build(directory):
     """The packages of the guest's suite, without the tests that they run while they are built."""
-    status = subprocess.run([TOP / "tools" / "package", "--suite", lab.settings.suite, "deb", directory],
+    suite = "trixie" if lab.settings.suite == "backports" else lab.settings.suite
+    status = subprocess.run([TOP / "tools" / "package", "--suite", suite, "deb", directory],
                             env={**os.environ, "DEB_BUILD_OPTIONS": "nocheck"}, check=False).returncode
     if status == 77:
         raise unittest.SkipTest("packages that this needs are not available")
