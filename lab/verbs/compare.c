@@ -16,6 +16,9 @@
 /* Eight cosines bear a correlation over an eighth of the series; more gain little (Müller 2007). */
 #define COSINES_MOST 8u
 
+/* Of neighbours: what looks like more is a drift, of which nobody knows how it goes on. */
+#define CORRELATION_MOST 0.97
+
 /* Longer series are first averaged over neighbours: the cosines that count are much longer. */
 #define SERIES_MOST 2048u
 
@@ -33,6 +36,39 @@ static double mean_variance(const double *residuals, size_t n, size_t cosines)
                 power += 2 * projection * projection / (double)n;
         }
         return power / (double)cosines / (double)n;
+}
+
+/* The correlation of neighbours, without the bias that the estimated mean gives it; 0 where chance
+ * alone makes it as large in one of forty series. */
+static double correlation_of(const double *residuals, size_t n)
+{
+        double products = 0, squares = 0, r;
+
+        for (size_t i = 0; i < n; i++) {
+                squares += residuals[i] * residuals[i];
+                if (i > 0)
+                        products += residuals[i] * residuals[i - 1];
+        }
+        r = squares > 0 ? products / squares : 0;
+        return r * sqrt((double)n) < 2 ? 0 : MIN(r + (1 + 3 * r) / (double)n, CORRELATION_MOST);
+}
+
+/*
+ * The variance of the mean, and its degrees of freedom. In series that change slowly all cosines
+ * but the first are too short to show the whole variance. So it is also computed from what each
+ * group has that the one before did not predict, and the larger counts (prewhitening, Andrews and
+ * Monahan 1992). Such groups are worth fewer independent ones, which limits the freedom.
+ */
+static double sure_variance(const double *residuals, size_t n, size_t cosines, double *ret_freedom)
+{
+        g_autofree double *news = g_new(double, n);
+        double r = correlation_of(residuals, n), whitened;
+
+        for (size_t i = 1; i < n; i++)
+                news[i - 1] = residuals[i] - r * residuals[i - 1];
+        whitened = r > 0 ? mean_variance(news, n - 1, cosines) / ((1 - r) * (1 - r)) : 0;
+        *ret_freedom = CLAMP((double)n * (1 - r) / (1 + r) - 1, 1, (double)cosines);
+        return MAX(mean_variance(residuals, n, cosines), whitened);
 }
 
 Mean mean_of(const double *samples, const double *seconds, size_t n)
@@ -63,8 +99,7 @@ Mean mean_of(const double *samples, const double *seconds, size_t n)
         if (n < COMPARE_LEAST)
                 return mean;
         cosines = MIN((size_t)(0.4 * pow((double)n_groups, 2. / 3)), COSINES_MOST);
-        mean.error = sqrt(mean_variance(residuals, n_groups, cosines));
-        mean.freedom = (double)cosines;
+        mean.error = sqrt(sure_variance(residuals, n_groups, cosines, &mean.freedom));
         return mean;
 }
 

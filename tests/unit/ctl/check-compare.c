@@ -71,10 +71,13 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-        { "independent, few", 20, 0, 0, 0.07, 2, 0.95 },
+        { "independent, few", 20, 0, 0, 0.07, 2, 0.94 },
         { "independent", 120, 0, 0, 0.07, 0.6, 0.95 },
         { "correlated", 300, 0.8, 0, 0.08, 1.2, 0.90 },
         { "more correlated", 600, 0.95, 0, 0.10, 2, 0.90 },
+        { "a minute that changes slowly", 60, 0.95, 0, 0.10, 8, 0.30 },
+        { "a minute that hardly changes", 60, 0.98, 0, 0.10, 20, 0.90 },
+        { "minutes that hardly change", 300, 0.98, 0, 0.10, 6, 0.90 },
         { "many", 10000, 0.9, 0, 0.08, 0.5, 0.95 },
         { "slow wave", 600, 0.5, 1.5, 0.10, 3, 0.50 },
 };
