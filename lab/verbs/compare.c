@@ -16,7 +16,7 @@
 /* Eight cosines bear a correlation over an eighth of the series; more gain little (Müller 2007). */
 #define COSINES_MOST 8u
 
-/* Of neighbours: what looks like more is a drift, of which nobody knows how it goes on. */
+/* At most so much of a value is taken to come from the one before. More would be a drift. */
 #define CORRELATION_MOST 0.97
 
 /* Longer series are first averaged over neighbours: the cosines that count are much longer. */
@@ -61,12 +61,12 @@ static double correlation_of(const double *residuals, size_t n)
  */
 static double sure_variance(const double *residuals, size_t n, size_t cosines, double *ret_freedom)
 {
-        g_autofree double *news = g_new(double, n);
+        g_autofree double *innovations = g_new(double, n);
         double r = correlation_of(residuals, n), whitened;
 
         for (size_t i = 1; i < n; i++)
-                news[i - 1] = residuals[i] - r * residuals[i - 1];
-        whitened = r > 0 ? mean_variance(news, n - 1, cosines) / ((1 - r) * (1 - r)) : 0;
+                innovations[i - 1] = residuals[i] - r * residuals[i - 1];
+        whitened = r > 0 ? mean_variance(innovations, n - 1, cosines) / ((1 - r) * (1 - r)) : 0;
         *ret_freedom = CLAMP((double)n * (1 - r) / (1 + r) - 1, 1, (double)cosines);
         return MAX(mean_variance(residuals, n, cosines), whitened);
 }
