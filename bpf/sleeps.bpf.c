@@ -49,9 +49,10 @@ __u64 unpaired; /* sleeps that had begun before the programs were loaded */
 #define CLASS_REMOTE_WAKEUP   5
 #define CLASS_OTHER           6
 
-#define IRQF_TIMER 0x200
-#define UNBOUND_NS (2000ull * 1000000000) /* a PM QoS latency that limits nothing */
-#define EPOCHS     2
+#define IRQF_TIMER     0x200
+#define UNBOUND_NS     (2000ull * 1000000000) /* a PM QoS latency that limits nothing */
+#define LENGTH_UNKNOWN ((__u64)-1)
+#define EPOCHS         2
 
 /* Sizes are set by the loader. */
 struct {
@@ -152,9 +153,12 @@ static __u64 switches_of(const struct sleeper *s)
 
 static void record(struct sleeper *s, __u32 cpu)
 {
-        struct sleep_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
         __u64 woken = s->woken_ns && s->woken_ns < s->left_ns ? s->woken_ns : s->left_ns;
+        struct sleep_record *r;
 
+        if (s->length_ns == LENGTH_UNKNOWN)
+                return; /* it says nothing about a governor, and there are few */
+        r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
         if (!r) {
                 __sync_fetch_and_add(&records_lost, 1);
                 return;
@@ -235,7 +239,8 @@ static __u64 find_run_queue(void)
 }
 
 /* What the governor knew when it chose. One that did not ask for the next timer could have found it
- * where the kernel's timers keep it; until the tick is stopped that is the tick. */
+ * where the kernel's timers keep it; until the tick is stopped that is the tick. Where these are is
+ * not known before the first of this CPU has expired. */
 static void note_circumstances(struct sleeper *s)
 {
         const struct hrtimer_cpu_base *timers = (const void *)s->timers;
@@ -246,10 +251,10 @@ static void note_circumstances(struct sleeper *s)
         s->latency_us = s->reported_latency_us;
         s->chosen_ns = s->length_reported ? s->reported_ns : s->entered_ns;
         s->length_guessed = !s->length_reported;
-        if (!s->length_reported && timers) {
-                __s64 length = BPF_CORE_READ(timers, expires_next) - s->entered_ns;
+        if (!s->length_reported) {
+                __s64 length = timers ? BPF_CORE_READ(timers, expires_next) - s->entered_ns : 0;
 
-                s->length_ns = length > 0 ? length : 0;
+                s->length_ns = !timers ? LENGTH_UNKNOWN : length > 0 ? length : 0;
         }
         s->length_reported = 0;
         if (!s->run_queue)
@@ -420,15 +425,16 @@ static __s64 time_passed(__s64 passed)
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 now)
 {
-        struct sleeper *s = sleeper_here();
+        struct sleeper *s = sleeper_of(bpf_get_smp_processor_id());
         __u64 function = (__u64)timer->function;
         bool first;
         __u32 class;
 
+        if (with_records && s && !s->timers)
+                s->timers = (__u64)BPF_CORE_READ(timer, base, cpu_base);
+        s = sleeper_here();
         if (!s)
                 return 0;
-        if (with_records && !s->timers)
-                s->timers = (__u64)BPF_CORE_READ(timer, base, cpu_base);
         first = set_kind(s, CAUSE_LOCAL_TIMER) ||
                 (s->kind == CAUSE_LOCAL_TIMER && !s->cause.function);
         if (!first && !with_records)
