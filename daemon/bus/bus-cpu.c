@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /org/idled1/cpu/N, one for every possible CPU, so that the objects stay when a CPU goes offline.
+ * /org/idled1/cpu/N, one for every present CPU, so that the objects stay when a CPU goes offline.
  */
 
 #include "base/number.h"
@@ -15,7 +15,7 @@ int bus_path_cpu(const Bus *bus, const char *path)
 
         if (*name++ != '/' || int_parse(name, &cpu) < 0 || (*name == '0' && name[1]))
                 return -1;
-        return cpuset_has(&manager_topology(bus->manager)->possible, cpu) ? cpu : -1;
+        return cpuset_has(&manager_topology(bus->manager)->present, cpu) ? cpu : -1;
 }
 
 static bool is_cpu(const Bus *bus, const char *path)
@@ -25,7 +25,7 @@ static bool is_cpu(const Bus *bus, const char *path)
 
 static void cpu_paths(const Bus *bus, GPtrArray *paths)
 {
-        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->present)
                 g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
 }
 
@@ -230,7 +230,7 @@ static CpuSeen cpu_state(const Manager *manager, int cpu)
 
 void bus_remember_cpus(Bus *bus)
 {
-        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->present)
                 bus->seen.cpus[cpu] = cpu_state(bus->manager, cpu);
 }
 
@@ -239,7 +239,7 @@ void bus_publish_cpus(Bus *bus, unsigned changes)
         if (changes & CHANGE_TOPOLOGY)
                 for (guint i = 0; i < bus->seen.states->len; i++)
                         g_clear_pointer(&bus->seen.states->pdata[i], g_free);
-        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible) {
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->present) {
                 CpuSeen now = cpu_state(bus->manager, cpu), *seen = &bus->seen.cpus[cpu];
                 g_autofree char *path = NULL;
 

@@ -27,7 +27,7 @@ static int append_cpus(sd_bus_message *m, Bus *bus)
         uint64_t now = manager_now();
         int r = 0;
 
-        CPUSET_FOREACH(cpu, &manager_topology(manager)->possible) {
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->present) {
                 const TopologyCpu *place = &manager_topology(manager)->cpus[cpu];
                 const CpuTotal *total = observers_cpu(manager_observers(manager), cpu);
                 bool online = cpuset_has(&manager_topology(manager)->online, cpu);

@@ -191,7 +191,7 @@ static json_object *describe(const Machine *machine)
 {
         json_object *facts = json_object_new_object(), *cpus = json_object_new_array();
 
-        CPUSET_FOREACH(cpu, &machine->topology->possible)
+        CPUSET_FOREACH(cpu, &machine->topology->present)
                 json_object_array_add(cpus, cpu_object(machine, cpu));
         json_put(facts, "Manager", manager(machine));
         json_put(facts, "Cpus", cpus);

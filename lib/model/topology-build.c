@@ -221,6 +221,7 @@ static void copy_sets(Topology *t, const CpuSet *possible, const CpuSet *online,
         t->possible = *possible;
         cpuset_and(&t->possible, &all);
         cpuset_or(&t->possible, &t->online);
+        t->present = t->possible;
         if (isolated)
                 t->isolated = *isolated;
         cpuset_and(&t->isolated, &t->possible);
@@ -262,7 +263,8 @@ void topology_free(Topology *topology)
 bool topology_equal(const Topology *a, const Topology *b)
 {
         if (a->n_cpus != b->n_cpus || !cpuset_equal(&a->possible, &b->possible) ||
-            !cpuset_equal(&a->online, &b->online) || !cpuset_equal(&a->isolated, &b->isolated) ||
+            !cpuset_equal(&a->present, &b->present) || !cpuset_equal(&a->online, &b->online) ||
+            !cpuset_equal(&a->isolated, &b->isolated) ||
             !cpuset_equal(&a->nohz_full, &b->nohz_full) || a->n_nodes != b->n_nodes)
                 return false;
         /* Cores and their CPUs follow from what each CPU is in. */

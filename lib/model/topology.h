@@ -67,6 +67,7 @@ typedef struct Topology {
         CpuSet possible, online;
         CpuSet isolated;  /* set aside by isolcpus= or an isolated partition */
         CpuSet nohz_full; /* run without a tick */
+        CpuSet present;   /* the possible ones that the machine has now, online or not */
 } Topology;
 
 /* Adds to `set` the CPUs of core `core`. */

@@ -83,6 +83,17 @@ static int sets_read(int root, CpuSet *ret_possible, CpuSet *ret_online)
         return 0;
 }
 
+/* Virtual machines have far more possible CPUs than present ones. */
+static void present_read(int root, Topology *topology)
+{
+        CpuSet present = { 0 };
+
+        if (list_read(root, CPU_TREE "/present", &present) < 0 || cpuset_is_empty(&present))
+                return;
+        cpuset_and(&topology->present, &present);
+        cpuset_or(&topology->present, &topology->online);
+}
+
 /* A path below one CPU's directory. */
 typedef struct CpuPath {
         char text[128];
@@ -287,5 +298,6 @@ int topology_read(int root, Topology **ret_topology)
         types_read(root, &online, facts);
         capacities_read(root, &online, facts);
         *ret_topology = topology_build(n_cpus, facts, &possible, &online, &isolated, &nohz_full);
+        present_read(root, *ret_topology);
         return 0;
 }

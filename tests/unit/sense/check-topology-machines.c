@@ -162,6 +162,27 @@ START_TEST(clusters)
 END_TEST
 
 static const struct {
+        const char *name, *present;
+} present_cases[] = {
+        { "synthetic-offline", "0-7" }, /* 8-15 may be added */
+        { "synthetic-bare", "0-3" },
+};
+
+START_TEST(present)
+{
+        Tree tree = tree_make();
+        g_autoptr(Topology) topology = NULL;
+        g_autofree char *text = NULL;
+
+        describe(&tree, present_cases[_i].name);
+        ck_assert_int_eq(topology_read(tree.root, &topology), 0);
+        text = cpuset_format(&topology->present);
+        ck_case(present_cases[_i].name, g_str_equal(text, present_cases[_i].present), "%s", text);
+        tree_done(&tree);
+}
+END_TEST
+
+static const struct {
         const char *name, *efficient, *fast, *cache, *island;
 } kind_cases[] = {
         { "adl0", "8-15", "0-7", "", "" },
@@ -270,6 +291,7 @@ int main(void)
         tcase_add_loop_test(tcase, described, 0, G_N_ELEMENTS(machines));
         add_recorded(tcase);
         tcase_add_loop_test(tcase, clusters, 0, G_N_ELEMENTS(cluster_cases));
+        tcase_add_loop_test(tcase, present, 0, G_N_ELEMENTS(present_cases));
         tcase_add_loop_test(tcase, kinds, 0, G_N_ELEMENTS(kind_cases));
         tcase_add_loop_test(tcase, damage, 0, 3);
         suite_add_tcase(suite, tcase);
