@@ -327,9 +327,9 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
         table_columns(table, ">CPU|>Core|>Clus|>Die|>Pkg|>Node|>Cap|State");
         if (shown->times)
                 table_column(table, "Parked", true);
-        table_column(table, "Busy%", true);
         if (shown->kinds)
                 table_column(table, "Kind", true); /* there or left out, as numbers are */
+        table_column(table, "Busy%", true);
         if (screen->terminal)
                 table_column(table, "", false);
         if (shown->limits)
@@ -403,9 +403,9 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
         table_cell(table, style, state);
         if (shown->times)
                 add_time(table, cpu);
-        table_cell(table, STYLE_PLAIN, busy);
         if (shown->kinds)
                 add_kinds(table, json_get(cpu, "kinds"));
+        table_cell(table, STYLE_PLAIN, busy);
         if (screen->terminal)
                 table_cell(table, STYLE_WARN, bar);
         if (shown->limits)
@@ -415,6 +415,7 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
 
 static void cpus_show(const Ctl *ctl, json_object *answer)
 {
+        static const char *const dispensable[] = { "Clus", "Die", "Node", "Pkg", "Cap", NULL };
         json_object *cpus = json_get(answer, "cpus"), *cpu;
         Shown shown = { .limits = have_limits(cpus) };
         g_autoptr(json_object) names = state_names(cpus);
@@ -427,6 +428,7 @@ static void cpus_show(const Ctl *ctl, json_object *answer)
         add_columns(table, &ctl->screen, names, &shown);
         JSON_FOREACH(cpu, cpus)
                 add_row(table, &ctl->screen, cpu, names, &shown);
+        table_fit(table, &ctl->screen, dispensable);
         table_print(table, &ctl->screen);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define GAP         2
+#define MARK        2 /* and a blank before it: that columns are left out */
 #define NOTE_INDENT 6
 
 /* A column of texts narrower than this is cut and not wrapped. */
@@ -191,6 +192,11 @@ static bool is_left_out(const Column *column, int room)
         return column->right && column->width > room;
 }
 
+static void print_mark(const Screen *screen)
+{
+        screen_print(screen, STYLE_DIM, screen->unicode ? "…" : ">");
+}
+
 static void print_row(const Table *table, const Screen *screen, const Cell *cells)
 {
         guint n = table->columns->len, last = n - 1;
@@ -204,22 +210,28 @@ static void print_row(const Table *table, const Screen *screen, const Cell *cell
                 n--;
         for (guint i = 0; i < n; i++) {
                 const Column *column = &g_array_index(table->columns, Column, i);
+                int took, here = i < n - 1 ? MAX(room - MARK, 1) : room;
 
                 if (column->hidden)
                         continue;
-                if (is_left_out(column, room)) {
-                        screen_print(screen, STYLE_DIM, screen->unicode ? "…" : ">");
+                if (is_left_out(column, here)) {
+                        print_mark(screen);
                         break;
                 }
                 if (table->wrap_last && i == last && screen->width && room >= WRAP_COLUMNS) {
                         screen_wrapped(screen, cells[i].style, screen->width - room, cells[i].text);
                         return;
                 }
-                room -= print_cell(table, screen, i, &cells[i], i == n - 1, room);
-                if (room <= GAP)
+                took = print_cell(table, screen, i, &cells[i], i == n - 1, here);
+                if (i == n - 1 || took > here)
                         break;
-                if (i < n - 1)
-                        printf("%*s", GAP, "");
+                room -= took;
+                if (room <= GAP) {
+                        putchar(' ');
+                        print_mark(screen);
+                        break;
+                }
+                printf("%*s", GAP, "");
                 room -= GAP;
         }
         putchar('\n');

@@ -330,6 +330,9 @@ class Terminal(TestCase):
                          "policies"):
                 text = self.ESCAPE.sub("", self.run_terminal(*verb.split(), width=width))
                 self.assertLessEqual(max(map(len, text.splitlines())), width, verb)
+        for width in range(30, 73):  # columns that are left out leave a mark
+            text = self.ESCAPE.sub("", self.run_terminal("cpus", width=width))
+            self.assertTrue(text.splitlines()[0].endswith("…"), (width, text))
         self.assertIn("…", self.run_terminal("settings", width=40))
         self.assertNotIn("…", self.run_terminal("settings", width=400))
         self.assertIn("ondemand.conf:12)", self.run_terminal("why", width=40))
