@@ -51,6 +51,8 @@ static int take_frequency(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
+static CpuSet given_cpus; /* the daemon gets their text */
+
 const VerbOption hold_options[] = {
         { "latency", "TIME", "limit the wake-up latency, such as 50us",
           .flag = &hold_arguments.latency_given, .number = &hold_arguments.latency_us,
@@ -62,8 +64,8 @@ const VerbOption hold_options[] = {
         { "cores", "N", "keep this many cores active", .number = &hold_arguments.min_cores,
           .least = 1, .most = INT32_MAX, .expected = "a number of cores" },
         { "min-frequency", "FREQ", "lowest frequency: 800MHz, 2.4GHz", .take = take_frequency },
-        { "cpus", "LIST", "apply to these CPUs, and keep them active",
-          .text = &hold_arguments.cpus },
+        { "cpus", "LIST", "apply to these CPUs, and keep them active", .text = &hold_arguments.cpus,
+          .cpus = &given_cpus },
         { "kind", "WORDS", "kinds of cores: efficient, fast, cache, island",
           .text = &hold_arguments.kind },
         { "profile", "NAME", "activate this profile", .text = &hold_arguments.profile },
@@ -93,6 +95,8 @@ int hold_options_check(const Ctl *ctl, const Verb *verb)
                                       verb->name);
         if (hold->global && !hold->latency_given)
                 return complain_usage(verb, "--global: expected --latency with it");
+        if (hold->p99_us && !hold->pid && g_str_equal(verb->name, "hold"))
+                return complain_usage(verb, "--p99: expected --pid with it, a process of the unit");
         return EXIT_FINE;
 }
 

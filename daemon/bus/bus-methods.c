@@ -153,8 +153,8 @@ static int pause_lastingly(Bus *bus, const char *reason, const Sender *sender, u
 
         if (usec != UINT64_MAX && usec > PAUSE_MAX_USEC)
                 return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                         "usec: found %" PRIu64 ", expected at most %llu, or "
-                                         "%" PRIu64 " for no end",
+                                         "usec: found %" PRIu64 ", expected at most %llu (366 "
+                                         "days), or %" PRIu64 " for no end",
                                          usec, PAUSE_MAX_USEC, UINT64_MAX);
         return pauses_add_lasting(manager_pauses(bus->manager), reason, owner, sender->uid,
                                   usec == UINT64_MAX ? 0 : usec);
