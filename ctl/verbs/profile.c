@@ -145,6 +145,10 @@ static json_object *profile_ask(Ctl *ctl, int *ret_status)
                                                            : "profile: too many arguments");
                 return NULL;
         }
+        if (is_choice(ctl) && !*ctl->args[ctl->n_args - 1]) {
+                *ret_status = complain_usage(NULL, "profile: found \"\", expected NAME, or auto");
+                return NULL;
+        }
         if (is_choice(ctl))
                 return set(ctl, ret_status);
         if (is_word(ctl, "get") && !client_manager(ctl->client)) {

@@ -54,6 +54,8 @@ BAD = [
     (["profile", "set"], "profile set: expected NAME, or auto"),
     (["profile", "get", "x"], "profile: too many arguments"),
     (["profile", "set", "a", "b"], 'unexpected argument "b"'),
+    (["profile", ""], 'profile: found "", expected NAME, or auto'),
+    (["profile", "set", ""], 'profile: found "", expected NAME, or auto'),
     (["hold"], "hold: expected at least one of --latency"),
     (["hold", "--reason", "x"], "expected at least one of --latency"),
     (["hold", "--latency", "50"], '--latency: found "50", expected 0 (no sleep at all) or a duration'),
