@@ -191,6 +191,13 @@ const VerbOption dump_options[] = {
         { 0 },
 };
 
+int dump_check(const Ctl *ctl, const Verb *verb)
+{
+        if (all && knobs)
+                return complain_usage(verb, "--dump and --knobs: expected one of them");
+        return EXIT_FINE;
+}
+
 bool dump_asked(void)
 {
         return all || knobs;

@@ -460,6 +460,7 @@ const Verb verb_status = {
                 "a sleep that had not ended. - is a value that is not known. Two outputs of\n"
                 "--knobs are equal if nothing changed between them.",
         .options = { dump_options },
+        .check = dump_check,
         .ask = status_ask,
         .show = status_show,
 };

@@ -7,9 +7,10 @@
 
 #include "cli/verb.h"
 
-/* --dump and --knobs, and whether one of them was given. */
+/* --dump and --knobs, whether one of them was given, and wrong usage after a message if both. */
 extern const VerbOption dump_options[];
 bool dump_asked(void);
+int dump_check(const Ctl *ctl, const Verb *verb);
 
 /* All values, or with --knobs those of all knobs. */
 json_object *dump_ask(Ctl *ctl, int *ret_status);

@@ -43,9 +43,8 @@ class Moved(TestCase):
 
     def test_dump(self):
         root = machine(self.directory, "synthetic-laptop")
-        for more in ([], ["--knobs"]):
-            new, old = (self.run_ctl(*verb, *more, "--json", "--root", root)
-                        for verb in (["status", "--dump"], ["dump"]))
+        for pair in ((["status", "--dump"], ["dump"]), (["status", "--knobs"], ["dump", "--knobs"])):
+            new, old = (self.run_ctl(*verb, "--json", "--root", root) for verb in pair)
             self.assertEqual((old.returncode, old.stdout != ""), (new.returncode, new.stdout != ""))
             self.assertEqual(old.stderr, "idlectl: dump is obsolete and will be removed: use idlectl status --dump\n")
             self.assertEqual(new.stderr, "")

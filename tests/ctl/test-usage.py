@@ -37,6 +37,7 @@ BAD = [
     (["why", ""], "expected CPUs"),
     (["why", "--history", "1"], "--history is about all CPUs"),
     (["why", "1o0\x1b[2J"], 'found "1o0?[2J"'),
+    (["status", "--dump", "--knobs"], "--dump and --knobs: expected one of them"),
     (["status", "--history"], "status does not take --history"),
     (["status", "--interval", "1s"], "status does not take --interval"),
     (["check", "--history"], "check does not take --history"),
