@@ -133,12 +133,12 @@ static void print_errors(const GPtrArray *errors)
         }
 }
 
-/* False after a message if the directory that the command line names does not exist. */
-static bool check_config_directory(const Arguments *arguments)
+/* False after a message if that is a name, but not of a directory. */
+static bool check_directory(const char *given)
 {
-        if (!arguments->config_dir || g_file_test(arguments->config_dir, G_FILE_TEST_IS_DIR))
+        if (!given || g_file_test(given, G_FILE_TEST_IS_DIR))
                 return true;
-        log_error("%s: found no directory, expected the configuration's", arguments->config_dir);
+        log_error("%s: found no directory, expected the configuration's", given);
         return false;
 }
 
@@ -172,7 +172,7 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         g_autoptr(Config) config = NULL;
         int r;
 
-        if (!check_config_directory(arguments))
+        if (!check_directory(arguments->config_dir) || !check_directory(arguments->vendor_dir))
                 return -ENOENT;
         r = config_load(&setup->paths, errors, &config);
         print_errors(errors);

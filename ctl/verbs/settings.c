@@ -3,9 +3,6 @@
  * idlectl settings and idlectl check: the configuration in effect, and the one that a reload would
  * give.
  */
-#include <errno.h>
-#include <sys/stat.h>
-
 #include "base/nearest.h"
 #include "cli/facts.h"
 #include "cli/offline.h"
@@ -127,15 +124,22 @@ static void settings_show(const Ctl *ctl, json_object *answer)
         table_print(table, &ctl->screen);
 }
 
+static int check_check(const Ctl *ctl, const Verb *verb)
+{
+        if (ctl->n_args && ctl->config_dir)
+                return complain_usage(verb, "DIR and --config-dir: expected one of them");
+        return EXIT_FINE;
+}
+
 static json_object *check_ask(Ctl *ctl, int *ret_status)
 {
-        const char *dir = ctl->n_args ? ctl->args[0] : NULL;
+        const char *dir = ctl->n_args ? ctl->args[0] : ctl->config_dir;
         g_autoptr(json_object) offline = NULL;
         json_object *answer;
-        struct stat st;
 
-        if (dir && (stat(dir, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
-                *ret_status = complain("check: %s: %s", dir, g_strerror(errno));
+        if (offline_check_directory(dir) != EXIT_FINE ||
+            offline_check_directory(ctl->vendor_dir) != EXIT_FINE) {
+                *ret_status = EXIT_FAILED;
                 return NULL;
         }
         offline = offline_config(ctl, dir);
@@ -169,6 +173,7 @@ const Verb verb_check = {
         .help = "DIR is the same as --config-dir. Every error is printed as FILE:LINE: what was\n"
                 "found, and what was expected.",
         .max_args = 1,
+        .check = check_check,
         .ask = check_ask,
         .show = check_show,
 };

@@ -168,6 +168,13 @@ void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *confi
         };
 }
 
+int offline_check_directory(const char *given)
+{
+        if (!given || g_file_test(given, G_FILE_TEST_IS_DIR))
+                return EXIT_FINE;
+        return complain("%s: found no directory, expected the configuration's", given);
+}
+
 int offline_complain(const GPtrArray *errors)
 {
         for (guint i = 0; i < errors->len; i++) {

@@ -22,6 +22,9 @@ void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *confi
 void offline_paths_done(OfflinePaths *offline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(OfflinePaths, offline_paths_done)
 
+/* EXIT_FAILED after a message if that is a name, but not of a directory. */
+int offline_check_directory(const char *given);
+
 /* Complains of all errors (of ConfigError). EXIT_FAILED. */
 int offline_complain(const GPtrArray *errors);
 

@@ -240,8 +240,9 @@ class Configuration(TestCase):
         return path
 
     def check(self, *arguments):
-        return self.run_ctl("check", "--policy-dir", POLICIES, "--vendor-dir",
-                            os.path.join(self.directory, "vendor"), *arguments)
+        vendor = os.path.join(self.directory, "vendor")
+        os.makedirs(vendor, exist_ok=True)
+        return self.run_ctl("check", "--policy-dir", POLICIES, "--vendor-dir", vendor, *arguments)
 
     def test_valid(self):
         self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
@@ -289,7 +290,8 @@ class Configuration(TestCase):
     def test_no_directory(self):
         file = self.write("idled.conf", "")
         for path in ("/nonexistent", str(file)):
-            self.assert_refused(self.check(path), f"check: {path}: ")
+            for arguments in ([path], ["--config-dir", path], ["--vendor-dir", path]):
+                self.assert_refused(self.check(*arguments), f"{path}: found no directory")
 
     def test_settings(self):
         path = self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")

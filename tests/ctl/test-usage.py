@@ -25,6 +25,7 @@ BAD = [
     (["status", "now"], 'status: found an unexpected argument "now"'),
     (["verify", "x"], "unexpected argument"),
     (["check", "a", "b"], 'unexpected argument "b"'),
+    (["check", "/", "--config-dir", "/"], "DIR and --config-dir: expected one of them"),
     (["settings", "a", "b"], 'unexpected argument "b"'),
     (["set"], "set: expected SECTION KEY=VALUE"),
     (["set", "userspace"], "set: expected SECTION KEY=VALUE"),

@@ -135,9 +135,10 @@ class Check(Agreement):
         self.assert_accepted(
             r'/etc/idled/policies/onedemand\.conf: .*did you mean ondemand\.conf',
             r'/etc/idled/profile: is never read, .*did you mean profiles\?')
-        status, _, err = self.idled('--check', '--config-dir', '/nonexistent/etc')
-        self.assertEqual(status, 1)
-        self.assertIn('/nonexistent/etc', err)
+        for option in '--config-dir', '--vendor-dir':
+            status, _, err = self.idled('--check', option, '/nonexistent/etc')
+            self.assertEqual(status, 1, option)
+            self.assertIn('/nonexistent/etc: found no directory', err)
 
     def test_control_characters_reach_no_terminal(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=cstates\n')
