@@ -299,12 +299,14 @@ static int activate(Ctl *ctl, const char *section, const SavedValue *values, gui
         return status;
 }
 
-/* EXIT_FAILED, after a message, if the daemon reads none of the directories that would be changed.
- */
+/* EXIT_FAILED, after a message, if the directory that the command line names does not exist, or the
+ * daemon reads none of the directories that would be changed. */
 static int check_directories(const Ctl *ctl, const OfflinePaths *offline)
 {
         json_object *files = json_get(client_manager(ctl->client), "ConfigFiles");
 
+        if (offline_check_directory(ctl->config_dir) != EXIT_FINE)
+                return EXIT_FAILED;
         if (ctl->config_dir || ctl->vendor_dir || json_length(files) == 0)
                 return EXIT_FINE;
         for (size_t i = 0; i < json_length(files); i++) {
@@ -356,13 +358,19 @@ static int check_effect(Ctl *ctl, const Section *section, const SavedValue *valu
         int status = EXIT_FINE;
         json_object *row;
 
-        JSON_FOREACH(row, settings)
+        JSON_FOREACH(row, settings) {
+                const char *source = json_text(row, "source");
+                bool unread = g_str_equal(source, "default");
+
                 for (guint i = 0; i < n; i++)
                         if (is_hidden(row, section, &values[i], prefix))
-                                status = complain("Saved in %s, but %s remains %s: %s is read "
-                                                  "later and overrides it",
-                                                  path, values[i].key, json_text(row, "value"),
-                                                  json_text(row, "source"));
+                                status = complain("Saved in %s, but %s remains %s: %s%s", path,
+                                                  values[i].key, json_text(row, "value"),
+                                                  unread ? "the running idled does not read this "
+                                                           "directory"
+                                                         : source,
+                                                  unread ? "" : " is read later and overrides it");
+        }
         return status;
 }
 

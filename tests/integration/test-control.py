@@ -267,9 +267,9 @@ class Save(Control):
     CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
 
     def ctl(self, *arguments, status=0):
-        return super().ctl(*arguments, '--root', self.root, '--config-dir', self.config,
-                           '--vendor-dir', '/nonexistent', '--policy-dir',
-                           os.environ['IDLED_POLICIES'], status=status)
+        return super().ctl('--root', self.root, '--config-dir', self.config, '--vendor-dir',
+                           '/nonexistent', '--policy-dir', os.environ['IDLED_POLICIES'], *arguments,
+                           status=status)
 
     def drop_in(self, name='policies/ondemand.conf.d'):
         return os.path.join(self.config, name, 'zz-idlectl.conf')
@@ -321,6 +321,18 @@ class Save(Control):
             self.assertNotRegex(printed, r'zz-idlectl.conf:\d', 'no file has that line')
             self.assertEqual((self.files(), self.text(self.drop_in())), (files, text), arguments)
         self.assertEqual(self.value('ondemand', 'MinCores')[0], '2')
+
+    def test_other_directory(self):
+        """One that does not exist is not made; one that idled does not read is named as that."""
+        self.start('--dry-run')
+        other = os.path.join(self.directory, 'other')
+        printed = self.ctl('set', 'ondemand', 'MinCores=2', '--save', '--config-dir', other, status=1)
+        self.assertIn(other + ': found no directory', printed)
+        self.assertFalse(os.path.exists(other))
+        os.mkdir(other)
+        printed = self.ctl('set', 'ondemand', 'MinCores=2', '--save', '--config-dir', other, status=1)
+        self.assertIn('idled does not read this directory', printed)
+        self.assertNotIn('default', printed)
 
     def test_replaces_what_was_set(self):
         """A value set at run time would hide the saved one."""
