@@ -24,7 +24,7 @@
 #define SLOW_USEC  (990 * 1000)
 #define BUSY_LEAST 0.01
 
-int top_init(Top *top, Ctl *ctl, const char *table_name)
+int top_init(Top *top, Ctl *ctl)
 {
         Watch *watch;
         int n, r;
@@ -43,8 +43,6 @@ int top_init(Top *top, Ctl *ctl, const char *table_name)
                       .rows = g_array_new(FALSE, FALSE, sizeof(TopRow)),
                       .all = top_columns_all(watch) };
         temperatures_init(&top->temperatures, ctl->root);
-        if (watch->energy_error < 0)
-                top->table = estimate_table(ctl, table_name, table_name != NULL);
         for (int i = 0; i < n; i++)
                 top->celsius[i] = top->estimated_watts[i] = NAN;
         for (int i = 0; i < watch->topology->n_cpus; i++)

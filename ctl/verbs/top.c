@@ -283,6 +283,20 @@ static bool take_lists(Top *top)
         return (top->columns || !asked.columns) && (sort || !asked.sort);
 }
 
+/* Loads the power table, which is used only where energy is not measured. False after a message. */
+static bool take_table(Top *top)
+{
+        const char *name = top->ctl->power_table;
+        bool measured = top->watch->energy_error == 0;
+        PowerTable *table = name || !measured ? estimate_table(top->ctl, name, name != NULL) : NULL;
+
+        if (measured)
+                power_table_free(table);
+        else
+                top->table = table;
+        return table || !name;
+}
+
 /* Shows what was asked for. Returns the exit status. */
 static int show(Top *top)
 {
@@ -307,7 +321,7 @@ static int show(Top *top)
 static json_object *top_ask(Ctl *ctl, int *ret_status)
 {
         Top top;
-        int r = top_init(&top, ctl, ctl->power_table);
+        int r = top_init(&top, ctl);
 
         *ret_status = EXIT_FAILED;
         if (r < 0) {
@@ -318,10 +332,9 @@ static json_object *top_ask(Ctl *ctl, int *ret_status)
         top.only = cpuset_is_empty(&asked.cpus) ? NULL : &asked.cpus;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");
-        else if (!take_lists(&top) ||
-                 (ctl->power_table && !top.table && top.watch->energy_error < 0))
+        else if (!take_lists(&top))
                 *ret_status = EXIT_USAGE;
-        else
+        else if (take_table(&top))
                 *ret_status = show(&top);
         top_done(&top);
         return NULL;

@@ -32,7 +32,7 @@ typedef struct Top {
 } Top;
 
 /* Begins to watch. Negative errno: the CPUs cannot be read. */
-int top_init(Top *top, Ctl *ctl, const char *table_name);
+int top_init(Top *top, Ctl *ctl);
 void top_done(Top *top);
 
 /* Reads, and makes the rows of the interval since the last time. Negative errno as watch_sample().

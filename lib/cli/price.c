@@ -25,7 +25,7 @@ PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
         g_autoptr(GPtrArray) errors = config_errors_new();
         PowerTable *table = NULL;
         g_auto(GStrv) names = NULL;
-        g_autofree char *list = NULL;
+        g_autofree char *list = NULL, *known = NULL;
         int r;
 
         offline_paths_init(&offline, ctl, NULL);
@@ -39,14 +39,17 @@ PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
                 return NULL;
         names = power_tables_list(&offline.paths);
         list = g_strjoinv(", ", names);
+        known = *list ? g_strdup(list)
+                      : g_strdup_printf("those in %s/power and %s/power (there are none)",
+                                        offline.admin, offline.vendor);
         if (name)
                 complain("--power: found no table \"%s\", expected one of %s, or a path with a "
                          "slash",
-                         name, *list ? list : "those in power/ (there are none)");
+                         name, known);
         else
                 complain("this machine has no power table of its own (%s/power/machine.conf); "
                          "expected --power with one of %s, or --fit --output to make it",
-                         offline.admin, *list ? list : "those in power/ (there are none)");
+                         offline.admin, known);
         return NULL;
 }
 

@@ -322,7 +322,9 @@ class Doctor(TestCase):
             self.assertEqual(self.costs("--power", str(table))[1], [None])
 
     def test_bad_table(self):
-        self.assert_refused(self.doctor("--power", "nonsuch"), "nonsuch")
+        self.assert_refused(self.doctor("--power", "nonsuch", "--config-dir", "/nonexistent/etc", "--vendor-dir",
+                                        "/nonexistent/usr"),
+                            "nonsuch", "/nonexistent/etc/power", "/nonexistent/usr/power")
 
     def test_off_by_default(self):
         """The kernel's driver switches states off itself, and nothing can be gained."""

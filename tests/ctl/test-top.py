@@ -251,9 +251,12 @@ class Energy(Tree):
         table = Path(self.directory, "t.conf")
         table.write_text("[States]\n" + "".join(f"{n}=10\n" for n in
                                                  ("C0", "POLL", "C1E", "C6", "C10", "C6S")))
+        missing = ("--count", "1", "--power", str(table) + "x")
+        self.assert_refused(self.top(*missing), "t.confx")
         for zone in (self.root / "sys/class/powercap").iterdir():
             for file in zone.glob("energy_uj"):
                 file.unlink()
+        self.assert_refused(self.top(*missing), "t.confx")
         arguments = ("--count", "1", "--interval", "50ms", "--power", str(table))
         row = json.loads(self.top("--json", *arguments).stdout)["machine"]
         self.assertEqual((row["package_watts"], row["package_watts_source"]), (10, "estimate"))

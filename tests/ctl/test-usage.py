@@ -92,6 +92,7 @@ BAD = [
     (["help", "statsu"], 'unknown verb "statsu" (did you mean status?)'),
     (["help", "a", "b"], 'help: found an unexpected argument "b"'),
     (["version", "1"], 'version: found an unexpected argument "1"'),
+    (["bill", "--power", "coreidle"], "bill: --power is for --limit"),
     (["bill", "--by", "unit"], '--by: found "unit", expected process'),
     (["bill", "--limit", "0"], '--limit: found "0", expected a duration from 1us to 1s'),
     (["bill", "--limit", "50"], '--limit: found "50", expected a duration'),
