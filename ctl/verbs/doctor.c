@@ -544,7 +544,9 @@ static void check_daemon(Doctor *doctor)
                 bool systemd = exists(doctor, "run/systemd/system");
 
                 doctor_add(doctor, systemd, "idled", g_strdup(client_problem(doctor->ctl->client)),
-                           "no CPU is parked",
+                           doctor->left_error || doctor->left.list.length > 0
+                                   ? "nothing parks or activates CPUs any more"
+                                   : "no CPU is parked",
                            systemd ? "sudo systemctl enable --now idled" : NULL);
                 return;
         }
