@@ -537,7 +537,7 @@ static void check_daemon(Doctor *doctor)
 {
         static const char newer[] =
                 "use Linux 6.2 or newer; idled(8), LIMITS, says what a named Backend= costs";
-        json_object *manager = client_manager(doctor->ctl->client), *keeps, *row;
+        json_object *manager = client_manager(doctor->ctl->client), *keeps;
         bool resets;
 
         if (!manager) {
@@ -571,12 +571,34 @@ static void check_daemon(Doctor *doctor)
                            "the rules",
                            "before Linux 6.6, add fork-events.conf to idled.service (idled(8), "
                            "HARDENING)");
-        JSON_FOREACH(row, json_get(manager, "Degraded"))
+}
+
+/* True if another program has taken the knob over. */
+static bool is_foreign(json_object *manager, const char *kind, const char *name)
+{
+        json_object *row;
+
+        JSON_FOREACH(row, json_get(manager, "Knobs"))
+                if (g_str_equal(json_element_text(row, 0), kind) &&
+                    g_str_equal(json_element_text(row, 1), name))
+                        return g_str_equal(json_element_text(row, 4), "foreign");
+        return false;
+}
+
+/* A reload manages knobs again that were taken over. No command helps where a write failed. */
+static void check_degraded(Doctor *doctor)
+{
+        json_object *manager = client_manager(doctor->ctl->client), *row;
+
+        JSON_FOREACH(row, json_get(manager, "Degraded")) {
+                const char *kind = json_element_text(row, 0), *name = json_element_text(row, 1);
+
                 doctor_add(doctor, true, "idled",
-                           g_strdup_printf("%s %s is not as idled requests: %s",
-                                           json_element_text(row, 0), json_element_text(row, 1),
+                           g_strdup_printf("%s %s is not as idled requests: %s", kind, name,
                                            json_element_text(row, 2)),
-                           "this knob keeps another value", "idlectl verify");
+                           "this knob keeps another value",
+                           is_foreign(manager, kind, name) ? "sudo idlectl reload" : NULL);
+        }
 }
 
 static json_object *doctor_ask(Ctl *ctl, int *ret_status)
@@ -584,7 +606,7 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor, doctor_check_idle, check_processes,    check_sched_ext,
                 check_kernel,     check_lost,        check_capabilities, check_daemon,
-                check_refused,    check_left,
+                check_degraded,   check_refused,     check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(Prices) prices = NULL;

@@ -151,7 +151,8 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
         if (error < 0)
                 problem = g_strdup_printf("it cannot be read: %s", g_strerror(-error));
         else if (knob->state == KNOB_FOREIGN)
-                problem = g_strdup("another program has taken it over; idled leaves it unchanged");
+                problem = g_strdup("another program has taken it over; idled leaves it unchanged "
+                                   "until \"idlectl reload\"");
         else if (knob->state == KNOB_FAILED || knob->error < 0)
                 problem = g_strdup_printf("it could not be changed: %s", why);
         else if (!equal)

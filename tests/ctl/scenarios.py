@@ -177,6 +177,21 @@ def held():
     return says
 
 
+def ailing():
+    """Holds whose limits are in effect and one whose is not, a knob that was taken over, and one that failed."""
+    says = unparked()
+    says["hold"] = [hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2", Pid=77),
+                    hold(3, Request={"latency_us": 0}, CPUs="0-1"),
+                    hold(4, Request={"latency_us": 1}, CPUs="3"),
+                    hold(5, Request={"latency_us": 1000000}, CPUs="0")]
+    says["manager"]["Knobs"] = [("pmqos", f"cpu{n}/power/pm_qos_resume_latency_us", "0", "50", "ours")
+                                for n in range(3)]
+    says["manager"]["Knobs"].append(("cgroup", "/user.slice", "0-3", "0-1", "foreign"))
+    says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program"),
+                                   ("epp", "policy0", "Input/output error")]
+    return says
+
+
 def busy():
     """CPU 3 was parked and unparked, the others never parked; ondemand says why."""
     says = unparked()
@@ -413,7 +428,7 @@ def hostile():
 SCENARIOS = {f.__name__: f for f in (normal, absent, unparked, unparkable, dry, paused, degraded, strange,
                                    large, busy, single, measured, limited, held, billed, unbilled,
                                    overbilled, long, fleet,
-                                   fresh, hostile)}
+                                   fresh, hostile, ailing)}
 SCENARIOS["billed-nothing"] = lambda: dict(billed(), bill=dict(billed()["bill"], units=[]))
 SCENARIOS["measured-estimate"] = lambda: measured(source="estimate")
 SCENARIOS["measured-costs"] = lambda: measured("costs", (-3.2, -3.5, -2.9), (-50.0, -60.0, -40.0))

@@ -525,11 +525,12 @@ class Doctor(TestCase):
                               (0, 1))
 
     def test_daemon(self):
-        """What is degraded the daemon says, and what it switched off is not another program's."""
-        self.start("degraded")
+        """What is degraded the daemon says; a reload helps only if another program took the knob over."""
+        self.start("ailing")
         wrong, _ = self.findings()
-        self.assertIn("idled", {f["check"] for f in wrong})
-        self.assertIn("idlectl verify", {f["fix"] for f in wrong})
+        self.assertEqual([(f["check"], f["fix"]) for f in wrong], [("idled", "sudo idlectl reload"), ("idled", None)])
+        for finding, part in zip(wrong, ("/user.slice", "policy0")):
+            self.assertIn(part, finding["found"])
 
     def test_cannot_park(self):
         self.start("unparkable")
