@@ -378,14 +378,19 @@ static void check_states(Doctor *doctor)
                 add_state(doctor, &g_array_index(off, OffState, i));
 }
 
+/* The name of the knob with the CPU's latency limit, a new string. */
+static char *limit_knob(int cpu)
+{
+        return g_strdup_printf("cpu%d/power/pm_qos_resume_latency_us", cpu);
+}
+
 static void check_limits(Doctor *doctor)
 {
         CpuSet limited = { 0 };
         g_autofree char *list = NULL, *shell = NULL, *fix = NULL;
 
         CPUSET_FOREACH(cpu, &doctor->topology->online) {
-                g_autofree char *knob = g_strdup_printf("cpu%d/power/pm_qos_resume_latency_us",
-                                                        cpu);
+                g_autofree char *knob = limit_knob(cpu);
                 g_autofree char *path = g_strdup_printf(CPUS "/%s", knob);
                 char text[32];
 
@@ -407,6 +412,80 @@ static void check_limits(Doctor *doctor)
                 doctor_price_known(doctor, &limited), fix);
 }
 
+/* The CPUs of the hold whose latency idled limits now. */
+static CpuSet held_cpus(const Doctor *doctor, json_object *hold)
+{
+        CpuSet cpus = { 0 }, limited = { 0 };
+
+        if (cpuset_parse(json_text(hold, "CPUs"), &cpus) < 0)
+                return limited;
+        cpuset_and(&cpus, &doctor->topology->online);
+        CPUSET_FOREACH(cpu, &cpus) {
+                g_autofree char *knob = limit_knob(cpu);
+
+                if (is_idleds(doctor, knob))
+                        cpuset_add(&limited, cpu);
+        }
+        return limited;
+}
+
+/* How many states of the CPUs the limit allows, and forbids. */
+static void count_states(const Doctor *doctor, const CpuSet *cpus, int64_t limit_us,
+                         int *ret_allowed, int *ret_forbidden)
+{
+        *ret_allowed = *ret_forbidden = 0;
+        CPUSET_FOREACH(cpu, cpus) {
+                IdleState states[IDLE_STATES_MAX];
+
+                for (int s = idle_states_read(doctor->root, cpu, states); s-- > 0;)
+                        if (states[s].exit_latency_us > limit_us)
+                                (*ret_forbidden)++;
+                        else if (!idle_state_polls(states[s].name))
+                                (*ret_allowed)++;
+        }
+}
+
+static void check_hold(Doctor *doctor, json_object *hold, int64_t limit_us)
+{
+        CpuSet cpus = held_cpus(doctor, hold);
+        int number = (int)json_int(hold, "Id", 0), pid = (int)json_int(hold, "Pid", 0);
+        g_autofree char *list = cpuset_format(&cpus), *path = g_strdup_printf("proc/%d/comm", pid);
+        g_autofree char *fix = g_strdup_printf("idlectl release %d", number);
+        int allowed, forbidden;
+        char process[32];
+
+        count_states(doctor, &cpus, limit_us, &allowed, &forbidden);
+        if (forbidden == 0)
+                return;
+        doctor_value(doctor, path, process, sizeof(process));
+        doctor_add_priced(
+                doctor, false, "holds",
+                g_strdup_printf("hold %d of %s%s%s limits the wake-up latency of CPUs %s to "
+                                "%" PRId64 " us: %s",
+                                number, json_text(hold, "Owner"), *process ? ", " : "", process,
+                                list, limit_us, json_text(hold, "Reason")),
+                allowed > 0 ? "these CPUs use shallower states, which draw more"
+                            : "these CPUs never sleep: they draw the most that they can",
+                doctor_price_known(doctor, &cpus), fix);
+}
+
+/* Limits of all CPUs are those of /dev/cpu_dma_latency. */
+static void check_holds(Doctor *doctor)
+{
+        g_autoptr(json_object) objects = client_objects(doctor->ctl->client);
+
+        if (!objects)
+                return;
+        json_object_object_foreach(objects, path, interfaces)
+        {
+                json_object *hold = json_get(interfaces, "org.idled1.Hold");
+                int64_t limit_us = json_int(json_get(hold, "Request"), "latency_us", -1);
+
+                if (*path && limit_us >= 0)
+                        check_hold(doctor, hold, limit_us);
+        }
+}
+
 void doctor_check_idle(Doctor *doctor)
 {
         check_command_line(doctor);
@@ -414,4 +493,5 @@ void doctor_check_idle(Doctor *doctor)
         check_table(doctor);
         check_states(doctor);
         check_limits(doctor);
+        check_holds(doctor);
 }

@@ -601,12 +601,30 @@ static void check_degraded(Doctor *doctor)
         }
 }
 
+/* What a user or the administrator decided is not wrong. */
+static void check_decisions(Doctor *doctor)
+{
+        static const char cost[] = "idled parks no CPU and changes no knob";
+        json_object *manager = client_manager(doctor->ctl->client), *pause;
+        g_autoptr(json_object) pauses = pauses_describe(manager);
+
+        JSON_FOREACH(pause, pauses) {
+                g_autofree char *text = pause_text(pause);
+
+                doctor_add(doctor, false, "pauses", g_strdup_printf("idled is paused %s", text),
+                           cost, json_true(pause, "lasting") ? "idlectl resume" : NULL);
+        }
+        if (json_true(manager, "DryRun"))
+                doctor_add(doctor, false, "dry run", g_strdup("idled runs with --dry-run"), cost,
+                           "start idled without --dry-run");
+}
+
 static json_object *doctor_ask(Ctl *ctl, int *ret_status)
 {
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor, doctor_check_idle, check_processes,    check_sched_ext,
                 check_kernel,     check_lost,        check_capabilities, check_daemon,
-                check_degraded,   check_refused,     check_left,
+                check_degraded,   check_decisions,   check_refused,      check_left,
         };
         Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
         g_autoptr(Prices) prices = NULL;

@@ -532,6 +532,26 @@ class Doctor(TestCase):
         for finding, part in zip(wrong, ("/user.slice", "policy0")):
             self.assertIn(part, finding["found"])
 
+    def test_holds(self):
+        """Those whose limits are in effect and forbid some state."""
+        self.write({"proc/77/comm": "player"})
+        self.start("ailing")
+        notes = sorted((f for f in self.findings()[1] if f["check"] == "holds"), key=lambda f: f["fix"])
+        self.assertEqual([f["fix"] for f in notes], ["idlectl release 2", "idlectl release 3"])
+        for finding, parts in zip(notes, (("user 1000", "player", "CPUs 2 to 50 us", "audio"), ("CPUs 0-1 to 0 us",))):
+            for part in parts:
+                self.assertIn(part, finding["found"])
+        self.assertEqual(["never sleep" in f["cost"] for f in notes], [False, True])
+
+    def test_decisions(self):
+        """A pause and a dry run are notes."""
+        self.start("paused")
+        notes = [f for f in self.findings()[1] if f["check"] in ("pauses", "dry run")]
+        self.assertEqual([f["fix"] for f in notes],
+                         [None, "idlectl resume", "idlectl resume", "start idled without --dry-run"])
+        for finding, part in zip(notes, ("user 1000", "user 0, for 11 min", "user 7, until idlectl resume", "--dry-run")):
+            self.assertIn(part, finding["found"])
+
     def test_cannot_park(self):
         self.start("unparkable")
         wrong, _ = self.findings()
