@@ -45,9 +45,12 @@ Client *client_new(const Ctl *ctl)
         }
         address = bus_address(ctl->bus);
         r = address ? bus_connect(address, false, &client->connection) : -ENXIO;
-        if (r < 0)
+        if (!address)
+                client->problem = g_strdup("idled is not running (there is no session bus: neither "
+                                           "DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set)");
+        else if (r < 0)
                 client->problem = g_strdup_printf("idled is not running (no bus at %s: %s)",
-                                                  address ? address : "a session", g_strerror(-r));
+                                                  address, g_strerror(-r));
         return client;
 }
 

@@ -14,6 +14,7 @@
 #include "base/cpuset-text.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "systemd/bus-connect.h"
 
 #define TAKE_FLAG(name)                                                                            \
         static int take_##name(Ctl *ctl, const char *text)                                         \
@@ -309,6 +310,11 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
 
 int options_check(const Ctl *ctl, const Verb *verb)
 {
+        if (ctl->bus && !g_str_equal(ctl->bus, "session") && !bus_is_address(ctl->bus))
+                return complain_usage(NULL,
+                                      "found \"%s\" as the bus, expected an address such as "
+                                      "unix:path=/run/dbus/system_bus_socket",
+                                      ctl->bus);
         if (ctl->n_args > verb->max_args)
                 return complain_usage(verb, "%s: found an unexpected argument \"%s\"", verb->name,
                                       ctl->args[verb->max_args]);

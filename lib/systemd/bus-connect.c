@@ -28,11 +28,10 @@ char *bus_address(const char *bus)
         return address ? g_strdup_printf("unix:path=%s/bus", address) : NULL;
 }
 
-/* sd-bus accepts any text as an address and then fails to connect. */
-static bool is_address(const char *address)
+bool bus_is_address(const char *text)
 {
-        return g_str_has_prefix(address, "unix:") || g_str_has_prefix(address, "unixexec:") ||
-               g_str_has_prefix(address, "tcp:");
+        return g_str_has_prefix(text, "unix:") || g_str_has_prefix(text, "unixexec:") ||
+               g_str_has_prefix(text, "tcp:");
 }
 
 /* sd-bus closes the connection when a client asks for the identity of a machine that has none. */
@@ -53,7 +52,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
 int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connection)
 {
         _connection_ sd_bus *connection = NULL;
-        int r = is_address(address) ? sd_bus_new(&connection) : -EINVAL;
+        int r = bus_is_address(address) ? sd_bus_new(&connection) : -EINVAL;
 
         if (r >= 0)
                 r = sd_bus_set_address(connection, address);

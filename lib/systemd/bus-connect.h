@@ -19,6 +19,9 @@
  * user's, all else an address already. NULL: there is no session to be found. */
 char *bus_address(const char *bus);
 
+/* True if the text begins as an address does. sd-bus accepts any text and then fails to connect. */
+bool bus_is_address(const char *text);
+
 /* Begins a connection to `address`. With `wait_for_socket` a socket that is not there yet is waited
  * for in the event loop, else it is an error (-ENOENT, -ECONNREFUSED). -EINVAL: not an address. */
 int bus_connect(const char *address, bool wait_for_socket, sd_bus **ret_connection);
