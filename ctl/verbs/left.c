@@ -11,12 +11,17 @@
 #include "base/file.h"
 #include "cli/client.h"
 
+/* The directory of the record, a new string. */
+static char *run_path(const Ctl *ctl)
+{
+        return ctl->run_path ? g_strdup(ctl->run_path)
+                             : g_build_filename(ctl->root_path ?: "/", RUN_DIR, NULL);
+}
+
 int left_read(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
 {
-        const char *root = ctl->root_path ? ctl->root_path : "/";
-        g_autofree char *usual = g_build_filename(root, RUN_DIR, NULL);
-        g_autofree char *boot_id = NULL, *header = NULL;
-        _fd_ int run = root_open(ctl->run_path ? ctl->run_path : usual), fd = -1;
+        g_autofree char *path = run_path(ctl), *boot_id = NULL, *header = NULL;
+        _fd_ int run = root_open(path), fd = -1;
         UndoLoad load = { 0 };
         int r;
 
@@ -35,6 +40,14 @@ int left_read(const Ctl *ctl, UndoEntries *entries, int *ret_skipped)
                 return r;
         *ret_skipped = load.other ? 0 : load.skipped;
         return 0;
+}
+
+char *left_damaged(const Ctl *ctl)
+{
+        g_autofree char *run = run_path(ctl);
+        g_autofree char *path = g_build_filename(run, UNDO_DAMAGED, NULL);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
 }
 
 int left_count(const Ctl *ctl)

@@ -12,6 +12,10 @@
  * 0 for a record of another boot. Returns 0, also where there is no record, or a negative errno. */
 int left_read(const Ctl *ctl, UndoEntries *entries, int *ret_skipped);
 
+/* The path of the record that idled kept because it could not read all of it, as a new string;
+ * NULL: there is none. */
+char *left_damaged(const Ctl *ctl);
+
 /* How many knobs are left to restore; 0 while the daemon answers, -1 if the record cannot be read
  * (it is root's). */
 int left_count(const Ctl *ctl);

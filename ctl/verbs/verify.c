@@ -46,6 +46,7 @@ static json_object *ask_daemon(Ctl *ctl, int *ret_status)
         json_put(answer, "problems", describe_problems(found));
         json_put(answer, "to_restore", NULL);
         json_put(answer, "damaged_lines", NULL);
+        json_put(answer, "damaged_record", NULL);
         return answer;
 }
 
@@ -68,6 +69,7 @@ static json_object *describe_record(const UndoEntries *entries)
 /* What there is to say without the daemon; NULL after a message. */
 static json_object *ask_record(Ctl *ctl)
 {
+        g_autofree char *damaged = left_damaged(ctl);
         json_object *answer = NULL;
         UndoEntries entries;
         int skipped = 0, r;
@@ -76,11 +78,12 @@ static json_object *ask_record(Ctl *ctl)
         r = left_read(ctl, &entries, &skipped);
         if (r >= 0) {
                 answer = answer_new(ctl);
-                json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0);
+                json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0 && !damaged);
                 json_put(answer, "knobs", NULL);
                 json_put(answer, "problems", NULL);
                 json_put(answer, "to_restore", describe_record(&entries));
                 json_put_int(answer, "damaged_lines", skipped);
+                json_put_text(answer, "damaged_record", damaged);
         } else {
                 complain("%s, and its record of changes cannot be read: %s",
                          client_problem(ctl->client), g_strerror(-r));
@@ -103,12 +106,19 @@ static void show_record(const Screen *screen, json_object *answer)
 {
         json_object *record = json_get(answer, "to_restore"), *row;
         int damaged = (int)json_int(answer, "damaged_lines", 0);
+        const char *kept = json_text(answer, "damaged_record");
+        g_autofree char *unread = g_strdup_printf(
+                "%s has lines that idled could not read, and knobs may stay changed: set them as "
+                "you want them, then remove this file",
+                kept);
         size_t n = json_length(record);
 
+        if (*kept)
+                screen_sentence(screen, STYLE_BAD, unread);
         if (damaged > 0)
                 screen_line(screen, STYLE_BAD, "%d line%s not readable: see --restore in idled(8)",
                             damaged, damaged == 1 ? " of the record is" : "s of the record are");
-        if (n == 0 && damaged == 0)
+        if (json_true(answer, "fine"))
                 screen_line(screen, STYLE_GOOD, "nothing is left to restore");
         if (n > 0)
                 screen_line(screen, STYLE_BAD,

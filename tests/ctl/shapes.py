@@ -97,7 +97,7 @@ SHAPES = {
     "verify": dict(HEAD, fine=bool, knobs=optional(int), problems=optional([PROBLEM]),
                    to_restore=optional([{"kind": str, "name": str, "original": str,
                                          "ours": optional(str)}]),
-                   damaged_lines=optional(int)),
+                   damaged_lines=optional(int), damaged_record=optional(str)),
     "status --dump": lambda d: {"daemon", "idlectl_version", "kernel", "manager", "policies", "energy",
                        "cpus", "explain", "history", "verify", "settings_in_force",
                        "configuration", "knob_values"} <= set(d),

@@ -204,6 +204,16 @@ class Verify(TestCase):
             self.assertEqual(os.listdir(self.directory), ["undo"])
             self.assertEqual(record.read_bytes(), text)
 
+    def test_kept(self):
+        """What idled could not read and kept: that nothing is left is not known."""
+        kept = Path(self.directory, "undo.damaged")
+        kept.write_text("rubbish\n")
+        result = self.verify()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{kept} has lines that idled could not read", " ".join(result.stdout.split()))
+        self.assertNotIn("nothing is left", result.stdout)
+        self.assertEqual(json.loads(self.verify("--json").stdout)["damaged_record"], str(kept))
+
     def test_no_boot_id(self):
         """The daemon writes a record all the same, which must not be taken for none."""
         root = machine(self.directory, "synthetic-laptop")
