@@ -231,14 +231,14 @@ static void check_driver(Doctor *doctor)
                                   "echo menu | sudo tee /" CPUS "/cpuidle/current_governor");
 }
 
-/* True if the running idled changed a knob of that name. */
+/* True if the running idled changed a knob of that name, and no other program took it over. */
 static bool is_idleds(const Doctor *doctor, const char *name)
 {
         json_object *knobs = json_get(client_manager(doctor->ctl->client), "Knobs"), *row;
 
         JSON_FOREACH(row, knobs)
                 if (g_str_equal(json_element_text(row, 1), name))
-                        return true;
+                        return !g_str_equal(json_element_text(row, 4), "foreign");
         return false;
 }
 

@@ -182,11 +182,12 @@ def ailing():
     says = unparked()
     says["hold"] = [hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2", Pid=77),
                     hold(3, Request={"latency_us": 0}, CPUs="0-1"),
-                    hold(4, Request={"latency_us": 1}, CPUs="3"),
+                    hold(4, Request={"latency_us": 1}, CPUs="3-4"),
                     hold(5, Request={"latency_us": 1000000}, CPUs="0")]
     says["manager"]["Knobs"] = [("pmqos", f"cpu{n}/power/pm_qos_resume_latency_us", "0", "50", "ours")
                                 for n in range(3)]
-    says["manager"]["Knobs"].append(("cgroup", "/user.slice", "0-3", "0-1", "foreign"))
+    says["manager"]["Knobs"] += [("cgroup", "/user.slice", "0-3", "0-1", "foreign"),
+                                 ("pmqos", "cpu4/power/pm_qos_resume_latency_us", "0", "50", "foreign")]
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program"),
                                    ("epp", "policy0", "Input/output error")]
     return says

@@ -543,6 +543,14 @@ class Doctor(TestCase):
                 self.assertIn(part, finding["found"])
         self.assertEqual(["never sleep" in f["cost"] for f in notes], [False, True])
 
+    def test_taken_over(self):
+        """What another program wrote into a knob of idled is that program's."""
+        self.write({CPUS + "/cpu2/power/pm_qos_resume_latency_us": "50",
+                    CPUS + "/cpu4/power/pm_qos_resume_latency_us": "20"})
+        self.start("ailing")
+        finding, = [f for f in self.findings()[0] if f["check"] == "latency limits"]
+        self.assertTrue(finding["found"].endswith("of CPUs 4"), finding)
+
     def test_decisions(self):
         """A pause and a dry run are notes."""
         self.start("paused")
