@@ -593,6 +593,8 @@ static void check_degraded(Doctor *doctor)
         JSON_FOREACH(row, json_get(manager, "Degraded")) {
                 const char *kind = json_element_text(row, 0), *name = json_element_text(row, 1);
 
+                if (facts_missing(manager, kind))
+                        continue; /* said by check_daemon() */
                 doctor_add(doctor, true, "idled",
                            g_strdup_printf("%s %s is not as idled requests: %s", kind, name,
                                            json_element_text(row, 2)),

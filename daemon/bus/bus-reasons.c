@@ -205,7 +205,9 @@ int bus_append_failures(sd_bus_message *message, const Manager *manager, BusFail
 
                 if (failed || (unconfined && a->actuator == &actuator_park))
                         r = append(message, manager, a->actuator->name,
-                                   a->actuator->describe(a->state), failed ? a->why : unconfined);
+                                   a->state ? a->actuator->describe(a->state)
+                                            : "not available here",
+                                   failed ? a->why : unconfined);
         }
         return r;
 }

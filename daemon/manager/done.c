@@ -388,10 +388,21 @@ static bool is_unconfined(const Done *done)
                lacks_parked(done) && !lost_knob(done);
 }
 
+/* True if CPUs should be parked and there is no way of parking, though it is not switched off. */
+static bool lacks_way(const Done *done)
+{
+        const ActuatorState *a = actuator_set_find(done->actuators, &actuator_park);
+
+        return a && !a->state && a->error != ACTUATOR_OFF && !done->ground->setup.dry_run &&
+               lacks_parked(done);
+}
+
 const char *done_unconfined(const Done *done)
 {
         const ParkOptions *options = config_section(done->ground->config, "Park")->options;
 
+        if (lacks_way(done))
+                return actuator_set_find(done->actuators, &actuator_park)->why;
         if (!is_unconfined(done))
                 return NULL;
         return park_restricts_units(options)
@@ -406,7 +417,7 @@ static unsigned note_parked(Done *done)
 {
         const CpuSet parked = parked_now(done);
         bool changed = seen_set_parked(done->seen, &parked);
-        const char *why = done_unconfined(done);
+        const char *why = is_unconfined(done) ? done_unconfined(done) : NULL;
 
         if (why && !done->unconfined)
                 log_warning("%s: %s", actuator_park.name, why);
@@ -465,7 +476,7 @@ static unsigned count_degraded(const Done *done)
                 degraded += knobs[i]->state != KNOB_OURS || knobs[i]->error < 0;
         for (unsigned i = 0; (a = actuator_set_nth(done->actuators, i)); i++)
                 degraded += actuator_unreported_error(a, done->knobs) < 0;
-        return degraded + is_unconfined(done);
+        return degraded + (done_unconfined(done) != NULL);
 }
 
 CpuWish done_limits(const Done *done, int cpu)
@@ -629,7 +640,7 @@ void done_reopen(Done *done)
                 reopen(done);
         if (ground_take(done->ground, DUE_OPEN) &&
             actuator_set_open_absent(done->actuators, done->ground->config))
-                ground_raise(done->ground, CHANGE_MISSING);
+                ground_raise(done->ground, CHANGE_MISSING | CHANGE_DEGRADED);
 }
 
 void done_forget_foreign(Done *done)

@@ -16,7 +16,8 @@ const CpuCause *manager_cause(Manager *manager, int cpu);
  * NAME", "this is a dry run"; NULL if they may not, or there are no such CPUs. */
 char *manager_obstacle(const Manager *manager);
 
-/* The same if it is that there is nothing to confine, though nothing failed; else NULL. */
+/* The same if it is that there is nothing to confine, though nothing failed, or no way of parking;
+ * else NULL. */
 const char *manager_unconfined(const Manager *manager);
 
 /* Why `active` requested what it did for `cpu` in addition to parking, each part with its reason,

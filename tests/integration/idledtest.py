@@ -234,6 +234,10 @@ class TestCase(unittest.TestCase):
     def get(self, name, path=PATH, interface=MANAGER):
         return self.object(path).Get(interface, name, dbus_interface=PROPERTIES)
 
+    def degraded(self):
+        """What failed apart from parking, for which most trees have no cgroups."""
+        return [row for row in self.get('Degraded') if row[0] != 'park']
+
     def call(self, method, *arguments, connection=None):
         return self.object(connection=connection).get_dbus_method(method, MANAGER)(*arguments)
 

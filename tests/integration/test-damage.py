@@ -167,12 +167,12 @@ class FullRun(TestCase):
         self.set_idle_mask('6-7')
         self.daemon.wait_log('No space left on device')
         self.assertEqual(knob(), '1')
-        self.assertNotEqual(self.get('Degraded'), [])
+        self.assertNotEqual(self.degraded(), [])
         os.remove('/proc/%d/root%s/filler' % (self.daemon.process.pid, run))
         end = time.monotonic() + 90  # a check once a minute
         while knob() == '1' and time.monotonic() < end:
             time.sleep(0.5)
-        self.assertEqual((knob(), self.get('Degraded')), ('60', []))
+        self.assertEqual((knob(), self.degraded()), ('60', []))
 
 
 class AtTheStart(TestCase):

@@ -162,6 +162,26 @@ class NoWayOfParking(Idlectl):
         self.assertNotIn('journalctl', doctor.stdout)
         self.assertTrue(self.daemon.count_log(r'park: not available here.*cpuset controller'))
 
+    def test_verify(self):
+        """Nothing keeps tasks off CPU 7, so not all is well; without such CPUs it is."""
+        done = json.loads(self.ctl('verify', '--json', status=1, output=True))
+        self.assertIs(done['fine'], False)
+        row, = done['problems']
+        self.assertEqual((row['kind'], row['expected'], row['found']), ('park', '0-6', '0-7'))
+        self.assert_named(row['problem'])
+        self.assert_named(self.ctl('verify', status=1, output=True))
+        self.assertIn('idled_degraded{kind="park"} 1', self.ctl('metrics'))
+        self.set_idle_mask('')
+        self.assertEqual(self.get('Degraded'), [])
+        self.ctl('verify')
+
+    def test_verify_switched_off(self):
+        self.write_config('idled.conf', self.CONFIG + '[Park]\nBackend=none\n')
+        self.call('Reload')
+        self.set_idle_mask('7')
+        self.assertEqual(self.get('Degraded'), [])
+        self.ctl('verify')
+
 
 class AffinitiesReset(Idlectl):
     """The kernel resets affinities: nothing is parked without a back end that is named, and all say why."""

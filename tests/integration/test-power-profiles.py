@@ -311,7 +311,7 @@ class Names(Case):
             self.call('Reload')
         self.sync()
         self.assertEqual(self.daemon.count_log('such as .* owns the name'), 1, 'said once')
-        self.assertEqual(self.get('Degraded'),
+        self.assertEqual(self.degraded(),
                          [('power-profiles', OLD[0], 'another process owns the name')])
 
     def test_others_that_run(self):

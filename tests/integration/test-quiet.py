@@ -64,7 +64,7 @@ class Quiet(QuietTest):
         self.assertEqual(self.values(), FILES)
         self.set_idle_mask('4-5')
         self.assertEqual(self.values(), QUIET)
-        self.assertEqual(len(self.get('Degraded')), 0)
+        self.assertEqual(self.degraded(), [])
         kinds = {str(row[0]) for row in self.get('Knobs')}
         self.assertLessEqual({'irq', 'irq-default', 'sysctl', 'machinecheck', 'workqueue'}, kinds)
         self.set_idle_mask('')
@@ -130,7 +130,7 @@ class Quiet(QuietTest):
         self.set_idle_mask('5')
         with open(os.path.join(self.root, 'proc/irq/30/smp_affinity_list'), encoding='ascii') as file:
             self.assertEqual(file.read().strip(), '0-4,6-7')
-        self.assertEqual(len(self.get('Degraded')), 0)
+        self.assertEqual(self.degraded(), [])
 
     def test_missing_parts_are_reported_once(self):
         shutil.rmtree(os.path.join(self.root, 'proc/irq'))
@@ -141,7 +141,7 @@ class Quiet(QuietTest):
         self.assertEqual(self.daemon.count_log('irq: not available here'), 1)
         self.assertEqual(self.daemon.count_log('does not have: machine checks'), 1)
         self.assertIn('irq', [str(what) for what, why in self.get('Missing')])
-        self.assertEqual(len(self.get('Degraded')), 0)
+        self.assertEqual(self.degraded(), [])
 
 
 @needs_root
@@ -242,7 +242,7 @@ exec irqbalance --foreground --interval=1'''
         os.rmdir(os.path.join(self.root, 'proc/%d' % process.pid))
         self.set_idle_mask('1,4')
         self.assertIn('irq', self.knobs())
-        self.assertEqual(len(self.get('Degraded')), 0)
+        self.assertEqual(self.degraded(), [])
 
 
 if __name__ == '__main__':
