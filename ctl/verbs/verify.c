@@ -133,15 +133,20 @@ static void show_record(const Screen *screen, json_object *answer)
         }
 }
 
+/* Without values it is not about one knob. */
 static void show_problem(const Screen *screen, json_object *row)
 {
+        bool has_values = json_get(row, "expected") || json_get(row, "found");
         g_autofree char *found = json_get(row, "found")
                                          ? g_strdup_printf("\"%s\"", json_text(row, "found"))
                                          : g_strdup("nothing readable");
-        g_autofree char *text = g_strdup_printf("%s %s: %s: expected \"%s\", found %s",
-                                                json_text(row, "kind"), json_text(row, "name"),
-                                                json_text(row, "problem"),
-                                                json_text(row, "expected"), found);
+        g_autofree char *text = has_values ? g_strdup_printf("%s %s: %s: expected \"%s\", found %s",
+                                                             json_text(row, "kind"),
+                                                             json_text(row, "name"),
+                                                             json_text(row, "problem"),
+                                                             json_text(row, "expected"), found)
+                                           : g_strdup_printf("%s: %s", json_text(row, "kind"),
+                                                             json_text(row, "problem"));
 
         screen_sentence(screen, STYLE_BAD, text);
 }

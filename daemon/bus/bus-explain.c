@@ -163,13 +163,15 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
                                      problem);
 }
 
-/* The CPUs that the plan keeps active, and those that are. */
+/* For parking also the CPUs that the plan keeps active, and those that are. */
 static int append_failure(sd_bus_message *m, const Manager *manager, const char *actuator,
                           const char *how, const char *why)
 {
         CpuSet wanted = manager_plan(manager)->allowed, used = manager_topology(manager)->online;
         g_autofree char *expected = NULL, *found = NULL;
 
+        if (!g_str_equal(actuator, actuator_park.name))
+                return sd_bus_message_append(m, "(sssss)", actuator, how, "", "", why);
         cpuset_and(&wanted, &used);
         cpuset_subtract(&used, manager_parked(manager));
         expected = cpuset_format(&wanted);

@@ -22,7 +22,7 @@ FIGURE = {"policy": str, "name": str, "unit": str, "value": number}
 SETTING = {"section": str, "key": str, "value": str, "default": str, "source": str,
            "expects": str, "help": str, "runtime": bool}
 PROFILE = {"name": str, "summary": optional(str), "file": optional(str), "active": bool}
-PROBLEM = {"kind": str, "name": str, "expected": str, "found": optional(str), "problem": str}
+PROBLEM = {"kind": str, "name": str, "expected": optional(str), "found": optional(str), "problem": str}
 PAUSE = {"owner": str, "reason": str, "lasting": bool, "until_usec": optional(int)}
 BENEFIT = {"policy": str, "verdict": str, "saved_watts": optional(number),
            "saved_watts_low": optional(number), "saved_watts_high": optional(number),

@@ -238,7 +238,9 @@ class Limits(WithLogind, TestCase):
         for part in file + ':5: IdleGovernor of tune', '"haltpoll"', 'ladder menu teo':
             self.assertIn(part, why)
         self.daemon.wait_log('cpuidle: .*' + re.escape(why))
-        self.assertIn(why, self.idlectl('verify').stdout)
+        self.assertTrue(self.idlectl('verify').stdout.endswith('cpuidle: %s\n' % why))
+        problem, = self.call('Verify')
+        self.assertEqual((problem[0], *problem[2:]), ('cpuidle', '', '', why))
         self.assertEqual(self.read(LATENCY % 1), '100')
         self.wish(IdleGovernor='teo', Governor='schedutil')
         row, = self.degraded()
