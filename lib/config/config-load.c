@@ -161,18 +161,33 @@ typedef struct Contradictions {
         GPtrArray *errors;
 } Contradictions;
 
+/* "; FILE:LINE sets MaxCores", or which of the two options has its default. */
+static char *explain_pair(const Section *section, const char *key, const char *other)
+{
+        Source first = section_source(section, key), second = section_source(section, other);
+        g_autofree char *where = source_format(&second);
+
+        return first.file && second.file
+                       ? g_strdup_printf("; %s sets %s", where, other)
+                       : g_strdup_printf("; %s has its default value", first.file ? other : key);
+}
+
 /* Whether values contradict each other of which one was not understood is not known before that is
  * corrected. */
 static void report_contradiction(const char *key, const char *error, void *userdata)
 {
         const Contradictions *found = userdata;
         const Section *section = found->section;
-        Source source = place_to_mend(found->paths, section, key, found->name);
+        const Setting *other = key ? section_named(section, error, key) : NULL;
+        g_autofree char *pair = other ? explain_pair(section, key, other->key) : g_strdup("");
+        bool is_default = other && !section_source(section, key).file;
+        Source source = place_to_mend(found->paths, section, is_default ? other->key : key,
+                                      found->name);
 
         for (guint i = 0; i < section->wrong->len; i++)
                 if (strstr(error, section->wrong->pdata[i]))
                         return;
-        config_error_add(found->errors, source.file, source.line, "%s", error);
+        config_error_add(found->errors, source.file, source.line, "%s%s", error, pair);
 }
 
 static void check_section(const Section *section, const ConfigPaths *paths, const char *name,

@@ -35,6 +35,9 @@ char *settings_unknown_key(const Setting *rows, const char *heading, const char 
 const char *section_text(const Section *section, const Setting *row, const Profile *profile,
                          bool with_runtime);
 
+/* The first option that the text names and that is not `key`, NULL if there is none. */
+const Setting *section_named(const Section *section, const char *text, const char *key);
+
 /* Asks the section's policy whether `options` fit together. -EINVAL if not: then `*ret_error` says
  * what contradicts what, and `*ret_key` is the key to blame or NULL. */
 int section_check(const Section *section, const void *options, const char **ret_key,

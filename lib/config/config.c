@@ -138,6 +138,36 @@ const char *section_text(const Section *section, const Setting *row, const Profi
         return runtime ? runtime : value ? value->text : from_file ? from_file : row->fallback;
 }
 
+/* True if the text has the key as a word. */
+static bool has_word(const char *text, const char *key)
+{
+        size_t length = strlen(key);
+
+        for (const char *at = text; (at = strstr(at, key)); at += length)
+                if ((at == text || !g_ascii_isalnum(at[-1])) && !g_ascii_isalnum(at[length]))
+                        return true;
+        return false;
+}
+
+const Setting *section_named(const Section *section, const char *text, const char *key)
+{
+        for (const Setting *row = section->rows; row->key; row++)
+                if (!(key && g_str_equal(row->key, key)) && has_word(text, row->key))
+                        return row;
+        return NULL;
+}
+
+/* " (found "2")": what another option that the text names has; "" without one. */
+static char *format_other(const Section *section, const void *options, const char *text,
+                          const char *key)
+{
+        const Setting *other = section_named(section, text, key);
+        g_autofree char *value = other ? setting_format(other, options) : NULL;
+        g_autofree char *clean = value ? log_clean(value) : NULL;
+
+        return clean ? g_strdup_printf(" (found \"%s\")", clean) : g_strdup("");
+}
+
 int section_check(const Section *section, const void *options, const char **ret_key,
                   char **ret_error)
 {
@@ -147,7 +177,7 @@ int section_check(const Section *section, const void *options, const char **ret_
         const Setting *row = wrong && key
                                      ? section_row(section, key) ?: section_state_row(section, key)
                                      : NULL;
-        g_autofree char *text = NULL, *clean = NULL;
+        g_autofree char *text = NULL, *clean = NULL, *other = NULL;
 
         if (!wrong)
                 return 0;
@@ -158,7 +188,8 @@ int section_check(const Section *section, const void *options, const char **ret_
         }
         text = setting_format(row, options);
         clean = log_clean(text);
-        *ret_error = g_strdup_printf("%s: found \"%s\", which %s", row->key, clean, wrong);
+        other = format_other(section, options, wrong, row->key);
+        *ret_error = g_strdup_printf("%s: found \"%s\", which %s%s", row->key, clean, wrong, other);
         return -EINVAL;
 }
 
@@ -168,7 +199,7 @@ static void reset_named(const Section *section, const char *text, void *options)
         for (const Setting *row = section->rows; row->key; row++) {
                 g_autofree char *never = NULL;
 
-                if (strstr(text, row->key))
+                if (has_word(text, row->key))
                         setting_parse(row, row->fallback, options, &never);
         }
 }

@@ -266,10 +266,12 @@ static bool is_reported(const GPtrArray *errors, const char *text, const Source 
 {
         for (guint i = 0; i < errors->len; i++) {
                 const ConfigError *error = errors->pdata[i];
+                const char *rest = g_str_has_prefix(error->message, text)
+                                           ? error->message + strlen(text)
+                                           : NULL;
 
-                if (g_str_equal(error->message, text) ||
-                    (error->file == source->file && error->line == source->line &&
-                     g_str_has_prefix(error->message, text)))
+                if (rest && (!*rest || *rest == ';' ||
+                             (error->file == source->file && error->line == source->line)))
                         return true;
         }
         return false;
@@ -286,10 +288,12 @@ static void report_contradiction(const char *key, const char *error, void *userd
 {
         const Contradictions *found = userdata;
         const Reader *reader = found->reader;
-        Source source = place_to_mend(found->profile, found->section, key);
+        const Section *section = found->section;
+        const Setting *other = key ? section_named(section, error, key) : NULL;
+        bool is_mine = !other || profile_value(found->profile, section->name, key);
+        Source source = place_to_mend(found->profile, section, is_mine ? key : other->key);
 
-        if (!is_about_wrong(reader, found->section, error) &&
-            !is_reported(reader->errors, error, &source))
+        if (!is_about_wrong(reader, section, error) && !is_reported(reader->errors, error, &source))
                 config_error_add(reader->errors, source.file, source.line, "%s (in profile %s)",
                                  error, found->profile->name);
 }

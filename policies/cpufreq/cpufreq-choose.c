@@ -159,6 +159,9 @@ static bool is_reversed(const Speed *min, const Speed *max)
 static const char *check_request(const Request *request, Case when, const char **ret_key)
 {
         static const char wrong[] = "is no frequency such as 1.8GHz, 60%, min, base or max";
+        static const char *const above[CASES] = { [CASE_ALWAYS] = "is above MaxFrequency",
+                                                  [CASE_LOW] = "is above MaxFrequencyLow",
+                                                  [CASE_HIGH] = "is above MaxFrequencyHigh" };
         Speed min, max;
         uint32_t bias;
 
@@ -173,7 +176,7 @@ static const char *check_request(const Request *request, Case when, const char *
         if (*request->min && !speed_parse(request->min, &min))
                 return wrong;
         if (*request->min && *request->max && is_reversed(&min, &max))
-                return "is above the highest frequency";
+                return above[when];
         return NULL;
 }
 

@@ -360,6 +360,24 @@ class CheckAndDaemon(Agreement):
             r'this machine; \d+ MHz is in effect',
             r'cpufreq\.conf:4: MinFrequencyHigh: found "1MHz", which is below the lowest')
 
+    def test_options_that_contradict_each_other(self):
+        """The line is that of an option that is set, and both values are named."""
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand cpufreq\n')
+        for policy, text, expected in (
+                ('ondemand', 'UpThreshold=50%\n',
+                 r'ondemand\.conf:2: TargetUtilization: found "70%", .* UpThreshold \(found "50%"\).*'
+                 r'TargetUtilization has its default'),
+                ('ondemand', 'MinCores=5\nMaxCores=2\n',
+                 r'ondemand\.conf:2: MinCores: found "5", .* MaxCores \(found "2"\).*ondemand\.conf:3'),
+                ('cpufreq', 'MinFrequencyLow=3GHz\nMaxFrequencyLow=2GHz\n',
+                 r'cpufreq\.conf:2: MinFrequencyLow: found "3GHz", .* MaxFrequencyLow \(found "2GHz"\)')):
+            with self.subTest(text):
+                self.write_config('policies/%s.conf' % policy, '[Policy]\n' + text)
+                status, _, err = self.idled('--check')
+                self.assertEqual(status, 1)
+                self.assertRegex(err, expected)
+                self.write_config('policies/%s.conf' % policy, '')
+
     def test_what_drivers_do_not_offer_to_a_profile(self):
         """Whether it is active or not; shipped profiles list what other machines offer, too."""
         self.write_config('profiles/mine.conf', '[cpufreq]\nGovernor=nonsuch\nMaxFrequency=20GHz\n')

@@ -180,7 +180,7 @@ class Choices(ProfileCase):
         self.call('SetProfile', 'day')
         self.set_option('ondemand', 'MinCores', '4')
         message = self.assert_fails(ERROR + 'InvalidValue', 'SetProfile', 'few')
-        self.assertIn('MinCores: found "4", which is greater than MaxCores', message)
+        self.assertIn('MinCores: found "4", which is greater than MaxCores (found "2")', message)
         self.assert_profile('day', '^chosen$', '7')
         self.assertEqual(self.options('ondemand')['MaxCores'], '0')
         self.assertEqual(self.read_state(), 'day\n')

@@ -37,7 +37,7 @@ static const struct {
           .files = { USE, { MINE, "[wrong-decide]\n" } } },
         { "contradiction", AT_MINE ":3: MinCores:|\"9\"|MaxCores",
           .files = { USE, { MINE, "[alpha]\n\nMinCores=9\n" } } },
-        { "contradiction with the policy's file", AT_MINE ":2: MinCores:|\"4\"|MaxCores",
+        { "contradiction with the policy's file", AT_MINE ":3: MinCores:|\"4\"|MaxCores|\"3\"",
           .files = { USE,
                      { ALPHA, "[Policy]\nMinCores=4\n" },
                      { MINE, PERIOD "1s\nMaxCores=3\n" } } },

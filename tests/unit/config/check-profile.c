@@ -199,9 +199,9 @@ TEST(impossible_with_run_time)
         config = load_good();
         use(config, "other", NULL);
         set(config, "MinCores", "5");
-        ck_assert_int_eq(
-                use(config, "mine", "MinCores: found \"5\", which is greater than MaxCores"),
-                -EINVAL);
+        ck_assert_int_eq(use(config, "mine",
+                             "MinCores: found \"5\", which is greater than MaxCores (found \"3\")"),
+                         -EINVAL);
         ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
         ck_assert_ptr_eq(config_section(config, "beta")->profile, config->profile);
         check_value(config, "MaxCores", "8", "default");
