@@ -180,13 +180,23 @@ static Reason explain_item(const CpufreqOptions *options, const FreqPolicy *poli
         return reason;
 }
 
-/* The reason of the platform profile, which is all CPUs'. Returns 0 if none is requested, else 1.
- */
+/* The reason of the platform profile, which is all CPUs'. Policies are not informed which ones the
+ * firmware offers. Returns 0 if none is requested, else 1. */
 static int explain_platform(const CpufreqOptions *options, Reason *ret_reason)
 {
+        static const char *const requested[] = {
+                "",
+                "platform profile low-power is requested",
+                "platform profile cool is requested",
+                "platform profile quiet is requested",
+                "platform profile balanced is requested",
+                "platform profile performance is requested",
+                "platform profile custom is requested",
+        };
+
         if (!options->platform)
                 return 0;
-        *ret_reason = (Reason){ .because = "platform profile: as configured",
+        *ret_reason = (Reason){ .because = requested[options->platform],
                                 .option = "PlatformProfile" };
         return 1;
 }

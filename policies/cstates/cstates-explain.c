@@ -128,12 +128,23 @@ static int explain_parts(const Explained *t, int cpu, Reason *ret_reasons)
         return n;
 }
 
+/* Requested only: policies are not informed whether the kernel has that one. */
 static Reason explain_governor(const CstatesOptions *options)
 {
+        static const char *const requested[] = {
+                "",
+                "",
+                "idle governor menu is requested",
+                "idle governor teo is requested",
+                "idle governor ladder is requested",
+                "idle governor haltpoll is requested",
+                "idle governor shallow is requested",
+                "idle governor shallow_nopoll is requested",
+        };
         const char *why = strchr(options->advised, ':');
 
         if (options->idle_governor != IDLE_GOVERNOR_AUTO)
-                return (Reason){ .because = "a kernel idle governor is configured",
+                return (Reason){ .because = requested[options->idle_governor],
                                  .option = "IdleGovernor" };
         if (cstates_advised(options) < 0)
                 return (Reason){ .because = "the kernel keeps its idle governor until idlelab "

@@ -47,7 +47,7 @@ class Chosen(lab.IdledTest, TeoTest):
         self.assertEqual(self.current(), "menu")
         self.begin()
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
-        self.assertIn("a kernel idle governor is configured", self.guest.read("idlectl why 3"))
+        self.assertIn("idle governor teo is requested", self.guest.read("idlectl why 3"))
         self.wait_deep(3)
         self.guest.run("systemctl stop idled")
         self.assertEqual(self.current(), "menu")

@@ -100,6 +100,29 @@ TEST(policies_differ)
         machine_stop(&m);
 }
 
+static const struct {
+        const char *name, *options, *reason;
+} platforms[] = {
+        { "low-power", "PlatformProfile=low-power", "platform profile low-power|requested" },
+        { "cool", "PlatformProfile=cool", "platform profile cool|requested" },
+        { "quiet", "PlatformProfile=quiet", "platform profile quiet|requested" },
+        { "balanced", "PlatformProfile=balanced", "platform profile balanced|requested" },
+        { "performance", "PlatformProfile=performance", "platform profile performance|requested" },
+        { "custom", "PlatformProfile=custom", "platform profile custom|requested" },
+};
+
+TEST_EACH(platform, platforms)
+{
+        Machine m = machine_start(&acpi, &acpi, c->options);
+        g_autofree char *why = NULL;
+
+        decide(&m, 1000000);
+        ck_assert_str_eq(m.world->wish.platform, c->name);
+        why = explain(&m, 0);
+        ck_case(c->name, says(why, c->reason), "\"%s\"", why);
+        machine_stop(&m);
+}
+
 TEST(no_cpufreq)
 {
         Machine m = machine_start(&acpi, &acpi, "Governor=schedutil BoostHigh=on");
