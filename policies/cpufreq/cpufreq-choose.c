@@ -114,13 +114,13 @@ static bool speed_parse(const char *text, Speed *ret_speed)
         return true;
 }
 
-bool khz_parse(const char *text, double *ret_khz)
+bool khz_parse(const char *text, uint32_t most_khz, double *ret_khz)
 {
         Speed speed;
 
-        if (!speed_parse(text, &speed) || speed.kind != SPEED_KHZ)
+        if (!speed_parse(text, &speed) || speed.kind > (most_khz > 0 ? SPEED_SHARE : SPEED_KHZ))
                 return false;
-        *ret_khz = speed.value;
+        *ret_khz = speed.kind == SPEED_SHARE ? speed.value * most_khz : speed.value;
         return true;
 }
 

@@ -78,8 +78,9 @@ const char *cpufreq_key(Item item, Case when);
 bool request_has(const Request *request, Item item);
 bool request_has_any(const Request *request);
 
-/* False if the text is not that of a frequency in a unit, such as "1.8GHz". */
-bool khz_parse(const char *text, double *ret_khz);
+/* False if the text is not that of a frequency in a unit, such as "1.8GHz", or of a share of
+ * `most_khz` (0: shares are none), such as "60%". */
+bool khz_parse(const char *text, uint32_t most_khz, double *ret_khz);
 
 /* The request for a frequency policy, given what it offers. */
 Choices choose(const CpufreqOptions *options, const FreqPolicy *policy, BandKind band);

@@ -147,7 +147,7 @@ static void add_limit(Reason *reason, const char *asked, const Choice *choice)
 {
         double khz;
 
-        if (choice->outcome != OUTCOME_FOUND || !khz_parse(asked, &khz) ||
+        if (choice->outcome != OUTCOME_FOUND || !khz_parse(asked, 0, &khz) ||
             lround(khz) == (long)choice->number)
                 return;
         reason->threshold = khz / 1e3;
@@ -257,7 +257,7 @@ static bool explain_beyond(Text *text, const char *asked, const Survey *found)
         double khz;
         bool above;
 
-        if (!khz_parse(asked, &khz))
+        if (!khz_parse(asked, found->most_khz, &khz))
                 return false;
         above = khz > found->most_khz;
         if (!above && khz >= found->least_khz)

@@ -408,5 +408,6 @@ const IdledPolicy idled_policy = {
         .state_size = sizeof(Ondemand),
         .needs = SENSE_PRESSURE,
         .check = ondemand_check,
+        .unmet = ondemand_unmet,
         .decide = ondemand_decide,
 };

@@ -91,6 +91,9 @@ PackKinds ondemand_kinds(const OndemandOptions *options);
 /* As IdledPolicy.check. */
 const char *ondemand_check(const void *options, const char **ret_key);
 
+/* As IdledPolicy.unmet: numbers of cores that the machine does not have. */
+int ondemand_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
+
 /* Size (size.c). MinCores and MaxCores on this machine: from 1 to the cores that may be parked; all
  * with Park=no. */
 int size_min(const Call *call);

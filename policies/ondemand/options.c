@@ -59,6 +59,25 @@ PackKinds ondemand_kinds(const OndemandOptions *options)
         return first;
 }
 
+int ondemand_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max)
+{
+        static const char few[] = "is more cores than this machine has; all of them stay active";
+        static const char many[] = "is more cores than this machine has, so it is no limit";
+        const OndemandOptions *o = options;
+        const uint64_t cores = (uint64_t)machine->topology->n_cores;
+        int n = 0;
+
+        if (o->min_cores > cores && n < max) {
+                ret_unmet[n].key = "MinCores";
+                memcpy(ret_unmet[n++].text, few, sizeof(few));
+        }
+        if (o->max_cores > cores && n < max) {
+                ret_unmet[n].key = "MaxCores";
+                memcpy(ret_unmet[n++].text, many, sizeof(many));
+        }
+        return n;
+}
+
 const char *ondemand_check(const void *options, const char **ret_key)
 {
         const OndemandOptions *o = options;

@@ -359,6 +359,16 @@ class CheckAndDaemon(Agreement):
             r'cpufreq\.conf:3: MaxFrequency: found "20GHz", which is above the highest frequency of '
             r'this machine; \d+ MHz is in effect',
             r'cpufreq\.conf:4: MinFrequencyHigh: found "1MHz", which is below the lowest')
+        self.write_config('policies/cpufreq.conf', '[Policy]\nMaxFrequency=1%\n')
+        self.assert_accepted(r'cpufreq\.conf:2: MaxFrequency: found "1%", which is below the lowest frequency')
+
+    def test_cores_that_the_machine_lacks(self):
+        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
+        self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=2\nMaxCores=6\n')
+        self.assert_accepted()
+        self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=99\nMaxCores=999\n')
+        self.assert_accepted(r'ondemand\.conf:2: MinCores: found "99", which is more .* all .* active',
+                             r'ondemand\.conf:3: MaxCores: found "999", which is more .* no limit')
 
     def test_options_that_contradict_each_other(self):
         """The line is that of an option that is set, and both values are named."""
