@@ -309,7 +309,8 @@ static int show(Top *top)
                 return status;
         r = top_restart(top);
         if (r < 0)
-                return complain("failed to read the CPUs: %s", g_strerror(-r));
+                return complain("failed to read the load of the CPUs from %s/proc/stat: %s",
+                                ctl->root_path ?: "", g_strerror(-r));
         if (ctl->n_args > 0)
                 return measure_command(top, output);
         output_use(ctl, output);

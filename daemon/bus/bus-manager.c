@@ -129,9 +129,18 @@ static int append_unwatched(sd_bus_message *reply, const Manager *manager)
 
         if (r >= 0 && cpusets)
                 r = sd_bus_message_append(reply, "(ss)", "cgroup watch", cpusets);
-        return r < 0 ? r
-                     : append_missing(reply, "refused affinities",
-                                      refusals_error(manager_refusals(manager)));
+        return r;
+}
+
+static int append_refused(sd_bus_message *reply, const Manager *manager)
+{
+        int error = refusals_error(manager_refusals(manager));
+        g_autofree char *why = error == -EOPNOTSUPP
+                                       ? g_strdup("this idled was built without BPF programs")
+                                       : g_strdup_printf("loading its BPF program by bpf(2): %s",
+                                                         g_strerror(-error));
+
+        return error < 0 ? sd_bus_message_append(reply, "(ss)", "refused affinities", why) : 0;
 }
 
 BUS_GETTER(get_missing)
@@ -155,6 +164,8 @@ BUS_GETTER(get_missing)
                 r = append_missing(reply, "process events", apps_error(manager_apps(manager)));
         if (r >= 0)
                 r = append_unwatched(reply, manager);
+        if (r >= 0)
+                r = append_refused(reply, manager);
         for (unsigned i = 0; r >= 0 && (a = actuator_set_nth(manager_actuators(manager), i)); i++)
                 if (!a->state && a->error != ACTUATOR_OFF)
                         r = sd_bus_message_append(reply, "(ss)", a->actuator->name, a->why);

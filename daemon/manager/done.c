@@ -69,7 +69,8 @@ static char *blame(const Done *done, const char *word)
         return g_strdup("");
 }
 
-/* The error of the actuator's first knob that failed with it, with the knob's obstacle. */
+/* The error of the actuator's first knob that failed with it, with the knob's obstacle; else of the
+ * file that it writes apart from knobs. */
 static char *failed_by(const Done *done, const ActuatorState *a, int error)
 {
         const Knob *const *knobs;
@@ -77,7 +78,8 @@ static char *failed_by(const Done *done, const ActuatorState *a, int error)
         for (int i = 0, n = knobs_list(done->knobs, &knobs); i < n; i++)
                 if (knobs[i]->error == error && knob_is_of(knobs[i], a->actuator->kinds))
                         return knob_failure(done->knobs, knobs[i]);
-        return g_strdup(g_strerror(-error));
+        return a->actuator->file ? g_strdup_printf("%s: %s", a->actuator->file, g_strerror(-error))
+                                 : g_strdup(g_strerror(-error));
 }
 
 /* Why an actuator could not carry out the plan, as a new string; with the option to blame if it was

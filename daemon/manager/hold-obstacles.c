@@ -131,7 +131,8 @@ static void report_global(const Manager *manager, Demand *demand)
                 report(demand, "Exclude= of [%s] excludes the limit of all CPUs",
                        demand->actuator->section);
         else if (r < 0)
-                report(demand, "the limit of all CPUs: %s", g_strerror(-r));
+                report(demand, "the limit of all CPUs (%s): %s", demand->actuator->file,
+                       g_strerror(-r));
 }
 
 static void report_latency(const Manager *manager, const Hold *hold, GString *text)

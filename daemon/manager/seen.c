@@ -445,7 +445,8 @@ int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_se
 
         if (r < 0) {
                 g_free(seen);
-                return log_error_errno(r, "Failed to read the machine's CPUs: %m");
+                return log_error_errno(
+                        r, "Failed to read the machine's CPUs from sys/devices/system/cpu: %m");
         }
         seen->ground = ground;
         seen->sensors = sensors_new(ground->setup.root, seen->machine.topology);

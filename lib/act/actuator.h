@@ -81,6 +81,9 @@ typedef struct Actuator {
          * before means nothing any more. */
         void (*group_moved)(void *state, Knobs *knobs, const char *name);
 
+        /* The file that it writes apart from its knobs, with a slash before it; NULL: none. */
+        const char *file;
+
         /* It depends on what is parked, so it is called again whenever parking has written. */
         bool follows_park;
 

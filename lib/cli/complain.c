@@ -35,8 +35,8 @@ int complain(const char *format, ...)
 
 int complain_cpus(const Ctl *ctl, int error)
 {
-        return complain("%s: failed to read the CPUs: %s", ctl->root_path ?: "/",
-                        g_strerror(-error));
+        return complain("failed to read the CPUs of %s/sys/devices/system/cpu: %s",
+                        ctl->root_path ?: "", g_strerror(-error));
 }
 
 int complain_usage(const Verb *verb, const char *format, ...)

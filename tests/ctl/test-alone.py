@@ -146,7 +146,7 @@ class Machine(TestCase):
         self.assertEqual(values["/sys/fs/cgroup/b.slice/cpuset.cpus"], "0-3")
 
     def test_no_machine(self):
-        self.assert_refused(self.run_ctl("status", "--root", self.directory), "failed to read the CPUs")
+        self.assert_refused(self.run_ctl("status", "--root", self.directory), "sys/devices/system/cpu: No such file")
 
 
 class Verify(TestCase):

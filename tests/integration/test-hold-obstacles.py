@@ -87,8 +87,11 @@ class Laptop(Obstacles):
     def test_global(self):
         """The limit of all CPUs together."""
         self.start()
-        self.assert_obstacle('its latency cannot be kept: the limit of all CPUs: '
-                             'No such file or directory', latency_us=70, **{'global': True})
+        self.assert_obstacle('its latency cannot be kept: the limit of all CPUs '
+                             '(/dev/cpu_dma_latency): No such file or directory', latency_us=70, **{'global': True})
+        row, = self.get('Degraded')
+        self.assertEqual(row[0], 'pmqos')
+        self.assertIn('/dev/cpu_dma_latency: No such file', row[2])
         self.write('dev/cpu_dma_latency', '')
         path = self.assert_obstacle('', latency_us=50, cpus='0', **{'global': True})
         self.set_option('Latency', 'Exclude', '7')

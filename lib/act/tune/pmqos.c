@@ -214,6 +214,7 @@ const Actuator actuator_pmqos = {
         .name = "pmqos",
         .section = "Latency",
         .kinds = kinds,
+        .file = "/" GLOBAL,
         .open = open_pmqos,
         .apply = apply_pmqos,
         .forget = forget_pmqos,
