@@ -33,9 +33,9 @@ typedef struct Actuator {
         const char *section;          /* of idled.conf, with its options */
         const KnobKind *const *kinds; /* the kinds of knobs it uses, ends with NULL */
 
-        /* Looks whether its part can be done here, changing nothing. -EOPNOTSUPP: not on this
-         * machine, which is normal; ACTUATOR_OFF. `options` is the struct of its section of
-         * idled.conf. */
+        /* Looks whether its part can be done here, changing nothing. -ENOENT: this machine
+         * does not have it, -EOPNOTSUPP: not usable here; both are normal; ACTUATOR_OFF. `options`
+         * is the struct of its section of idled.conf. */
         int (*open)(const ActContext *context, const void *options, void **ret_state);
 
         /* Why open() fails on this machine, for people, as a new string. NULL: nothing more than

@@ -81,7 +81,7 @@ static int open_cpuidle(const ActContext *context, const void *options, void **r
 
         if (tune_read(context, "cpuidle/current_driver", &driver) < 0 ||
             g_str_equal(driver, "none"))
-                return -EOPNOTSUPP;
+                return -ENOENT;
         state = g_new0(State, 1);
         state->context = *context;
         state->options = *(const TuneOptions *)options;

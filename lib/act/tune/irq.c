@@ -95,7 +95,7 @@ static int open_irq(const ActContext *context, const void *data, void **ret_stat
         State *state;
 
         if (faccessat(context->root, DIRECTORY, F_OK, 0) < 0)
-                return -EOPNOTSUPP;
+                return -ENOENT;
         state = g_new0(State, 1);
         state->context = *context;
         state->manage = options->manage;

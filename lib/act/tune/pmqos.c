@@ -56,7 +56,7 @@ static int open_pmqos(const ActContext *context, const void *options, void **ret
                 return -EOPNOTSUPP;
         name_of(cpuset_next(&online, -1), name);
         if (!tune_exists(context->root, name))
-                return -EOPNOTSUPP;
+                return -ENOENT;
         state = g_new0(State, 1);
         state->context = *context;
         state->options = *(const TuneOptions *)options;

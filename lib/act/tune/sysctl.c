@@ -127,7 +127,7 @@ static int open_sysctl(const ActContext *context, const void *data, void **ret_s
         State *state;
 
         if (!about)
-                return -EOPNOTSUPP;
+                return -ENOENT;
         state = g_new0(State, 1);
         state->context = *context;
         state->manage = options->manage;

@@ -244,7 +244,7 @@ TEST(not_there)
 
         name_of(0, name);
         drop(name);
-        ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -EOPNOTSUPP);
+        ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -ENOENT);
         drop("online");
         ck_assert_int_eq(actuator_pmqos.open(&context, &options, &none), -EOPNOTSUPP);
 }
