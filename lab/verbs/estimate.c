@@ -24,10 +24,6 @@
 #define MEASURE_USEC (1000u * 1000)
 #define FIT_USEC     (80u * 1000 * 1000)
 
-/* With states that have no figure for more of the time than this, the total would be wrong by as
- * much and more. The paper's own table has none for C6, which takes 0.2 % of the time. */
-#define UNKNOWN_PERCENT_MAX 5
-
 /* Below it is what turbostat rounds. */
 #define MISSING_PERCENT_MIN 0.1
 
@@ -180,7 +176,7 @@ static json_object *describe_package(const Turbostat *seen, const PowerTable *ta
         price = power_table_price(table, (const char *const *)seen->states, shares,
                                   (size_t)seen->n_states, &without);
         json_put_int(object, "package", first->packages[package]);
-        json_put_real(object, "watts", without * 100 > UNKNOWN_PERCENT_MAX ? NAN : price, 2);
+        json_put_real(object, "watts", without > POWER_TABLE_UNKNOWN_MAX ? NAN : price, 2);
         json_put_real(object, "measured_watts", mean_watts(seen, package), 2);
         json_put(object, "states", states);
         *watts += price;
@@ -211,7 +207,7 @@ static void describe_power(const Turbostat *seen, const PowerTable *table, json_
 {
         const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
         json_object *packages = json_object_new_array();
-        double watts = 0, unknown = 0, measured = 0, percent;
+        double watts = 0, unknown = 0, measured = 0;
         bool estimated = false;
 
         for (int p = 0; p < first->n_packages; p++) {
@@ -220,12 +216,12 @@ static void describe_power(const Turbostat *seen, const PowerTable *table, json_
         }
         for (guint i = 0; i < seen->samples->len; i++)
                 estimated |= ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->estimated;
-        percent = unknown / first->n_packages * 100;
-        if (percent > UNKNOWN_PERCENT_MAX)
+        unknown /= first->n_packages;
+        if (unknown > POWER_TABLE_UNKNOWN_MAX)
                 watts = NAN;
         json_put_real(answer, "watts", watts, 2);
         json_put_real(answer, "measured_watts", measured, 2);
-        json_put_real(answer, "without_figure_percent", percent, 2);
+        json_put_real(answer, "without_figure_percent", unknown * 100, 2);
         json_put_real(answer, "in_no_column_percent", missing_percent(seen), 2);
         json_put_bool(answer, "residency_estimated", estimated);
         json_put_real(answer, "work_mb_per_second", asked.work > 0 ? asked.work : NAN, 2);

@@ -466,6 +466,7 @@ static bool was_late(json_object *run)
 /* What the columns of a table depend on. */
 typedef struct Shown {
         bool watts, overruns; /* some run has them */
+        const char *table;    /* of power, that estimated some run; NULL: none */
 } Shown;
 
 static void add_row(Table *table, const Shown *shown, const char *setting, json_object *run,
@@ -512,7 +513,11 @@ static Shown look_through(json_object *settings)
         JSON_FOREACH(setting, settings) {
                 runs = json_get(setting, "runs");
                 JSON_FOREACH(run, runs) {
-                        shown.watts |= json_get(json_get(run, "power"), "watts") != NULL;
+                        json_object *power = json_get(run, "power");
+
+                        shown.watts |= json_get(power, "watts") != NULL;
+                        if (json_get(power, "table"))
+                                shown.table = json_text(power, "table");
                         shown.overruns |= json_int(json_get(run, "all"), "overruns", 0) > 0;
                 }
         }
@@ -584,7 +589,11 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
 
 static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
 {
-        if (!shown->watts && json_get(answer, "energy_problem"))
+        if (!shown->watts && shown->table)
+                screen_line(&ctl->screen, STYLE_WARN,
+                            "Energy: not known: the power table %s is of another machine",
+                            shown->table);
+        else if (!shown->watts && json_get(answer, "energy_problem"))
                 screen_line(&ctl->screen, STYLE_WARN, "Energy: not measured: %s",
                             json_text(answer, "energy_problem"));
 }

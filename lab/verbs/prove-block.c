@@ -100,6 +100,11 @@ static BlockEnd drop_energy(Prove *prove, const ScheduleSlot *slot, BlockDrop wh
                         "in %d blocks in a row the battery was not discharging, or lost less than "
                         "%g J; expected an unplugged machine, or a longer --block",
                         FAILURES_MAX, BATTERY_STEPS * BATTERY_STEP_JOULES);
+        else if (meter_source(prove->meter) == ENERGY_SOURCE_ESTIMATE)
+                prove_fail(prove,
+                           "in %d blocks in a row, CPUs spent more than %g %% of the time in idle "
+                           "states without a figure: the power table %s is of another machine",
+                           FAILURES_MAX, POWER_TABLE_UNKNOWN_MAX * 100, prove->table->name);
         else
                 prove_fail(prove, "in %d blocks in a row, %s", FAILURES_MAX, block_drop_text(why));
         return BLOCK_STOP;

@@ -58,23 +58,22 @@ double estimate_package_watts(const PowerTable *table, const Watch *watch, int p
         const char *names[WATCH_STATES_MAX + 1] = { "C0" };
         double shares[WATCH_STATES_MAX + 1];
         CpuSet cpus = watch_package(watch, package);
+        double watts, unknown;
 
         for (int s = 0; s < watch->n_states; s++)
                 names[s + 1] = watch->states[s];
         if (watch_shares(watch, &cpus, shares, NULL) == 0)
                 return NAN;
-        return power_table_price(table, names, shares, (size_t)watch->n_states + 1, NULL);
+        watts = power_table_price(table, names, shares, (size_t)watch->n_states + 1, &unknown);
+        return unknown > POWER_TABLE_UNKNOWN_MAX ? NAN : watts;
 }
 
 double estimate_watts(const PowerTable *table, const Watch *watch)
 {
         double sum = 0;
 
-        for (int p = 0; p < watch->topology->n_packages; p++) {
-                double watts = estimate_package_watts(table, watch, p);
-
-                sum += isnan(watts) ? 0 : watts;
-        }
+        for (int p = 0; p < watch->topology->n_packages; p++)
+                sum += estimate_package_watts(table, watch, p);
         return sum;
 }
 

@@ -17,11 +17,11 @@
  * is no table of this machine and `required` is false. */
 PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required);
 
-/* The watts that the table gives a package over the last interval; NaN: none of its CPUs was seen.
- */
+/* The watts that the table gives a package over the last interval. NaN: none of its CPUs was seen,
+ * or they spent more than POWER_TABLE_UNKNOWN_MAX of the time in states without a figure. */
 double estimate_package_watts(const PowerTable *table, const Watch *watch, int package);
 
-/* Those of all packages together. */
+/* Those of all packages together; NaN: those of some package are not known. */
 double estimate_watts(const PowerTable *table, const Watch *watch);
 
 /* --power, for verbs that print what sleeps cost. */

@@ -184,6 +184,21 @@ class Measured(TestCase):
             "cpu*/topology/physical_package_id")))
         self.assertEqual((power["source"], round(power["watts"])), ("estimate", 7 * packages))
 
+    def test_power_not_known(self):
+        """States without a figure do not count as 0 W for most of the time."""
+        table = Path(self.directory, "t.conf")
+        table.write_text("[States]\nC0=7\n")
+        root = machine(self.directory, "synthetic-laptop")
+        for zone in Path(root, "sys/class/powercap").iterdir():
+            for file in zone.glob("energy_uj"):
+                file.unlink()
+        arguments = *QUICK, "--power", str(table), "--root", root
+        (setting,) = self.answer(*arguments)["settings"]
+        self.assertIsNone(setting["runs"][0]["power"]["watts"])
+        text = self.run_ctl("latency", *arguments).stdout
+        self.assertNotIn("PkgWatt", text)
+        self.assertRegex(text, "t.conf is of another machine")
+
     def test_usage(self):
         for arguments, says in ((["--interval", "1us"], "from 10us to 1s"),
                                 (["--interval", "1ms,x"], "from 10us to 1s"),

@@ -261,6 +261,10 @@ class Energy(Tree):
         row = json.loads(self.top("--json", *arguments).stdout)["machine"]
         self.assertEqual((row["package_watts"], row["package_watts_source"]), (10, "estimate"))
         self.assertIn("~10.00", self.top(*arguments).stdout)
+        table.write_text("[States]\nC0=10\n")  # CPUs sleep in states that it does not have
+        row = json.loads(self.top("--json", *arguments).stdout)["machine"]
+        self.assertIsNone(row["package_watts"])
+        self.assertNotIn("~0", self.top(*arguments).stdout)
 
     def test_not_root(self):
         """What root alone may read is absent, and all else is there."""

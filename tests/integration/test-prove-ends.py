@@ -204,9 +204,12 @@ class BadDays(ProveCase):
             self.assertIn(says, self.prove(option, value, status=3))
             self.assertEqual(self.get('Trial'), {})
         table = Path(self.directory, 'table.conf')
-        table.write_text('[States]\nC0=9\nPOLL=9\nC1E=2\nC6=1\nC10=1\n')
+        table.write_text('[States]\nC0=9\nPOLL=9\nC1E=2\nC6=1\nC10=1\nC6S=1\n')
         answer = self.prove('--policy', 'cpufreq', '--power', str(table), '--for', '4s', status=1)
         self.assertEqual(answer['energy_source'], 'estimate')
+        table.write_text('[States]\nC0=9\n')
+        said = self.prove('--policy', 'cpufreq', '--power', str(table), '--for', '4s', status=3)
+        self.assertRegex(said, 'without a figure.* table .*table.conf is of another machine')
 
     def test_plugged_in(self):
         """A battery that does not discharge measures nothing, also if it is plugged in meanwhile."""
