@@ -4,7 +4,8 @@
  *
  * The next time to wake is the last one plus the interval, whenever the thread really ran, so that
  * one late wake-up does not move those behind it. Where the interval is over already the time to
- * wake is the next in the future: the ones left out are counted, not measured.
+ * wake is the next in the future: the ones left out are counted, not measured. A thread whose first
+ * wake-ups are late measures for as much longer.
  *
  * A real-time thread that runs nearly all the time lets no other task run, and after 950 ms of a
  * second the kernel stops it for 50 ms, which looks like a latency. Such a thread rests before.
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -38,7 +40,8 @@ typedef struct Sleeper {
 struct Cyclic {
         CyclicOptions options;
         atomic_bool stop;
-        pthread_mutex_t gate; /* locked until all threads are there */
+        sem_t ready;          /* posted by each thread that is prepared */
+        pthread_mutex_t gate; /* locked until all threads are */
         uint64_t start_nsec;
         int n;
         Sleeper *sleepers;
@@ -99,18 +102,23 @@ static void count_wakeups(const Sleeper *sleeper)
         for (unsigned i = 0;
              next <= last && !atomic_load_explicit(&sleeper->cyclic->stop, memory_order_relaxed);
              i++) {
+                bool counts = i >= CYCLIC_WARM_UPS;
+
                 sleep_until(next);
                 now = clock_nsec(CLOCK_MONOTONIC);
-                if (i >= CYCLIC_WARM_UPS)
+                if (counts)
                         histogram_add(result->histogram, now - next);
                 if (options->policy != SCHED_OTHER)
                         now = rest(&stretch, now);
                 next += options->interval_nsec;
-                if (next <= MIN(now, last)) {
-                        uint64_t missed = (MIN(now, last) - next) / options->interval_nsec + 1;
+                now = counts ? MIN(now, last) : now;
+                if (next <= now) {
+                        uint64_t missed = (now - next) / options->interval_nsec + 1;
 
                         next += missed * options->interval_nsec;
-                        result->overruns += missed;
+                        result->overruns += counts ? missed : 0;
+                        if (!counts && options->for_nsec)
+                                last += missed * options->interval_nsec;
                 }
         }
 }
@@ -121,6 +129,7 @@ static void *sleeper_run(void *data)
         Cyclic *cyclic = sleeper->cyclic;
 
         sleeper->result->error = prepare(sleeper);
+        sem_post(&cyclic->ready);
         pthread_mutex_lock(&cyclic->gate);
         pthread_mutex_unlock(&cyclic->gate);
         if (sleeper->result->error == 0)
@@ -147,6 +156,7 @@ Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)
         CPUSET_FOREACH(cpu, cpus)
                 g_array_index(cyclic->results, CyclicCpu,
                               i++) = (CyclicCpu){ .cpu = cpu, .histogram = histogram_new() };
+        sem_init(&cyclic->ready, 0, 0);
         pthread_mutex_init(&cyclic->gate, NULL);
         pthread_mutex_lock(&cyclic->gate);
         mlockall(MCL_CURRENT); /* where it is not permitted, the maximum has page faults in it */
@@ -163,6 +173,8 @@ Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)
         pthread_attr_destroy(&attributes);
         for (; i < n; i++)
                 g_array_index(cyclic->results, CyclicCpu, i).error = -EAGAIN;
+        for (int ready = 0; ready < cyclic->n;)
+                ready += sem_wait(&cyclic->ready) == 0;
         cyclic->start_nsec = clock_nsec(CLOCK_MONOTONIC);
         pthread_mutex_unlock(&cyclic->gate);
         return cyclic;
@@ -176,6 +188,7 @@ GArray *cyclic_finish(Cyclic *cyclic)
                 pthread_join(cyclic->sleepers[i].thread, NULL);
         munlockall();
         pthread_mutex_destroy(&cyclic->gate);
+        sem_destroy(&cyclic->ready);
         g_free(cyclic->sleepers);
         g_free(cyclic);
         return results;

@@ -567,20 +567,24 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
         for (int i = 0; i < asked.n_intervals; i++) {
                 g_autofree char *interval = duration_format(asked.intervals_usec[i]);
                 double most = 0;
+                bool late = false;
 
                 for (size_t k = 0; k < json_length(settings); k++) {
                         json_object *run = run_of(json_element(settings, k),
                                                   (int64_t)asked.intervals_usec[i]);
 
                         most = fmax(most, overrun_share(json_get(run, "all")));
+                        late |= was_late(run);
                 }
                 if (most >= OVERRUNS_MOST) {
                         g_autofree char *text = g_strdup_printf(
                                 "Interval %s: %s%.0f %% of the wake-ups were left out, because "
                                 "they were due while the thread was late or still awake. The "
-                                "latencies are those of the others; in the row \"due\", what was "
-                                "due while the thread was late counts as well",
-                                interval, json_length(settings) > 1 ? "up to " : "", most * 100);
+                                "latencies are those of the others%s",
+                                interval, json_length(settings) > 1 ? "up to " : "", most * 100,
+                                late ? "; in the row \"due\", what was due while the thread was "
+                                       "late counts as well"
+                                     : "");
 
                         screen_sentence(&ctl->screen, STYLE_WARN, text);
                 }

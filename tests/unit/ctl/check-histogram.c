@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Histograms: quantiles to half a bucket, whatever the samples. */
+/* Histograms: quantiles to half a bucket, whatever the samples; and the wake-ups that fill them. */
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include "lab/verbs/cyclic.h"
 #include "lab/verbs/histogram.h"
 #include "table.h"
 
@@ -125,6 +127,32 @@ TEST_RANGE(quantiles, 0, 8)
         ck_assert(near(histogram_mean(histogram), sum / n));
         ck_assert(near(histogram_min(histogram), samples[0]));
         ck_assert(near(histogram_max(histogram), samples[n - 1]));
+}
+
+/* In place of the C library's: how long a thread takes until it is prepared. */
+int sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+{
+        g_usleep(30000);
+        return 0;
+}
+
+/* A thread that needs longer for its start than what is measured then wakes as often as asked. */
+TEST(late_start)
+{
+        const CyclicOptions options = { .interval_nsec = 1000000,
+                                        .policy = SCHED_OTHER,
+                                        .anywhere = true,
+                                        .for_nsec = 20000000 };
+        g_autoptr(GArray) results = NULL;
+        CpuSet one = { 0 };
+        CyclicCpu *cpu;
+
+        cpuset_add(&one, 0);
+        results = cyclic_finish(cyclic_start(&one, &options));
+        cpu = &g_array_index(results, CyclicCpu, 0);
+        ck_assert_int_eq(cpu->error, 0);
+        ck_assert_msg(cpu->histogram->count > 0, "%lu overruns", (unsigned long)cpu->overruns);
+        ck_assert_uint_eq(cpu->histogram->count + cpu->overruns + CYCLIC_WARM_UPS, 20);
 }
 
 UNIT("histogram")
