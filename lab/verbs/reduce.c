@@ -151,6 +151,21 @@ void reduced_put(Reduced *reduced, size_t column, double value)
                            &(Cell){ value, value, value * seconds, seconds });
 }
 
+void reduced_put_since(Reduced *reduced, size_t column, double value, double begin)
+{
+        for (guint i = reduced->points->len; isfinite(value) && i-- > 0;) {
+                Point *point = reduced->points->pdata[i];
+                double seconds = point->end - fmax(point->begin, begin);
+
+                if (!(seconds > reduced->seconds / 2))
+                        return;
+                cell_unite(cell_of(point, column),
+                           &(Cell){ value, value, value * seconds, seconds });
+                if (point->gap)
+                        return;
+        }
+}
+
 size_t reduced_gaps(const Reduced *reduced)
 {
         return reduced->gaps;

@@ -24,6 +24,10 @@ void reduced_sample(Reduced *reduced, double begin, double end);
  * from 0. */
 void reduced_put(Reduced *reduced, size_t column, double value);
 
+/* A value of all samples since `begin`, of which there is at least the last one, as far back as the
+ * last gap. */
+void reduced_put_since(Reduced *reduced, size_t column, double value, double begin);
+
 /* How many samples there are, and how many went into the largest point. */
 size_t reduced_samples(const Reduced *reduced);
 size_t reduced_united(const Reduced *reduced);

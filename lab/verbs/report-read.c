@@ -47,20 +47,11 @@ typedef enum ReportStep {
         REPORT_STEPPED,
 } ReportStep;
 
-/* How long a reading of power is shown in samples that have none; energy is read once a second. */
-#define POWER_HELD_SECONDS 2
-
 /* The last reading of power. Samples may be shorter than the time between two readings. */
 typedef struct LastPower {
-        GArray *values; /* of HeldValue */
-        double unread;  /* seconds of samples since then that had no reading */
-        double end;     /* of the last sample that was seen */
+        double unread; /* seconds of samples since then */
+        double end;    /* of the last sample that was seen */
 } LastPower;
-
-typedef struct HeldValue {
-        size_t column;
-        double watts;
-} HeldValue;
 
 /* A value over all of the recording. */
 typedef struct Mean {
@@ -389,15 +380,11 @@ static bool is_package(const char *domain)
 
 static void put_watts(Reading *reading, const char *name, double watts)
 {
-        HeldValue value = {
-                .column = report_column(reading->report, REPORT_POWER, REPORT_LINE, name),
-                .watts = watts,
-        };
+        size_t column = report_column(reading->report, REPORT_POWER, REPORT_LINE, name);
 
-        if (value.column == REPORT_NO_COLUMN)
-                return;
-        reduced_put(reading->report->samples, value.column, watts);
-        g_array_append_val(reading->power.values, value);
+        if (column != REPORT_NO_COLUMN)
+                reduced_put_since(reading->report->samples, column, watts,
+                                  reading->last - reading->power.unread);
 }
 
 /* The power of the domains in one row. Returns that of all packages, else of the
@@ -419,8 +406,6 @@ static double put_domains(Reading *reading, const RecordedTable *machine, size_t
                         watts = column->numbers[row];
                         if (!(watts >= 0) || !isfinite(watts))
                                 continue;
-                        if (drawn == 0)
-                                g_array_set_size(reading->power.values, 0);
                         name = g_strconcat(k ? "~" : "", column->of, NULL);
                         if (is_package(column->of))
                                 total = packages++ ? total + watts : watts;
@@ -441,22 +426,13 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
         LastPower *power = &reading->power;
         double end = reading->last, watts;
 
-        if (!(end - seconds - power->end < seconds / 2)) {
+        if (!(end - seconds - power->end < seconds / 2))
                 power->unread = 0;
-                g_array_set_size(power->values, 0);
-        }
         power->end = end;
         power->unread += seconds;
         watts = put_domains(reading, machine, row);
-        if (!isfinite(watts)) {
-                for (guint i = 0; i < power->values->len && power->unread < POWER_HELD_SECONDS;
-                     i++) {
-                        const HeldValue *held = &g_array_index(power->values, HeldValue, i);
-
-                        reduced_put(reading->report->samples, held->column, held->watts);
-                }
+        if (!isfinite(watts))
                 return;
-        }
         reading->any_energy = true;
         add_mean(reading, REPORT_MEAN_WATTS, watts, power->unread);
         power->unread = 0;
@@ -798,7 +774,6 @@ static void state_clear(gpointer data)
 static void reading_init(Reading *reading, Report *report)
 {
         *reading = (Reading){ .report = report, .last = NAN };
-        reading->power.values = g_array_new(FALSE, FALSE, sizeof(HeldValue));
         reading->power.end = NAN;
         forget_steps(reading);
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
@@ -812,7 +787,6 @@ static void reading_init(Reading *reading, Report *report)
 
 static void reading_done(Reading *reading)
 {
-        g_array_unref(reading->power.values);
         g_array_unref(reading->states);
         g_hash_table_unref(reading->cores.of);
         g_hash_table_unref(reading->sources);
