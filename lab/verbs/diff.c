@@ -14,6 +14,9 @@
 #include "recording/read.h"
 #include "verbs.h"
 
+/* A sample that ends so many intervals after the one before it follows a gap. */
+#define GAP_INTERVALS 1.5
+
 /* As those of diff(1). */
 #define EXIT_SAME    0
 #define EXIT_DIFFERS 1
@@ -33,6 +36,8 @@ typedef struct Source {
         GHashTable *facts;
         char *problem;      /* what of it was left out; NULL: nothing */
         double counters[2]; /* last values of columns that only grow */
+        double end_usec;    /* of the last sample, CLOCK_MONOTONIC */
+        double unread;      /* seconds of samples since the last one that has power */
 } Source;
 
 typedef struct Comparison {
@@ -126,9 +131,42 @@ static void add_counters(Comparison *comparison, int which, const RecordedTable 
         }
 }
 
+/* Forgets what was before a sample that another one was to precede: nothing was recorded then. */
+static void forget_across_gap(Source *source, double end_usec, double seconds)
+{
+        if (end_usec - source->end_usec > GAP_INTERVALS * seconds * 1e6) {
+                source->unread = 0;
+                for (size_t i = 0; i < G_N_ELEMENTS(counters); i++)
+                        source->counters[i] = NAN;
+        }
+        source->end_usec = end_usec;
+}
+
+/* A reading of power is the mean since the one before it, which may be several samples ago. */
+static void add_plain(Comparison *comparison, int which, const RecordedTable *machine, size_t row,
+                      double seconds)
+{
+        Source *source = &comparison->sources[which];
+        bool read = false;
+
+        source->unread += seconds > 0 ? seconds : 0;
+        for (int c = 0; c < machine->n_columns; c++) {
+                const RecordedColumn *column = &machine->columns[c];
+                bool power = g_str_has_suffix(column->name, "_watts");
+
+                if (!column->numbers || !g_strv_contains(plain, column->name))
+                        continue;
+                add_value(comparison, which, column->name, column->of, column->unit,
+                          column->numbers[row], power ? source->unread : seconds);
+                read |= power && isfinite(column->numbers[row]);
+        }
+        source->unread = read ? 0 : source->unread;
+}
+
 static void add_machine(Comparison *comparison, int which, const RecordedTable *machine)
 {
         const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
+        const double *ends = recorded_numbers(machine, "monotonic_usec", NULL);
         Source *source = &comparison->sources[which];
 
         for (size_t row = 0; machine && row < machine->n_rows; row++) {
@@ -137,14 +175,9 @@ static void add_machine(Comparison *comparison, int which, const RecordedTable *
                 source->samples++;
                 if (seconds > 0)
                         source->seconds += seconds;
+                forget_across_gap(source, ends ? ends[row] : NAN, seconds);
                 add_counters(comparison, which, machine, row, seconds);
-                for (int c = 0; c < machine->n_columns; c++) {
-                        const RecordedColumn *column = &machine->columns[c];
-
-                        if (column->numbers && g_strv_contains(plain, column->name))
-                                add_value(comparison, which, column->name, column->of, column->unit,
-                                          column->numbers[row], seconds);
-                }
+                add_plain(comparison, which, machine, row, seconds);
         }
 }
 
@@ -329,6 +362,7 @@ static json_object *diff_ask(Ctl *ctl, int *ret_status)
 
         for (int i = 0; i < 2; i++) {
                 comparison.sources[i].path = ctl->args[i];
+                comparison.sources[i].end_usec = NAN;
                 comparison.sources[i].facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                                                     g_free);
                 for (size_t c = 0; c < G_N_ELEMENTS(counters); c++)

@@ -10,7 +10,9 @@
  * second half), bare (no RAPL, no cpuidle, no idled), hostile (names), wild (gaps, a clock that
  * goes back, rows that make no sense), empty (facts alone), quick (five samples a second of which
  * one has power, 12 W; each CPU enters a state, which not every CPU has, 100 times a second),
- * uneven (short busy samples and long idle ones)
+ * uneven (short busy samples and long idle ones), slow (as quick, but two readings in three
+ * seconds: 10 W in the first one, then 20 W), gap (an hour with 600 transitions that was not
+ * recorded, between samples with one each)
  */
 #include <fcntl.h>
 #include <math.h>
@@ -218,6 +220,11 @@ static void put_machine(Maker *maker, double usec, int second, double load, int 
         begin_row(table, usec);
         number(table, "interval_usec", NULL, 1e6);
         number(table, "load", NULL, load);
+        if (is(maker, "gap")) {
+                number(table, "monotonic_usec", NULL, usec - BEGIN_USEC);
+                number(table, "transitions", NULL,
+                       second + (second > maker->seconds / 2 ? 600 : 0));
+        }
         number(table, "pressure_share", NULL, fmax(0, load / maker->cpus - 0.4) * 0.3);
         if (is(maker, "bare"))
                 return;
@@ -352,6 +359,8 @@ static double time_of(const Maker *maker, int second)
 {
         double usec = BEGIN_USEC + 1e6 * second;
 
+        if (is(maker, "gap"))
+                return usec + (second > maker->seconds / 2 ? 3600e6 : 0);
         if (!is(maker, "wild"))
                 return usec;
         return usec + (second > maker->seconds / 3 ? 120e6 : 0) -
@@ -361,7 +370,7 @@ static double time_of(const Maker *maker, int second)
 /* Samples of 0.2 s, or, if the kind is "uneven", short busy ones and long idle ones. */
 static bool put_quick(Maker *maker)
 {
-        bool uneven = is(maker, "uneven");
+        bool uneven = is(maker, "uneven"), slow = is(maker, "slow");
         double usec = BEGIN_USEC;
 
         for (int i = 1; i <= (uneven ? 2 : 5) * maker->seconds; i++) {
@@ -374,7 +383,9 @@ static bool put_quick(Maker *maker)
                 usec += interval;
                 begin_row(machine, usec);
                 number(machine, "interval_usec", NULL, interval);
-                if (uneven || i % 5 == 0)
+                if (slow && (i % 15 == 0 || i % 15 == 5))
+                        number(machine, "power_watts", "package-0", i % 15 ? 10 : 20);
+                else if (!slow && (uneven || i % 5 == 0))
                         number(machine, "power_watts", "package-0", uneven && i % 2 ? 40 : 12);
                 for (int cpu = 0; cpu < maker->cpus; cpu++) {
                         const char *state = state_names[cpu % 2 ? 2 : 3];
@@ -438,7 +449,7 @@ int main(int argc, char **argv)
         if (is(&maker, "empty")) {
                 put_event(&maker, BEGIN_USEC, "start", NULL, NULL);
                 good = flush(&maker, BEGIN_USEC);
-        } else if (is(&maker, "quick") || is(&maker, "uneven")) {
+        } else if (is(&maker, "quick") || is(&maker, "uneven") || is(&maker, "slow")) {
                 good = put_quick(&maker);
         } else {
                 good = put_all(&maker);

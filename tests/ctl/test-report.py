@@ -13,7 +13,7 @@ import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ctltest import TestCase
+from ctltest import TestCase, page_data
 from reports import make_page, make_recording
 
 VOID = {"meta"}
@@ -151,6 +151,27 @@ class Pages(TestCase):
         self.assertAlmostEqual(answer["watts_mean"], 0.1 * 40 + 0.9 * 12, delta=0.01)
         self.assertAlmostEqual(means["power_watts", "package-0"], answer["watts_mean"], delta=0.01)
         self.assertAlmostEqual(means["wakeups", None], answer["wakeups_per_second"], delta=0.01)
+
+    def test_slow_power(self):
+        """A reading of power is the mean since the one before it: in the summary, in diff and in the plot."""
+        recording = str(make_recording(self.directory, "slow", 2, 6))
+        result = self.run_ctl("report", "--json", "--output", f"{self.directory}/p.html", recording)
+        answer, = json.loads(result.stdout)["recordings"]
+        compared = json.loads(self.run_ctl("diff", "--json", recording, recording).stdout)
+        watts, = (m["a"]["mean"] for m in compared["metrics"] if m["name"] == "power_watts")
+        for mean in answer["watts_mean"], watts:
+            self.assertAlmostEqual(mean, (10 + 2 * 20) / 3, delta=0.01)
+        page = page_data(Path(self.directory, "p.html").read_text())
+        series, = (s for chart in page["report"]["recordings"][0]["charts"] for s in chart or []
+                   if s["name"] == "package-0")
+        self.assertEqual(series["mid"][:-1], 2 * (5 * [10] + 10 * [20]))
+
+    def test_counters_across_a_gap(self):
+        """What grew while nothing was recorded is not what one sample saw."""
+        recording = str(make_recording(self.directory, "gap", 2, 30))
+        compared = json.loads(self.run_ctl("diff", "--json", recording, recording).stdout)
+        transitions, = (m["a"]["mean"] for m in compared["metrics"] if m["name"] == "transitions")
+        self.assertAlmostEqual(transitions, 60)  # a minute
 
     def test_table(self):
         recording = make_recording(self.directory, "usual", 16, 300)
