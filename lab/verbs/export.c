@@ -25,6 +25,7 @@ typedef struct Format {
         void (*begin)(void);
         void (*frame)(const RecordedFrame *frame, GHashTable *seen);
         void (*end)(void);
+        GDestroyNotify seen_free; /* frees what frame() puts into `seen` */
 } Format;
 
 /* The value of a row of the column; false if it has none. Digits are those that were recorded. */
@@ -73,24 +74,73 @@ static void csv_value(const RecordedTable *table, const RecordedColumn *time, si
         fputs("\r\n", stdout);
 }
 
-/* `seen` counts the rows of each table, so that the values of one can be put together again. */
-static void csv_frame(const RecordedFrame *frame, GHashTable *seen)
+/* What is known of a table. */
+typedef struct Seen {
+        uint64_t rows;    /* that were printed, so that the values of one can be put together */
+        GHashTable *last; /* of a lasting table: the rows of the frame before, as row_text() */
+} Seen;
+
+static void seen_free(gpointer data)
+{
+        Seen *seen = data;
+
+        g_hash_table_unref(seen->last);
+        g_free(seen);
+}
+
+static Seen *seen_of(GHashTable *seen, const char *table)
+{
+        Seen *found = g_hash_table_lookup(seen, table);
+
+        if (found)
+                return found;
+        found = g_new0(Seen, 1);
+        found->last = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_hash_table_insert(seen, g_strdup(table), found);
+        return found;
+}
+
+/* All values of a row, to compare it with others. */
+static char *row_text(const RecordedTable *table, size_t row)
+{
+        GString *text = g_string_new(NULL);
+
+        for (int c = 0; c < table->n_columns; c++) {
+                const RecordedColumn *column = &table->columns[c];
+
+                if (column->numbers)
+                        g_string_append_printf(text, "%.17g\n", column->numbers[row]);
+                else
+                        g_string_append_printf(text, "%s\n", column->texts[row] ?: "");
+        }
+        return g_string_free(text, FALSE);
+}
+
+/* Every frame has the rows of lasting tables: those that the frame before had are left out. */
+static void csv_frame(const RecordedFrame *frame, GHashTable *tables)
 {
         for (int t = 0; t < frame->n_tables; t++) {
                 const RecordedTable *table = &frame->tables[t];
                 const RecordedColumn *time = recorded_column(table, "time_usec", NULL);
-                uint64_t *rows = g_hash_table_lookup(seen, table->name);
+                g_autoptr(GHashTable)
+                        now = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+                Seen *seen = seen_of(tables, table->name);
 
-                if (rows && is_lasting(table))
-                        continue;
-                if (!rows) {
-                        rows = g_new0(uint64_t, 1);
-                        g_hash_table_insert(seen, g_strdup(table->name), rows);
-                }
-                for (size_t row = 0; row < table->n_rows; row++, ++*rows)
+                for (size_t row = 0; row < table->n_rows; row++) {
+                        if (is_lasting(table)) {
+                                char *text = row_text(table, row);
+
+                                g_hash_table_add(now, text);
+                                if (g_hash_table_contains(seen->last, text))
+                                        continue;
+                        }
                         for (int c = 0; c < table->n_columns; c++)
                                 if (c != table->key && &table->columns[c] != time)
-                                        csv_value(table, time, row, *rows, &table->columns[c]);
+                                        csv_value(table, time, row, seen->rows, &table->columns[c]);
+                        seen->rows++;
+                }
+                g_hash_table_unref(seen->last);
+                seen->last = g_steal_pointer(&now);
         }
 }
 
@@ -219,8 +269,8 @@ static void trace_end(void)
 }
 
 static const Format formats[] = {
-        { csv_begin, csv_frame, csv_end },
-        { trace_begin, trace_frame, trace_end },
+        { csv_begin, csv_frame, csv_end, seen_free },
+        { trace_begin, trace_frame, trace_end, NULL },
 };
 
 static const char *const names[] = { "csv", "perfetto", NULL };
@@ -235,7 +285,8 @@ static const VerbOption export_options[] = {
 static json_object *export_ask(Ctl *ctl, int *ret_status)
 {
         const Format *format = &formats[asked];
-        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(GHashTable)
+                seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, format->seen_free);
         g_autoptr(RecordingReader) reader = NULL;
         g_autofree char *problem = NULL;
         const RecordedFrame *frame;
@@ -268,7 +319,7 @@ const Verb verb_export = {
         .summary = "Print a recording as CSV or for Perfetto",
         .help = "FILE is a file that idlelab record or idled wrote; - is standard input. CSV "
                 "has\n"
-                "a line for each value. Open a trace for Perfetto in ui.perfetto.dev. idlectl\n"
+                "a line for each value. Open a trace for Perfetto in ui.perfetto.dev. idlelab\n"
                 "reports and leaves out damaged parts. The exit status is 1 if nothing could be\n"
                 "read.\n"
                 "  idlelab export --format perfetto a.rec > a.json",

@@ -80,6 +80,18 @@ class Contents(Recording):
             facts = [r["value"] for r in self.values() if r["table"] == "info"]
             self.assertIn(f"sh -c sleep 0.3; exit {status}", facts)
 
+    def test_facts_that_change(self):
+        """The export has a later value of a fact as well, and no fact twice in a row."""
+        for command in "true", "true", "sleep", "true":
+            self.assertIn(self.record(self.file, "--append", "--", command).returncode, (0, 1))
+        rows = [r for r in self.values() if r["table"] == "info"]
+        facts = {}
+        for row in rows:
+            facts.setdefault(row["row"], {})[row["column"]] = row["value"]
+        commands = [fact["value"] for fact in facts.values() if fact["key"] == "command"]
+        self.assertEqual(commands, ["true", "sleep", "true"])
+        self.assertEqual([fact["key"] for fact in facts.values()].count("program"), 1)
+
     def test_short_command(self):
         """A command that is shorter than an interval, and than a reading, has its one sample."""
         for command, status in (("true", 0), ("false", 1), ("/nonexistent/command", 127)):
