@@ -699,7 +699,7 @@ const Verb verb_latency = {
                 "wake-ups that were left out, because the thread was still awake. --sweep\n"
                 "measures under several settings: governor, epp, latency, dma-latency, states "
                 "or\n"
-                "profile, each with all values of this machine or those listed. idlectl "
+                "profile, each with all values of this machine or those listed. idlelab "
                 "restores\n"
                 "all of them, also after a signal. ~ marks power that is estimated.\n"
                 "  idlelab latency --sweep governor --sweep latency=0,50us --plot page.html",
