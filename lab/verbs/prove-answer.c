@@ -235,6 +235,17 @@ static void add_row(Table *table, const char *title, json_object *object, const 
                 table_cell(table, STYLE_DIM, "");
 }
 
+static bool has_probe(json_object *answer)
+{
+        return g_str_equal(json_text(answer, "delay_source"), "probe");
+}
+
+static const char *title_of(json_object *answer, int quantity)
+{
+        return quantity == QUANTITY_DELAY_MEAN && has_probe(answer) ? "Delay of the probe, us"
+                                                                    : rows[quantity].title;
+}
+
 static void show_table(const Ctl *ctl, json_object *answer)
 {
         g_autoptr(Table) table = table_new();
@@ -248,8 +259,8 @@ static void show_table(const Ctl *ctl, json_object *answer)
                                 "joules", true);
         for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
                 if (json_get(answer, rows[i].key))
-                        add_row(table, rows[i].title, json_get(answer, rows[i].key), rows[i].suffix,
-                                false);
+                        add_row(table, title_of(answer, i), json_get(answer, rows[i].key),
+                                rows[i].suffix, false);
         table_print(table, &ctl->screen);
 }
 
@@ -326,6 +337,7 @@ static double change(json_object *answer, const char *end)
 static char *delay_text(json_object *answer)
 {
         json_object *row = json_get(answer, "delay_p99");
+        const char *whose = has_probe(answer) ? "the probe's " : "";
         const char *verdict = json_text(answer, "delay_verdict");
         double value = json_number(row, "change_usec", NAN), sign = value < 0 ? -1 : 1;
         double low = json_number(row, "change_low_usec", NAN);
@@ -334,11 +346,11 @@ static char *delay_text(json_object *answer)
         if (!isfinite(low) || !isfinite(high))
                 return g_strdup("");
         if (g_str_equal(verdict, "unknown"))
-                return g_strdup_printf("; no change of the p99 of wake-ups is shown, between "
+                return g_strdup_printf("; no change of the p99 of %swake-ups is shown, between "
                                        "%+.1f and %+.1f us",
-                                       low, high);
-        return g_strdup_printf("; the p99 of wake-ups is %.1f us %s, 95 %% interval %.1f to %.1f",
-                               fabs(value), verdict, sign < 0 ? -high : low,
+                                       whose, low, high);
+        return g_strdup_printf("; the p99 of %swake-ups is %.1f us %s, 95 %% interval %.1f to %.1f",
+                               whose, fabs(value), verdict, sign < 0 ? -high : low,
                                sign < 0 ? -low : high);
 }
 

@@ -58,8 +58,9 @@ class Truth(ProveCase):
         self.assertEqual((process.returncode, errors), (1, ''), output)
         self.assertIn('The opposite is shown', output)
         self.assertIn('Second: EnergyPreference=performance', output)
-        self.assertRegex(output, r'Wake-up delay, us +[0-9.]+ +[0-9.]+')
-        self.assertRegex(' '.join(output.split()), r'The opposite is shown: .*; .*the p99 of wake-ups is .* us')
+        self.assertRegex(output, r'Delay of the probe, us +[0-9.]+ +[0-9.]+')
+        self.assertRegex(' '.join(output.split()),
+                         r"The opposite is shown: .*; .*the p99 of the probe's wake-ups is .* us")
         self.assertFalse(any(row['runtime'] for row in self.call('GetSettings')))
 
     def test_less_work(self):
