@@ -104,6 +104,9 @@ static int record_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--exits: expected --idle with it");
         if (!record_asked.idle && record_asked.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
+        if (sleeps_asked_usec > 0 && ctl->n_args > (record_asked.idle ? 0 : 1))
+                return complain_usage(verb, "--seconds: expected no COMMAND with it, because the "
+                                            "recording ends with COMMAND");
         if (!record_asked.idle && ctl->n_args == 0)
                 return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
         return EXIT_FINE;
@@ -172,7 +175,7 @@ const Verb verb_record = {
                 "FILE.\n"
                 "--idle writes every idle period of every CPU as CSV, for 10 s, and requires\n"
                 "root. --daemon makes idled itself record, as root.\n"
-                "  idlelab record a.rec --seconds 60 -- make -j8",
+                "  idlelab record a.rec -- make -j8",
         .options = { record_options },
         .check = record_check,
         .max_args = INT_MAX,

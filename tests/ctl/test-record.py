@@ -289,6 +289,8 @@ class BadDays(Recording):
                 (("a", "--max-age", "5s"), "--max-age: found \"5s\", expected a time of at least 1min"),
                 (("a", "--causes"), "--causes: expected --idle"),
                 (("--idle", "a", "--append"), "--idle: expected none of"),
+                (("a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
+                (("--idle", "a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
                 (("a", "--interval", "1"), "--interval: found \"1\"")):
             result = self.record(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
