@@ -30,7 +30,7 @@
 #define INTERVAL_USEC (1000u * 1000)
 #define FRAME_USEC    (10u * 1000 * 1000)
 #define SLOW_USEC     (5u * 1000 * 1000)
-#define SLACK_NSEC    (20ul * 1000 * 1000)
+#define SLACK_USEC    (20ul * 1000)
 #define BUSY_LEAST    0.01
 #define SENSES        (SENSE_EVERYTHING & ~(unsigned)SENSE_ENERGY)
 
@@ -242,7 +242,9 @@ static bool sample_and_write(void *data)
 {
         Recorder *recorder = data;
 
-        prctl(PR_SET_TIMERSLACK, SLACK_NSEC, 0, 0, 0); /* of this process, not of the command */
+        unsigned long slack = MIN(SLACK_USEC, recorder->interval_usec / 20);
+
+        prctl(PR_SET_TIMERSLACK, slack * 1000, 0, 0, 0); /* of this process, not of the command */
         take_sample(recorder);
         if (recorder->error == 0 &&
             (recorder->watch->seen->time_usec - recorder->frame_usec >= FRAME_USEC ||

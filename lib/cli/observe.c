@@ -103,14 +103,14 @@ static bool take_signal(Wait *wait)
 static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanwhile)(void *data),
                    void *data)
 {
-        int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, next = now;
+        int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, last = now;
         struct pollfd fd = { .fd = wait->signals, .events = POLLIN };
 
         for (;;) {
                 int64_t until = wait->pid > 0 ? INT64_MAX : end;
 
                 if (period_usec)
-                        until = MIN(until, next + (int64_t)period_usec);
+                        until = MIN(until, last + (int64_t)period_usec);
                 now = g_get_monotonic_time();
                 if (wait->pid <= 0 && now >= end)
                         return;
@@ -121,12 +121,13 @@ static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanw
                     take_signal(wait))
                         return;
                 now = g_get_monotonic_time();
-                if (period_usec && now - next >= (int64_t)period_usec) {
+                if (period_usec && now - last >= (int64_t)period_usec) {
+                        last += (now - last + (int64_t)period_usec / 2) / (int64_t)period_usec *
+                                (int64_t)period_usec;
                         if (!meanwhile(data)) {
                                 period_usec = 0;
                                 end = now;
                         }
-                        next = now;
                 }
         }
 }

@@ -13,7 +13,8 @@
 #define OBSERVE_FOREVER (UINT64_C(100) * 365 * 86400 * 1000000)
 
 /* Waits for `usec`, or, if `command` is not empty, until it ends; then `usec` does not count. In
- * between it calls `meanwhile` every `period_usec`, unless that is 0; when that returns false it is
+ * between it calls `meanwhile` every `period_usec`, unless that is 0; after a late call
+ * the next one may be left out, so that half a period is between them. When it returns false it is
  * not called again, and without a command the wait ends. If standard error is a terminal, a line
  * there says that `what` is recorded, such as "a.rec", and what ends that; NULL: no line.
  *

@@ -65,6 +65,13 @@ class Contents(Recording):
         watts = [float(r["value"]) for r in rows if r["column"] == "power_watts"]
         self.assertEqual(len(watts), 0)  # less than a second is too short to reveal it
 
+    def test_interval(self):
+        """A sample that is late does not make the later ones late."""
+        self.record(self.file, "--seconds", "2.05", "--interval", "100ms")
+        intervals = sorted(float(r["value"]) / 1000 for r in self.values()
+                           if r["table"] == "machine" and r["column"] == "interval_usec")
+        self.assertAlmostEqual(intervals[len(intervals) // 2], 100, delta=10)
+
     def test_power(self):
         """After a second, if energy can be read."""
         self.record(self.file, "--seconds", "1.2", "--interval", "300ms")
