@@ -800,6 +800,7 @@ const facts = {
         "Saved" : (r) => savings(r, (s) => s.saved_joules === null ? "not known" : savedText(s)),
         "Verdict" : (r) => savings(r, (s) => s.verdict ?? "unknown"),
         "Wake-ups" : (r) => fixed(r.wakeups_per_second, 1, " 1/s"),
+        "Causes of wake-ups" : (r) => r.sleeps && `not recorded: ${r.sleeps}`,
         "Wake-up latency, median and 99 %" :
                 (r) => r.latency && `${micros(r.latency.p50_us)}, ${micros(r.latency.p99_us)}`
 };

@@ -49,12 +49,13 @@ typedef struct Recorder {
         RecordDaemon *daemon;
         EnergySource source;
         BatteryMeter battery;
-        PowerTable *table;    /* NULL: none, or energy is measured */
-        SleepsReader *sleeps; /* NULL: not asked for */
+        PowerTable *table;     /* NULL: none, or energy is measured */
+        SleepsReader *sleeps;  /* NULL: not asked for */
+        const char *no_sleeps; /* why it is not known what ends sleeps; NULL: it is */
         Temperatures temperatures;
         uint64_t slow_usec, energy_usec, frame_usec; /* when each was done last, monotonic */
-        uint64_t samples;
-        int error; /* why no more is recorded */
+        uint64_t samples, written;                   /* the latter: of those, in the file */
+        int error;                                   /* why no more is recorded */
 } Recorder;
 
 static void put_fact_of(Recorder *recorder, const char *key, const char *path)
@@ -208,6 +209,8 @@ static void write_frame(Recorder *recorder)
         recorder->frame_usec = recorder->watch->seen->time_usec;
         if (r < 0)
                 recorder->error = r;
+        else
+                recorder->written = recorder->samples;
 }
 
 /* Adds a sample. */
@@ -369,6 +372,7 @@ static void put_sleeps(Recorder *recorder)
 
         record_sleeps_add(recorder->batch, sleeps, clock_usec(CLOCK_REALTIME));
         recording_fact(recorder->sampler, "sleeps", sleeps->why);
+        recorder->no_sleeps = sleeps->why;
 }
 
 static void record_all(Recorder *recorder, char *const *command, int *ret_status)
@@ -404,7 +408,7 @@ static json_object *describe(const Recorder *recorder, double seconds, double sp
 
         json_put_text(answer, "file", recorder->path);
         json_put_real(answer, "seconds", seconds, 3);
-        json_put_int(answer, "samples", (int64_t)recorder->samples);
+        json_put_int(answer, "samples", (int64_t)recorder->written);
         json_put_int(answer, "cpus", cpuset_count(&recorder->online));
         json_put_int(answer, "frames", (int64_t)recording_file_frames(recorder->file));
         json_put_int(answer, "file_bytes", (int64_t)recording_file_size(recorder->file));
@@ -412,6 +416,7 @@ static json_object *describe(const Recorder *recorder, double seconds, double sp
                       client_manager(recorder->ctl->client)
                               ? NULL
                               : client_problem(recorder->ctl->client));
+        json_put_text(answer, "sleeps_problem", recorder->no_sleeps);
         json_put_real(answer, "own_cpu_seconds", spent, 3);
         return answer;
 }
@@ -517,9 +522,11 @@ json_object *record_file_ask(Ctl *ctl, char *const *command, int *ret_status)
         else
                 recorder_done(&recorder);
         if (r < 0)
-                *ret_status = complain("%s: recording ended early: %s; what was written before "
-                                       "can be read",
-                                       record_asked.file, g_strerror(-r));
+                *ret_status = complain("%s: recording ended early: %s%s", record_asked.file,
+                                       g_strerror(-r),
+                                       json_int(answer, "file_bytes", 0) > 0
+                                               ? "; what was written before can be read"
+                                               : "");
         return answer;
 }
 
@@ -539,4 +546,7 @@ void record_file_show(const Ctl *ctl, json_object *answer)
                 fprintf(output ? stderr : stdout,
                         "Plan, holds and transitions were not recorded: %s\n",
                         json_text(answer, "daemon_error"));
+        if (json_get(answer, "sleeps_problem"))
+                fprintf(output ? stderr : stdout, "What ends sleeps was not recorded: %s\n",
+                        json_text(answer, "sleeps_problem"));
 }

@@ -203,8 +203,9 @@ static json_object *describe_sources(const GArray *sources)
 
 static void describe_facts(json_object *object, const Report *report)
 {
-        static const char *const facts[] = { "program",   "version", "hostname",      "kernel",
-                                             "cpu_model", "command", "energy_source", "daemon" };
+        static const char *const facts[] = { "program",       "version",   "hostname",
+                                             "kernel",        "cpu_model", "command",
+                                             "energy_source", "daemon",    "sleeps" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(facts); i++)
                 json_put_text(object, facts[i], report_fact(report, facts[i]));

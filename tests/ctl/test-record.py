@@ -190,6 +190,11 @@ class Contents(Recording):
         result = self.record(self.file, "--sleeps", "--seconds", "0.2")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(any("--root" in r["value"] for r in self.values() if r["table"] == "info"))
+        self.assertRegex(result.stdout, "sleeps was not recorded: .*--root")
+        page = os.path.join(self.directory, "p.html")
+        report = self.run_ctl("report", self.file, "--output", page, "--json")
+        self.assertIn("--root", json.loads(report.stdout)["recordings"][0]["sleeps"])
+        self.assertNotIn("sleeps", self.record(self.file, "--append", "--", "true").stdout)
 
     def test_trace(self):
         self.record(self.file, "--seconds", "0.5", "--interval", "100ms")
@@ -363,6 +368,8 @@ class BadDays(Recording):
         result = self.record(self.file, "--seconds", "0.2", preexec_fn=limit_file_size)
         self.assertEqual(result.returncode, 1)
         self.assertIn("recording ended early: File too large", result.stderr)
+        self.assertNotIn("can be read", result.stderr)  # there is nothing
+        self.assertIn("0 samples of 8 CPUs", result.stdout)
 
     def damaged(self, data):
         Path(self.file).write_bytes(data)
