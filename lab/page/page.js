@@ -231,8 +231,9 @@ const drawCurves = (plot, width) => {
                 bottom : height - 48
         };
         const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]), 7);
+        // A count of 1 stands above the axis.
         const y = findScale(plot.y, plot.series.flatMap((s) => s.y), 7,
-                            plot.series.some((s) => s.to) ? 0.5 : null); // bars of 1 can be seen
+                            plot.series.some((s) => s.to || s.kind === "steps") ? 0.5 : null);
         box.x = (value) => (box.left + x.place(value) * (box.right - box.left)).toFixed(1) * 1;
         box.y = (value) => (box.bottom - y.place(value) * (box.bottom - box.top)).toFixed(1) * 1;
         box.log = plot.y.log;

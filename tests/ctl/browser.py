@@ -159,7 +159,8 @@ class Browser:
 
 
 def read_page(test, path):
-    """What a page shows: its title, its text and the cells of all tables, by figure."""
+    """What a page shows: its title, its text, the cells of all tables, by figure, and what axes and
+    lines are drawn by."""
     if not find():
         test.skipTest("needs chromium")
     window = Browser()
@@ -169,6 +170,7 @@ def read_page(test, path):
     window.evaluate("new Promise(done => setTimeout(done))")
     test.assertEqual(window.problems, [])
     return window.evaluate("""({ title : document.title, text : document.body.innerText,
+        paths : [...document.querySelectorAll('.axis, .line')].map(p => p.getAttribute('d')),
         figures : [...document.querySelectorAll('figure')].map(f => [...f.querySelectorAll('tbody tr')].map(
                 r => [...r.cells].map(c => c.textContent))) })""")
 

@@ -131,6 +131,8 @@ class Measured(TestCase):
         for (name, at, _), (begin, _) in zip(drawn, run["histogram"]):
             self.assertTrue(name.startswith("as found"), name)
             self.assertAlmostEqual(float(at), begin + 0.05, delta=0.001 * begin)
+        axis, line = ([float(y) for y in re.findall(r"V([0-9.]+)", path)] for path in shown["paths"])
+        self.assertLess(max(line), axis[0] - 1)  # one sample stands above the axis
 
     def test_plot_of_what_was_due(self):
         """A setting whose threads were late has a second point at the same power."""
