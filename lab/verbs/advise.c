@@ -8,10 +8,11 @@
  *    UtilizationAware=, and menu and teo with its History=.
  * 2. Each is replayed over all traces, with the deeper states switched off.
  * 3. The best is, of those that need at most 1 % more energy than the least, the one with the
- *    shortest mean exit latency.
+ *    shortest mean exit latency. If several did the same, the one with the deepest limit.
  *    ladder counts 15 % more, unless it is in effect.
  * 4. What is in effect stays if it is within the bound, and the best saves less than predictions
- *    may be wrong by. Without a model of the governor in effect, nothing can be said.
+ *    may be wrong by. Without a model of the governor in effect, nothing can be said. With few
+ *    periods, nothing is set.
  */
 #include <limits.h>
 #include <math.h>
@@ -283,6 +284,14 @@ static double energy_at_most(const Result *result, const Present *present)
         return result->score.energy * (is_unsure(result, present) ? LADDER_ERROR : 1);
 }
 
+/* True if it wakes up sooner, or does the same with a deeper limit: a limit must save something. */
+static bool is_better(const Result *result, const Result *than)
+{
+        if (result->score.latency_ns != than->score.latency_ns)
+                return result->score.latency_ns < than->score.latency_ns;
+        return result->score.energy == than->score.energy && result->deepest > than->deepest;
+}
+
 /* Among those that need hardly more than the least, the one that wakes up soonest. */
 static const Result *best_of(const GArray *results, const Present *present)
 {
@@ -295,7 +304,7 @@ static const Result *best_of(const GArray *results, const Present *present)
                 const Result *result = &g_array_index(results, Result, i);
 
                 if (energy_at_most(result, present) <= least * NEAR &&
-                    (!best || result->score.latency_ns < best->score.latency_ns))
+                    (!best || is_better(result, best)))
                         best = result;
         }
         return best;
@@ -377,12 +386,21 @@ static double saving(const Result *best, double other)
         return other > 0 ? 100 * (1 - best->score.energy / other) : NAN;
 }
 
+static bool is_few(uint64_t periods)
+{
+        return periods < PERIODS_NEEDED;
+}
+
 /* Why nothing should change; NULL: something should. */
 static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now,
                            const Present *present, const StateTable *table, bool assumed)
 {
         int sure = assumed ? SURE_ASSUMED : SURE;
 
+        if ((apply || save) && is_few(best->score.periods))
+                return g_strdup_printf("%" PRIu64 " idle periods are too few: --apply, --save and "
+                                       "--auto need %d. Record for longer.",
+                                       best->score.periods, PERIODS_NEEDED);
         if (!now && !*present->governor)
                 return NULL;
         if (!now)
@@ -681,6 +699,17 @@ static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint
         return settings_set(ctl, SECTION, values, n, &warnings);
 }
 
+/* EXIT_FAILED after a message if --apply or --save cannot say what is best. */
+static int change_nothing(Ctl *ctl, json_object *answer)
+{
+        bool few = is_few((uint64_t)json_int(answer, "periods", 0));
+
+        json_put(answer, "in_effect", describe_effect(ctl));
+        return by_auto || (json_get(answer, "now") && !few)
+                       ? EXIT_FINE
+                       : complain("advise: nothing was applied: %s", json_text(answer, "obstacle"));
+}
+
 /* Does what --apply and --save ask for. What an earlier advice set and this one does not is taken
  * back. EXIT_FAILED after a message. */
 static int carry_out(Ctl *ctl, json_object *answer)
@@ -690,13 +719,8 @@ static int carry_out(Ctl *ctl, json_object *answer)
         g_autofree char *path = NULL;
         int status;
 
-        if (!json_true(answer, "change")) {
-                json_put(answer, "in_effect", describe_effect(ctl));
-                return by_auto || json_get(answer, "now")
-                               ? EXIT_FINE
-                               : complain("advise: nothing was applied: %s",
-                                          json_text(answer, "obstacle"));
-        }
+        if (!json_true(answer, "change"))
+                return change_nothing(ctl, answer);
         for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
                 json_object *value = json_get(settings, advised[i]);
 
@@ -827,7 +851,7 @@ static void show_doubt(const Ctl *ctl, json_object *answer)
         int64_t needed = json_int(answer, "periods_needed", 0);
         g_autofree char *text = NULL;
 
-        if (periods >= needed)
+        if (periods >= needed || apply || save)
                 return;
         text = g_strdup_printf("%" G_GINT64_FORMAT " idle period%s few: a reliable choice needs "
                                "%" G_GINT64_FORMAT ". A longer recording may lead to another "
@@ -852,8 +876,10 @@ static void advise_show(const Ctl *ctl, json_object *answer)
         show_candidates(ctl, answer);
         putchar('\n');
         screen_line(&ctl->screen, STYLE_TITLE, "%s: %s with %s as the deepest state%s%s",
-                    stays ? "Nothing to change" : "Best", json_text(best, "governor"),
-                    json_text(best, "deepest_state"),
+                    !stays          ? "Best"
+                    : apply || save ? "Unchanged"
+                                    : "Nothing to change",
+                    json_text(best, "governor"), json_text(best, "deepest_state"),
                     json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "",
                     json_true(best, "history") ? ", History=yes" : "");
         printf("Mean exit latency %.1f us, at most %.0f us.",

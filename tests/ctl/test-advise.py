@@ -110,6 +110,17 @@ class Advise(TestCase):
             self.assertEqual(len(lines), periods < 2000, result.stdout)
             self.assertTrue(all("few" in line and "2000" in line for line in lines), lines)
 
+    def test_a_limit_saves_something(self):
+        """Where no deeper state is used, all limits need the same, and none is advised."""
+        self.machine("6.12.9", "haltpoll", "menu teo")  # no present choice that stays
+        trace = os.path.join(self.directory, "short.csv")
+        Path(trace).write_text("".join(f"0,{i * 4000},5000,5000\n" for i in range(2000)))
+        answer = self.advise("--table", CLIENT, trace)
+        rows = [row for row in answer["candidates"] if row["model"] == answer["best"]["model"]]
+        self.assertEqual(len({(row["energy_joules"], row["mean_exit_latency_us"]) for row in rows}), 1)
+        self.assertEqual((answer["change"], answer["best"]["deepest_state"]), (True, "C7s"))
+        self.assertNotIn("DeepestState", answer["settings"])
+
     def test_models_of_the_kernel(self):
         trace = str(TRACES / "timers.csv.xz")
         for release, expected in (("6.1.0-56-amd64", "menu-6.1 teo-6.1"),

@@ -34,7 +34,8 @@ class Advise(TestCase):
                 os.environ['IDLED_POLICIES'], *arguments]
 
     def run_advise(self, *arguments, trace='idle.csv.xz', table=TABLE):
-        return subprocess.run(self.command('--table', table, *arguments, os.path.join(TRACES, trace)),
+        traces = [os.path.join(TRACES, trace)] * 3  # one has too few periods
+        return subprocess.run(self.command('--table', table, *arguments, *traces),
                               capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
     def advise(self, *arguments, **more):
@@ -130,6 +131,23 @@ class Advise(TestCase):
         self.daemon.stop()
         self.start()
         self.assertEqual(self.current(), 'ladder')
+
+    def test_few_periods(self):
+        """They change nothing, and a person who asked for a change gets an error."""
+        self.start()
+        before = self.options()
+        trace = os.path.join(self.root, 'few')
+        for periods, option, status in ((2, '--auto', 0), (1999, '--auto', 0), (1999, '--apply', 1),
+                                        (1999, '--save', 1), (2000, '--apply', 0)):
+            with self.subTest((periods, option)):
+                with open(trace, 'w', encoding='ascii') as file:
+                    file.writelines(f'0,{i * 4000000},200000,180000\n' for i in range(periods))
+                result = subprocess.run(self.command('--table', TABLE, option, trace), capture_output=True,
+                                        text=True, timeout=TIMEOUT, check=False)
+                self.assertEqual(result.returncode, status, result.stderr)
+                said = ' '.join((result.stderr if status else result.stdout).split())
+                self.assertEqual(f'{periods} idle periods are too few' in said, periods < 2000, said)
+                self.assertEqual(self.options() == before, periods < 2000)
 
     def test_kept_file(self):
         """Whatever is in the file of advice, idled starts, and says what it ignored."""
