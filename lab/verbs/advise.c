@@ -65,6 +65,9 @@ typedef struct Present {
         char *governor; /* "": not known */
         int deepest;    /* state */
         bool by_utilisation, by_history;
+        bool here; /* the periods are this machine's, not maybe another's */
+        /* The options that are not at their defaults, so that an advice without them sets these. */
+        bool has_limit, has_utilisation, has_history;
 } Present;
 
 static int take_record(Ctl *ctl, const char *text)
@@ -334,20 +337,26 @@ static json_object *describe(const Result *result, const StateTable *table, bool
         return answer;
 }
 
-/* "Key=value" of each option of cstates that differs from its default. */
-static json_object *describe_settings(const Result *best, const StateTable *table)
+static void put_choice(json_object *settings, const char *key, bool value, bool is_set)
+{
+        if (value || is_set)
+                json_put_text(settings, key, value ? "yes" : "no");
+}
+
+/* "Key=value" of each option of cstates that differs from its default or is set. */
+static json_object *describe_settings(const Result *best, const StateTable *table,
+                                      const Present *present)
 {
         json_object *settings = json_object_new_object();
         int64_t latency_us = table->states[best->deepest].latency_ns / 1000;
         g_autofree char *latency = g_strdup_printf("%" G_GINT64_FORMAT "us", latency_us);
 
         json_put_text(settings, "IdleGovernor", best->candidate->kernel);
-        if (is_enabled_deeper(table, best->deepest))
+        if (present->has_limit || is_enabled_deeper(table, best->deepest))
                 json_put_text(settings, "DeepestState", latency);
-        if (best->candidate->by_utilisation)
-                json_put_text(settings, "UtilizationAware", "yes");
-        if (best->candidate->by_history)
-                json_put_text(settings, "History", "yes");
+        put_choice(settings, "UtilizationAware", best->candidate->by_utilisation,
+                   present->has_utilisation);
+        put_choice(settings, "History", best->candidate->by_history, present->has_history);
         return settings;
 }
 
@@ -386,6 +395,15 @@ static double saving(const Result *best, double other)
         return other > 0 ? 100 * (1 - best->score.energy / other) : NAN;
 }
 
+/* As a new string. */
+static char *combination_text(const char *governor, const char *deepest, bool by_utilisation,
+                              bool by_history)
+{
+        return g_strdup_printf("%s with %s as the deepest state%s%s", governor, deepest,
+                               by_utilisation ? ", UtilizationAware=yes" : "",
+                               by_history ? ", History=yes" : "");
+}
+
 static bool is_few(uint64_t periods)
 {
         return periods < PERIODS_NEEDED;
@@ -401,12 +419,17 @@ static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now
                 return g_strdup_printf("%" PRIu64 " idle periods are too few: --apply, --save and "
                                        "--auto need %d. Record for longer.",
                                        best->score.periods, PERIODS_NEEDED);
-        if (!now && !*present->governor)
+        if (!now && (!*present->governor || !present->here))
                 return NULL;
-        if (!now)
+        if (!now) {
+                g_autofree char *text = combination_text(
+                        present->governor, table->states[present->deepest].name,
+                        present->by_utilisation, present->by_history);
+
                 return g_strdup_printf("There is no model of %s, which is in effect, so it is not "
                                        "known what a change saves.",
-                                       present->governor);
+                                       text);
+        }
         if (asked_usec && (uint64_t)table->states[now->deepest].latency_ns / 1000 > asked_usec)
                 return NULL;
         if (saving(best, now->score.energy) >= sure)
@@ -416,10 +439,10 @@ static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now
 }
 
 static void describe_change(json_object *answer, const Result *best, const StateTable *table,
-                            const char *obstacle)
+                            const Present *present, const char *obstacle)
 {
         json_object *settings = obstacle ? json_object_new_object()
-                                         : describe_settings(best, table);
+                                         : describe_settings(best, table, present);
 
         json_put_bool(answer, "change", !obstacle);
         json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
@@ -456,43 +479,36 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         json_put_real(answer, "saved_percent", now ? saving(best, now->score.energy) : NAN, 3);
         json_put_real(answer, "above_ideal_percent",
                       bound->energy > 0 ? 100 * (best->score.energy / bound->energy - 1) : NAN, 3);
-        describe_change(answer, best, table, obstacle);
+        describe_change(answer, best, table, present, obstacle);
         return answer;
 }
 
-/* States that idled itself switched off on any CPU are candidates like the others: or a limit that
- * was advised once would never be lifted. */
-static void switch_own_on(const Ctl *ctl, StateTable *table)
+/* The states that idled itself switched off on any CPU, as the bits of a mask. */
+static unsigned find_own(const Ctl *ctl)
 {
         json_object *knobs = json_get(client_manager(ctl->client), "Knobs"), *row;
+        unsigned own = 0;
 
         JSON_FOREACH(row, knobs) {
                 int cpu, state, end = 0;
 
                 if (sscanf(json_element_text(row, 1), "cpu%d/cpuidle/state%d/disable%n", &cpu,
                            &state, &end) == 2 &&
-                    end > 0 && state >= 0 && state < table->n &&
+                    end > 0 && state >= 0 && state < IDLE_STATES_MAX &&
                     g_str_equal(json_element_text(row, 2), "0"))
-                        table->states[state].off = false;
+                        own |= 1u << state;
         }
+        return own;
 }
 
-/* The deepest state of `table` that is as fast as what CPU 0 may enter now; its deepest enabled one
- * if nothing is switched off. */
-static int deepest_now(const Ctl *ctl, const StateTable *table)
+/* They are candidates like the others: or a limit that was advised once would never be lifted. */
+static void switch_own_on(const Ctl *ctl, StateTable *table)
 {
-        IdleState states[IDLE_STATES_MAX];
-        int n = idle_states_read(ctl->root, 0, states), deepest = n - 1, fits = 0;
-        int64_t limit_ns = NO_LATENCY_LIMIT;
+        unsigned own = find_own(ctl);
 
-        while (deepest > 0 && !idle_state_enabled(ctl->root, 0, deepest))
-                deepest--;
-        if (deepest < n - 1)
-                limit_ns = states[deepest].exit_latency_us * INT64_C(1000);
         for (int i = 0; i < table->n; i++)
-                if (!table->states[i].off && table->states[i].latency_ns <= limit_ns)
-                        fits = i;
-        return fits;
+                if (own & 1u << i)
+                        table->states[i].off = false;
 }
 
 /* This option of cstates in the running idled, as a new object. NULL if idled or cstates does not
@@ -520,6 +536,43 @@ static char *option_now(const Ctl *ctl, const char *key)
         return setting ? g_strdup(json_text(setting, "value")) : NULL;
 }
 
+/* What DeepestState= permits CPU 0 with these states. */
+static int64_t limit_now(const Ctl *ctl, const IdleState *states, int n)
+{
+        g_autofree char *text = option_now(ctl, "DeepestState");
+        int64_t limit_ns = NO_LATENCY_LIMIT;
+        uint64_t usec;
+
+        if (!text || !*text)
+                return limit_ns;
+        if (duration_parse(text, &usec) == 0)
+                return (int64_t)MIN(usec, UINT32_MAX) * 1000;
+        for (int i = 0; i < n; i++)
+                if (g_ascii_strcasecmp(states[i].name, text) == 0)
+                        limit_ns = states[i].exit_latency_us * INT64_C(1000);
+        return limit_ns;
+}
+
+/* The deepest state of `table` that is as fast as what CPU 0 may enter now; its deepest enabled one
+ * if nothing is switched off. What idled switched off follows from its options: it does so for a
+ * while with UtilizationAware= and History=. */
+static int deepest_now(const Ctl *ctl, const StateTable *table)
+{
+        IdleState states[IDLE_STATES_MAX];
+        int n = idle_states_read(ctl->root, 0, states), deepest = n - 1, fits = 0;
+        int64_t limit_ns = limit_now(ctl, states, n);
+        unsigned own = find_own(ctl);
+
+        while (deepest > 0 && !(own & 1u << deepest) && !idle_state_enabled(ctl->root, 0, deepest))
+                deepest--;
+        if (deepest < n - 1)
+                limit_ns = MIN(limit_ns, states[deepest].exit_latency_us * INT64_C(1000));
+        for (int i = 0; i < table->n; i++)
+                if (!table->states[i].off && table->states[i].latency_ns <= limit_ns)
+                        fits = i;
+        return fits;
+}
+
 /* True if the configuration limits idle states, which a service must not lift. */
 static bool is_limited(const Ctl *ctl)
 {
@@ -535,22 +588,30 @@ static bool is_now(const Ctl *ctl, const char *key, const char *value)
         return g_strcmp0(now, value) == 0;
 }
 
-/* `here`: the periods are this machine's. If they may be another's, a governor without a model is
- * no obstacle. */
+/* True if it has a value that is not its default. */
+static bool is_set(const Ctl *ctl, const char *key)
+{
+        g_autoptr(json_object) setting = setting_now(ctl, key);
+
+        return setting && !g_str_equal(json_text(setting, "source"), "default");
+}
+
 static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *ret_present)
 {
         char *governor = machine_text(ctl, "sys/devices/system/cpu/cpuidle/current_governor");
 
-        if (governor && !here && !has_word("menu teo ladder", governor))
-                g_clear_pointer(&governor, g_free);
         *ret_present = (Present){
                 .governor = governor ? governor : g_strdup(""),
                 .deepest = deepest_now(ctl, table),
+                .here = here,
         };
-        if (!here || !client_manager(ctl->client))
+        if (!client_manager(ctl->client))
                 return;
         ret_present->by_utilisation = is_now(ctl, "UtilizationAware", "yes");
         ret_present->by_history = is_now(ctl, "History", "yes");
+        ret_present->has_limit = !by_auto && is_limited(ctl);
+        ret_present->has_utilisation = is_set(ctl, "UtilizationAware");
+        ret_present->has_history = is_set(ctl, "History");
 }
 
 /* The candidates of this machine and their models. NULL after a message. */
@@ -867,6 +928,7 @@ static void advise_show(const Ctl *ctl, json_object *answer)
         double power = json_number(best, "idle_power_mw", NAN);
         const char *mark = json_true(answer, "powers_assumed") ? "~" : "";
         bool stays = !json_true(answer, "change") && json_get(answer, "now");
+        g_autofree char *combination = NULL;
 
         if (!best) {
                 screen_sentence(&ctl->screen, STYLE_PLAIN, json_text(answer, "obstacle"));
@@ -875,13 +937,14 @@ static void advise_show(const Ctl *ctl, json_object *answer)
         }
         show_candidates(ctl, answer);
         putchar('\n');
-        screen_line(&ctl->screen, STYLE_TITLE, "%s: %s with %s as the deepest state%s%s",
+        combination = combination_text(
+                json_text(best, "governor"), json_text(best, "deepest_state"),
+                json_true(best, "utilization_aware"), json_true(best, "history"));
+        screen_line(&ctl->screen, STYLE_TITLE, "%s: %s",
                     !stays          ? "Best"
                     : apply || save ? "Unchanged"
                                     : "Nothing to change",
-                    json_text(best, "governor"), json_text(best, "deepest_state"),
-                    json_true(best, "utilization_aware") ? ", UtilizationAware=yes" : "",
-                    json_true(best, "history") ? ", History=yes" : "");
+                    combination);
         printf("Mean exit latency %.1f us, at most %.0f us.",
                json_number(best, "mean_exit_latency_us", NAN),
                json_number(best, "worst_exit_latency_us", NAN));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idlelab advise --apply and --save: IdleGovernor=auto of a running idled becomes what the models advise."""
+import itertools
 import json
 import os
 import subprocess
@@ -131,6 +132,61 @@ class Advise(TestCase):
         self.daemon.stop()
         self.start()
         self.assertEqual(self.current(), 'ladder')
+
+    def test_takes_options_back(self):
+        """Options of the configuration that the best choice does not have are set to no, and advice is not
+        repeated. The states that UtilizationAware= switches off for a while are no limit."""
+        self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=teo\nPeriod=100ms\n'
+                          'UtilizationAware=yes\nUtilizationDwell=0\n')
+        self.start()
+        seconds = itertools.count(1)
+
+        def busy():
+            """CPU 0 runs, and sleeps for 2 us at a time."""
+            second = next(seconds)
+            state = 'sys/devices/system/cpu/cpu0/cpuidle/state1/'
+            for name, text in (('proc/stat', f'cpu0 {10**9 + second * 100} 0 0 0 0 0 0 0\n'),
+                               (state + 'usage', f'{10**9 + second}\n'), (state + 'time', f'{10**12 + 2 * second}\n')):
+                path = os.path.join(self.root, name)
+                os.chmod(path, 0o644)
+                with open(path, 'w', encoding='ascii') as file:
+                    file.write(text)
+            return [k for k in self.get('Knobs') if str(k[1]).startswith('cpu0/cpuidle/')]
+
+        wait_until(busy, 'a limit of CPU 0')
+        for table, deepest in (TABLE, 'C7s'), ('this', 'C10'):
+            now = self.advise(table=table)['now']
+            self.assertEqual((now['governor'], now['utilization_aware'], now['deepest_state']), ('teo', True, deepest))
+        answer = self.advise('--apply', '--latency', '50us')
+        self.assertTrue(answer['change'])
+        self.assertFalse(answer['best']['utilization_aware'])
+        self.assertEqual(answer['settings']['UtilizationAware'], 'no')
+        self.assertEqual(self.options()['UtilizationAware'][0], 'no')
+        self.assertFalse(self.advise('--apply', '--latency', '50us')['change'])
+
+    def test_lifts_a_configured_limit(self):
+        """--apply does, what the service must not do."""
+        self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=menu\nDeepestState=10us\n')
+        self.start()
+        wait_until(lambda: self.current() == 'menu', 'the governor')
+        answer = self.advise('--apply')
+        self.assertEqual(answer['now']['worst_exit_latency_us'], 10)
+        self.assertEqual(answer['best']['worst_exit_latency_us'], 166)
+        self.assertEqual(self.options()['DeepestState'][0], '166us')
+        self.assertFalse(self.advise('--apply')['change'])
+
+    def test_combination_without_model(self):
+        """The message names all of it."""
+        self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=menu\n'
+                          'UtilizationAware=yes\nDeepestState=10us\n')
+        self.start()
+        wait_until(lambda: self.current() == 'menu', 'the governor')
+        obstacle = self.advise('--auto', table='this')['obstacle']
+        self.assertIn('IdleGovernor is menu', obstacle)
+        result = self.run_advise('--apply')
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('no model of menu with C1E as the deepest state, UtilizationAware=yes', result.stderr)
+        self.assertTrue(self.advise()['change'], 'the table may be of another machine')
 
     def test_few_periods(self):
         """They change nothing, and a person who asked for a change gets an error."""
