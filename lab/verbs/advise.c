@@ -451,6 +451,16 @@ static void describe_change(json_object *answer, const Result *best, const State
                  obstacle ? json_object_new_array() : describe_commands(settings));
 }
 
+/* The deepest state of the candidates, which those with a limit leave unused, and of `best`. */
+static int find_deepest(const GArray *within, const Result *best)
+{
+        int deepest = best->deepest;
+
+        for (guint i = 0; i < within->len; i++)
+                deepest = MAX(deepest, g_array_index(within, Result, i).deepest);
+        return deepest;
+}
+
 static json_object *describe_all(const Ctl *ctl, const GArray *within, const GArray *all,
                                  const StateTable *table, const Present *present, bool assumed)
 {
@@ -465,7 +475,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
                         rows, describe(&g_array_index(within, Result, i), table, assumed, least));
         if (obstacle && now)
                 best = now;
-        if (replay_limited(ctl, table, best->deepest, "omniscient", bound) < 0)
+        if (replay_limited(ctl, table, find_deepest(within, best), "omniscient", bound) < 0)
                 bound->energy = NAN;
         json_put_int(answer, "periods", (int64_t)best->score.periods);
         json_put_int(answer, "periods_needed", PERIODS_NEEDED);

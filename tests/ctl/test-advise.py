@@ -214,6 +214,17 @@ class Advise(TestCase):
         result = self.run_ctl("replay", "--root", self.root, "--power", "/nonexistent/x", trace)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
 
+    def test_least_possible(self):
+        """It is that of all states, also where the present choice leaves some unused."""
+        self.states(("C1", 2, 2), ("C6", 133, 400))
+        Path(self.root, "sys/devices/system/cpu/cpu0/cpuidle/state1/disable").write_text("1\n")
+        table = Path(self.directory, "near.tbl")
+        table.write_text("POLL 0 0 4000 poll\nC1 2 2 1000\nC6 133 400 960\n")
+        answer = self.advise("--table", str(table), str(TRACES / "idle.csv.xz"))
+        self.assertEqual((answer["change"], answer["now"]["deepest_state"]), (False, "C1"))
+        self.assertGreater(answer["now"]["energy_ratio"], 1.02)
+        self.assertGreater(answer["above_ideal_percent"], 100 * (answer["now"]["energy_ratio"] - 1) - 0.1)
+
     def test_hybrid(self):
         """The states are those of the first CPU, and advice says so."""
         for cpu, name in enumerate(("C6", "C6", "C6S")):
