@@ -209,6 +209,7 @@ class TestCase(unittest.TestCase):
 
     def arguments_here(self, config):
         """As arguments(), of a daemon on the running kernel, with no configuration but this."""
+        os.makedirs(os.path.join(self.directory, 'none'), exist_ok=True)
         return ['--run', os.path.join(self.directory, 'run'), '--config-dir', str(config),
                 '--vendor-dir', os.path.join(self.directory, 'none'), '--policy-dir',
                 os.environ['IDLED_POLICIES'], '--log-level', 'debug']
