@@ -15,9 +15,24 @@
 /* A CPU that was idle for this share of an interval and entered no state slept all the time. */
 #define ASLEEP 0.995
 
+/* A shorter interval may lie between two ticks of the kernel's clock for the load: then nothing is
+ * counted, whether a CPU was busy or idle. */
+#define TICK_USEC 10000
+
 static double share_usec(const Watch *watch, double share)
 {
         return share * (double)watch->seen->interval_usec;
+}
+
+static bool is_between_ticks(const Watch *watch)
+{
+        return watch->seen->interval_usec < TICK_USEC;
+}
+
+/* NaN: not known. */
+static double busy_of(const Watch *watch, int cpu)
+{
+        return is_between_ticks(watch) ? NAN : (double)watch->seen->busy[cpu];
 }
 
 static const Residency *residency_of(const Watch *watch, int cpu)
@@ -44,7 +59,7 @@ void top_follow(const Watch *watch, TopCpu *cpus)
                         cpus[cpu].asleep_usec = 0;
                         continue;
                 }
-                idle = 1 - (double)watch->seen->busy[cpu];
+                idle = 1 - busy_of(watch, cpu);
                 if (residency && residency->n_states > 0 && entries(residency) == 0 &&
                     idle >= ASLEEP)
                         cpus[cpu].asleep_usec += share_usec(watch, idle);
@@ -66,7 +81,8 @@ static void row_begin(TopRow *row, int cpu, int core, int package)
 
 static void add_state(const TopInput *input, TopRow *row, const Residency *residency, int s, int at)
 {
-        double share = (double)residency->share[s];
+        bool unknown = residency->estimated == s && is_between_ticks(input->watch);
+        double share = unknown ? NAN : (double)residency->share[s];
 
         row->share[at] += share;
         row->entered[at] += residency->entered[s];
@@ -84,7 +100,7 @@ static void add_cpu(const TopInput *input, TopRow *row, int cpu)
         const Watch *watch = input->watch;
         const Residency *residency = residency_of(watch, cpu);
         const TopCpu *more = &input->cpus[cpu];
-        double busy = (double)watch->seen->busy[cpu];
+        double busy = busy_of(watch, cpu);
         bool known = false;
 
         if (row->n_cpus++ == 0) {

@@ -403,6 +403,14 @@ class Command(Tree):
         self.assertGreater(answer["seconds"], 1)
         self.assertAlmostEqual(total(answer["machine"]), 100, delta=0.05)
 
+    def test_between_ticks(self):
+        """The kernel has counted nothing: neither busy nor idle is known."""
+        answers = (json.loads(self.top("--json", "/bin/true").stderr) for _ in range(200))
+        row = next(answer["machine"] for answer in answers if answer["interval_usec"] < 10000)
+        self.assertIsNone(row["busy_percent"])
+        for state in row["states"]:
+            self.assertEqual(state["percent"] is None, state["estimated"])
+
     def test_people(self):
         result = self.top("sleep", "0.1")
         self.assertEqual(result.stdout, "")
