@@ -186,12 +186,12 @@ static int explain_platform(const CpufreqOptions *options, Reason *ret_reason)
 {
         static const char *const requested[] = {
                 "",
-                "platform profile low-power is requested",
-                "platform profile cool is requested",
-                "platform profile quiet is requested",
-                "platform profile balanced is requested",
-                "platform profile performance is requested",
-                "platform profile custom is requested",
+                "platform profile low-power is requested, or the nearest that is offered",
+                "platform profile cool is requested, or the nearest that is offered",
+                "platform profile quiet is requested, or the nearest that is offered",
+                "platform profile balanced is requested, or the nearest that is offered",
+                "platform profile performance is requested, or the nearest that is offered",
+                "platform profile custom is requested, or the nearest that is offered",
         };
 
         if (!options->platform)

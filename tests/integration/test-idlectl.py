@@ -183,6 +183,19 @@ class NoWayOfParking(Idlectl):
         self.ctl('verify')
 
 
+class NotOffered(Idlectl):
+    CONFIG = '[Daemon]\nPolicies=userspace cstates\n'
+    START = ()
+
+    def test_why(self):
+        """It says that a governor is requested which the kernel does not have, and which there are."""
+        self.set_option('cstates', 'IdleGovernor', 'haltpoll')
+        for part in 'governor haltpoll is requested', 'not offered', 'ladder menu teo', 'see IdleGovernor':
+            self.assertIn(part, ' '.join(self.ctl('why', '0').split()))
+        self.set_option('cstates', 'IdleGovernor', 'teo')
+        self.assertIn('governor teo is requested; see IdleGovernor', self.ctl('why', '0'))
+
+
 class AffinitiesReset(Idlectl):
     """The kernel resets affinities: nothing is parked without a back end that is named, and all say why."""
 
