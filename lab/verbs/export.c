@@ -7,6 +7,7 @@
  *
  * A trace is the JSON format for trace events: a process for the machine with its counters, one
  * for each CPU with its own, and an instant event for each event, whose arguments have the reason.
+ * A counter keeps its value until the next one, so a mean stands where its time begins.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -187,9 +188,33 @@ static void trace_begin(void)
         trace_process(MACHINE_PID, "machine");
 }
 
-/* A counter of each number in the row. */
-static void trace_counters(const RecordedTable *table, const double *times, size_t row, int pid)
+/* When the numbers of a row are of, in microseconds. */
+typedef struct Span {
+        double begin, end;
+        double power; /* when the time of the next reading of power begins */
+} Span;
+
+static bool is_power(const char *column)
 {
+        return g_str_equal(column, "power_watts") || g_str_equal(column, "estimated_watts");
+}
+
+static double column_begin(const char *column, const Span *span)
+{
+        static const char *const means[] = { "busy_share", "residency_share", "entered", "load",
+                                             "switches",   "pressure_share",  NULL };
+
+        return is_power(column)                 ? span->power
+               : g_strv_contains(means, column) ? span->begin
+                                                : span->end;
+}
+
+/* A counter of each number in the row. True if one is power. */
+static bool trace_counters(const RecordedTable *table, const double *times, size_t row, int pid,
+                           const Span *span)
+{
+        bool power = false;
+
         for (int c = 0; c < table->n_columns; c++) {
                 const RecordedColumn *column = &table->columns[c];
 
@@ -197,19 +222,47 @@ static void trace_counters(const RecordedTable *table, const double *times, size
                     isnan(column->numbers[row]) || g_str_equal(column->name, "monotonic_usec"))
                         continue;
                 trace_head('C', pid, column->name, column->of);
-                printf(",\"ts\":%.0f,\"args\":{", times[row]);
+                printf(",\"ts\":%.0f,\"args\":{", column_begin(column->name, span));
                 print_string(*column->unit ? column->unit : "value");
                 putchar(':');
                 print_number(column, row);
                 fputs("}}", stdout);
+                power |= is_power(column->name);
         }
+        return power;
 }
 
-static void trace_samples(const RecordedTable *table, GHashTable *seen)
+/* Moves on to the span of the sample that ends at this time. A reading of power is of the time
+ * since the one before it, or since a gap. */
+static void span_move(Span *span, const RecordedTable *machine, double time, size_t *next)
+{
+        const double *times = recorded_numbers(machine, "time_usec", NULL);
+        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
+        double interval = 0, before = span->end;
+
+        while (times && *next + 1 < machine->n_rows && times[*next] < time)
+                ++*next;
+        if (times && intervals && *next < machine->n_rows && times[*next] == time)
+                interval = fmax(intervals[*next], 0);
+        span->begin = time - interval;
+        span->end = time;
+        if (!(span->begin - before < interval / 2))
+                span->power = span->begin;
+}
+
+static void trace_samples(const RecordedTable *table, const RecordedTable *machine,
+                          GHashTable *seen)
 {
         const double *times = recorded_numbers(table, "time_usec", NULL);
         const double *keys = table->key >= 0 ? table->columns[table->key].numbers : NULL;
+        Span *span = g_hash_table_lookup(seen, table->name);
+        size_t next = 0;
 
+        if (!span) {
+                span = g_new(Span, 1);
+                *span = (Span){ NAN, NAN, NAN };
+                g_hash_table_insert(seen, g_strdup(table->name), span);
+        }
         for (size_t row = 0; times && row < table->n_rows; row++) {
                 int pid = keys ? CPU_PID + (int)keys[row] : MACHINE_PID;
 
@@ -220,7 +273,9 @@ static void trace_samples(const RecordedTable *table, GHashTable *seen)
 
                         trace_process(pid, name);
                 }
-                trace_counters(table, times, row, pid);
+                span_move(span, machine, times[row], &next);
+                if (trace_counters(table, times, row, pid, span))
+                        span->power = span->end;
         }
 }
 
@@ -257,7 +312,7 @@ static void trace_frame(const RecordedFrame *frame, GHashTable *seen)
                 const RecordedTable *table = &frame->tables[t];
 
                 if (g_str_equal(table->name, "machine") || g_str_equal(table->name, "cpu"))
-                        trace_samples(table, seen);
+                        trace_samples(table, recorded_table(frame, "machine"), seen);
                 else if (g_str_equal(table->name, "event"))
                         trace_events(table);
         }
@@ -270,7 +325,7 @@ static void trace_end(void)
 
 static const Format formats[] = {
         { csv_begin, csv_frame, csv_end, seen_free },
-        { trace_begin, trace_frame, trace_end, NULL },
+        { trace_begin, trace_frame, trace_end, g_free },
 };
 
 static const char *const names[] = { "csv", "perfetto", NULL };

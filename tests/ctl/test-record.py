@@ -207,6 +207,13 @@ class Contents(Recording):
             self.assertEqual(len(event["args"]), 1)
             self.assertIsInstance(next(iter(event["args"].values())), (int, float))
             self.assertGreater(event["ts"], 1e15)
+        # A counter keeps its value until the next one: means stand where their time begins.
+        values = {(r["column"], r["time_usec"]): float(r["value"]) for r in self.values()
+                  if r["table"] == "machine"}
+        for name, begin in (("busy_share", "interval_usec"), ("load", "interval_usec"), ("running", None)):
+            self.assertEqual(sorted({e["ts"] for e in counters if e["name"] == name}),
+                             sorted(float(time) - values.get((begin, time), 0)
+                                    for column, time in values if column == "load"), name)
         # The members that the Trace Event Format demands of each phase.
         demanded = {"M": {"name", "pid", "args"}, "C": {"name", "pid", "ts", "args"},
                     "i": {"name", "pid", "ts", "s"}}

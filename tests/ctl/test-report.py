@@ -165,6 +165,10 @@ class Pages(TestCase):
         series, = (s for chart in page["report"]["recordings"][0]["charts"] for s in chart or []
                    if s["name"] == "package-0")
         self.assertEqual(series["mid"][:-1], 2 * (5 * [10] + 10 * [20]))
+        trace = json.loads(self.run_ctl("export", "--format", "perfetto", recording).stdout)["traceEvents"]
+        drawn = [(e["ts"], e["args"]["value"]) for e in trace if e["name"] == "power_watts package-0"]
+        self.assertEqual([((ts - drawn[0][0]) / 1e6, watts) for ts, watts in drawn],
+                         [(0, 10), (1, 20), (3, 10), (4, 20)])
 
     def test_counters_across_a_gap(self):
         """What grew while nothing was recorded is not what one sample saw."""
