@@ -201,7 +201,8 @@ char *config_runtime_unmet(const Config *config, const ConfigMachine *machine,
         return NULL;
 }
 
-/* States that the table has no figure for count as 0 W, which makes a saving look larger. */
+/* States that the table has no figure for count as 0 W, which makes a saving look larger; or, if
+ * they take much of the time, nothing is estimated. */
 static void find_unpriced(const Config *config, const ConfigMachine *machine, GPtrArray *warnings)
 {
         Source source = section_source(config_section(config, "Evaluate"), "PowerTable");
@@ -212,8 +213,8 @@ static void find_unpriced(const Config *config, const ConfigMachine *machine, GP
                 config_error_add(warnings, source.file, source.line,
                                  "PowerTable: the table %s has no figure for %s of this machine, "
                                  "expected a line for each state in [States]; without one a state "
-                                 "counts as 0 W",
-                                 config->power->name, unknown);
+                                 "counts as 0 W, and above %g %% of the time no power is known",
+                                 config->power->name, unknown, POWER_TABLE_UNKNOWN_MAX * 100);
 }
 
 void config_find_warnings(const ConfigPaths *paths, const Config *config,

@@ -91,23 +91,23 @@ double power_table_price(const PowerTable *table, const char *const *states, con
 }
 
 /* The watts of a package of which one CPU alone is seen. */
-static double cpu_watts(const PowerTable *table, const IdleTable *idle, const Residency *seen)
+static double cpu_watts(const PowerTable *table, const IdleTable *idle, const Residency *seen,
+                        double *ret_unknown)
 {
-        double watts = (double)seen->busy * power_table_find(table, "C0");
+        const char *names[IDLE_STATES_MAX + 1] = { "C0" };
+        double shares[IDLE_STATES_MAX + 1] = { (double)seen->busy };
 
-        watts = isnan(watts) ? 0 : watts;
         for (int s = 0; s < seen->n_states; s++) {
-                double price = power_table_find(table, idle->states[s].name);
-
-                watts += isnan(price) ? 0 : (double)seen->share[s] * price;
+                names[s + 1] = idle->states[s].name;
+                shares[s + 1] = (double)seen->share[s];
         }
-        return watts;
+        return power_table_price(table, names, shares, (size_t)seen->n_states + 1, ret_unknown);
 }
 
 double power_table_package_watts(const PowerTable *table, const Topology *topology,
                                  const IdleTable *idle, const Snapshot *snapshot, int package)
 {
-        double watts = 0;
+        double watts = 0, without = 0, unknown;
         int n = 0;
 
         CPUSET_FOREACH(cpu, &snapshot->cpus) {
@@ -116,10 +116,11 @@ double power_table_package_watts(const PowerTable *table, const Topology *topolo
                 if (topology->cpus[cpu].package != package || seen->n_states == 0 ||
                     seen->n_states != idle[cpu].n_states)
                         continue;
-                watts += cpu_watts(table, &idle[cpu], seen);
+                watts += cpu_watts(table, &idle[cpu], seen, &unknown);
+                without += unknown;
                 n++;
         }
-        return n > 0 ? watts / n : NAN;
+        return n > 0 && without <= POWER_TABLE_UNKNOWN_MAX * n ? watts / n : NAN;
 }
 
 double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,

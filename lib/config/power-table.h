@@ -65,11 +65,12 @@ double power_table_price(const PowerTable *table, const char *const *states, con
                          size_t n, double *ret_unknown);
 
 /* The watts of a package of `topology` over the interval of `snapshot`, which has SENSE_RESIDENCY;
- * `idle` has the names of states, by CPU number. NaN: none of its CPUs was seen. */
+ * `idle` has the names of states, by CPU number. NaN: none of its CPUs was seen, or they spent more
+ * than POWER_TABLE_UNKNOWN_MAX of the time in states without a figure. */
 double power_table_package_watts(const PowerTable *table, const Topology *topology,
                                  const IdleTable *idle, const Snapshot *snapshot, int package);
 
-/* Those of all packages. NaN: of some package no CPU was seen. */
+/* Those of all packages. NaN: those of some package are not known. */
 double power_table_watts(const PowerTable *table, const Topology *topology, const IdleTable *idle,
                          const Snapshot *snapshot);
 

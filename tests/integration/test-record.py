@@ -191,7 +191,8 @@ class Ring(Recorded):
         """Without RAPL, the watts of idle states by the table that is configured; a reload may change it."""
         shutil.rmtree(os.path.join(self.root, 'sys/devices/virtual/powercap'))
         self.start('--dry-run')
-        self.write_config('power/mine.conf', '[Power]\nDescription=a test\n[States]\nC0=20\nC1=10\n')
+        self.write_config('power/mine.conf', '[Power]\nDescription=a test\n[States]\nC0=20\n'
+                          'C1E=10\nC6=10\nC10=10\nC6S=10\n')
         self.write_config('idled.conf', self.CONFIG + '[Evaluate]\nPowerTable=mine\n')
         self.call('Reload')
         wait_until(lambda: os.path.exists(self.file), 'a frame')

@@ -74,7 +74,8 @@ static const struct {
         { "all sleep", { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, 10 },
         { "one of a package sleeps", { 0, 1, 0, 0 }, { 1, 0, 1, 1 }, 27.5 },
         { "half the time", { .5, .5, .5, .5 }, { 0, 0, 0, 0 }, 60 },
-        { "a state without a figure", { 0, 0, 0, 0 }, { 2, 2, 1, 1 }, 5 },
+        { "a state without a figure", { 0, 0, 0, 0 }, { 2, 2, 1, 1 }, NAN },
+        { "such a state for 3 % of the time", { .96875, .96875, 0, 0 }, { 2, 2, 1, 1 }, 43.75 },
         { "a CPU that went offline", { 0, 0, 0, 0 }, { 1, -1, 1, 1 }, 10 },
         { "a package that went offline", { 0, 0, 0, 0 }, { 1, 1, -1, -1 }, NAN },
 };
