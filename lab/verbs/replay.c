@@ -173,7 +173,8 @@ static int complain_governor(const char *name)
         g_autofree char *known = g_strjoinv(", ", (char **)names);
         g_autofree char *hint = text_suggest(word_nearest(name, names));
 
-        return complain("replay: found governor \"%s\"%s, expected %s", name, hint, known);
+        return complain_usage(NULL, "replay: found governor \"%s\"%s, expected %s", name, hint,
+                              known);
 }
 
 /* Sets one option; true if the governor has it. `*ret_error` says if the value is wrong. */
@@ -210,7 +211,7 @@ static Choice *choice_new(const char *name)
                 set_option(choice, governor->settings->key, colon + 1, &error);
         if (!error)
                 return choice;
-        complain("replay: %s: %s", name, error);
+        complain_usage(NULL, "replay: %s: %s", name, error);
         choice_free(choice);
         return NULL;
 }
@@ -227,10 +228,12 @@ static int apply_option(GPtrArray *choices, const char *text)
 
                 known |= set_option(g_ptr_array_index(choices, i), key, value, &error);
                 if (error)
-                        return complain("--option: %s: %s", key, error), -1;
+                        return complain_usage(NULL, "--option: %s: %s", key, error), -1;
         }
         if (!known)
-                return complain("--option: none of the governors has an option \"%s\"", key), -1;
+                return complain_usage(NULL, "--option: none of the governors has an option \"%s\"",
+                                      key),
+                       -1;
         return 0;
 }
 
@@ -244,7 +247,8 @@ static int check_options(const GPtrArray *choices, const StateTable *table)
                 if (choice->governor->check)
                         wrong = choice->governor->check(choice->options, table, &key);
                 if (wrong)
-                        return complain("replay: %s: %s %s", choice->name, key, wrong), -1;
+                        return complain_usage(NULL, "replay: %s: %s %s", choice->name, key, wrong),
+                               -1;
         }
         return 0;
 }
@@ -426,13 +430,16 @@ static json_object *replay_ask(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         if (replay_table(ctl, arguments->table, &table) < 0)
                 return NULL;
+        *ret_status = EXIT_USAGE;
         choices = replay_choices(ctl, arguments->governors, &table);
         if (!choices)
                 return NULL;
         if (arguments->decisions && choices->len != 1) {
-                complain("replay: --decisions: found %u governors, expected one", choices->len);
+                complain_usage(NULL, "replay: --decisions: found %u governors, expected one",
+                               choices->len);
                 return NULL;
         }
+        *ret_status = EXIT_FAILED;
         if (arguments->decisions) {
                 *ret_status = replay_decisions(ctl->args[0], g_ptr_array_index(choices, 0), &table);
                 return NULL;
