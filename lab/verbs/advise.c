@@ -103,6 +103,8 @@ static const VerbOption advise_options[] = {
 static int advise_check(const Ctl *ctl, const Verb *verb)
 {
         apply |= by_auto;
+        if (replay_check_table(ctl, verb) != EXIT_FINE)
+                return EXIT_USAGE;
         if (by_auto && save)
                 return complain_usage(verb, "advise: --auto and --save exclude each other");
         if ((ctl->n_args > 0) == (asked_record != NULL))

@@ -46,10 +46,22 @@ static const VerbOption replay_options[] = {
         { 0 },
 };
 
+int replay_check_table(const Ctl *ctl, const Verb *verb)
+{
+        const char *table = replay_arguments.table;
+
+        if (ctl->power_table && table && !g_str_equal(table, "this"))
+                return complain_usage(
+                        verb, "--table: %s has powers of its own: expected no --power", table);
+        return EXIT_FINE;
+}
+
 static int replay_check(const Ctl *ctl, const Verb *verb)
 {
         const ReplayArguments *arguments = &replay_arguments;
 
+        if (replay_check_table(ctl, verb) != EXIT_FINE)
+                return EXIT_USAGE;
         if (ctl->json + arguments->csv + arguments->decisions > 1)
                 return complain_usage(verb, "--json, --csv and --decisions: expected one of them");
         if (arguments->decisions && arguments->html)
@@ -93,6 +105,20 @@ static void warn_of_others(int root, int cpu, const IdleState *states, int n)
         }
 }
 
+/* Warns if the power table lacks states, because then none has a power. */
+static void warn_of_unknown(const Prices *prices, int cpu, const IdleState *states, int n)
+{
+        IdleTable table = { .n_states = n };
+        g_autofree char *unknown = NULL;
+
+        memcpy(table.states, states, (size_t)n * sizeof(*states));
+        unknown = prices_unknown(prices, &table, 1);
+        if (unknown)
+                complain("warning: the power table %s has no figure for %s, expected figures for "
+                         "all states of CPU %d; powers are not known",
+                         prices_name(prices), unknown, cpu);
+}
+
 static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
 {
         IdleState states[IDLE_STATES_MAX] = { 0 };
@@ -118,6 +144,8 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
         }
         warn_of_others(ctl->root, cpu, states, table.n);
         state_table_price(&table);
+        if (!table.has_power)
+                warn_of_unknown(prices, cpu, states, table.n);
         *ret_table = table;
         return 0;
 }

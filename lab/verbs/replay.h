@@ -29,6 +29,9 @@ typedef struct Run {
  * -1 after a message. */
 int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table);
 
+/* EXIT_USAGE after a message if --table= names a file, which has powers, and --power is given. */
+int replay_check_table(const Ctl *ctl, const Verb *verb);
+
 /* The governors of a list such as "teo-6.1,fixed:2" (NULL: all that need no argument), with the
  * options of replay_arguments. An array of Choice, or NULL after a message. */
 GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *table);

@@ -209,8 +209,15 @@ class Advise(TestCase):
         self.assertEqual([state["power_mw"] for state in answer["table"]["states"]], [63000, 20000])
         self.assertFalse(self.advise("--power", str(power), trace)["powers_assumed"])
         self.assertTrue(self.advise(trace)["powers_assumed"])
-        power.write_text("[Power]\nDescription=x\n\n[States]\nC1=63\n")
-        self.assertTrue(self.advise("--power", str(power), trace)["powers_assumed"])
+        power.write_text("[Power]\nDescription=x\n\n[States]\nC0=90\nC1=63\n")
+        for verb in "advise", "replay":
+            result = self.run_ctl(verb, "--root", self.root, "--json", "--power", str(power), trace)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn(f"{power} has no figure for C7,", result.stderr)
+            self.assertEqual(json.loads(result.stdout).get("powers_assumed", True), True)
+            result = self.run_ctl(verb, "--table", CLIENT, "--power", str(power), trace)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertIn("expected no --power", result.stderr)
         result = self.run_ctl("replay", "--root", self.root, "--power", "/nonexistent/x", trace)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
 
