@@ -201,13 +201,18 @@ const drawBars = (series, box, colour) => series.y.map((y, i) => {
                            `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`));
 });
 
-// Each label stands right of its point, below labels that would cover it.
+// Each label stands right of its point, as near as it covers no other label, and in the plot.
 const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
         const at = [ box.x(series.x[i]), box.y(y) ];
-        let label = at[1] + 4;
-        while (taken.some(([ x, y ]) => Math.abs(x - at[0]) < 120 && Math.abs(y - label) < 11))
-                label += 11;
-        taken.push([ at[0], label ]);
+        const end = at[0] + 7 * series.labels[i].length;
+        const isFree = (label) => taken.every(([ from, to, y ]) => from >= end || to <= at[0] ||
+                                                                   Math.abs(y - label) >= 11);
+        let label, tried = 0;
+        do {
+                label = at[1] + 4 + (tried % 2 ? 11 : -11) * Math.ceil(tried / 2);
+                tried++;
+        } while (label > box.bottom + 4 || !isFree(label));
+        taken.push([ at[0], end, label ]);
         return [
                 shape("circle", { class : `f${colour}`, cx : at[0], cy : at[1], r : 4 },
                       shape("title", {},

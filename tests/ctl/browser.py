@@ -159,8 +159,8 @@ class Browser:
 
 
 def read_page(test, path):
-    """What a page shows: its title, its text, the cells of all tables, by figure, and what axes and
-    lines are drawn by."""
+    """What a page shows: its title, its text, the cells of all tables by figure, what axes and lines are drawn by, and
+    labels of points that stand outside their plot."""
     if not find():
         test.skipTest("needs chromium")
     window = Browser()
@@ -172,7 +172,11 @@ def read_page(test, path):
     return window.evaluate("""({ title : document.title, text : document.body.innerText,
         paths : [...document.querySelectorAll('.axis, .line')].map(p => p.getAttribute('d')),
         figures : [...document.querySelectorAll('figure')].map(f => [...f.querySelectorAll('tbody tr')].map(
-                r => [...r.cells].map(c => c.textContent))) })""")
+                r => [...r.cells].map(c => c.textContent))),
+        outside : [...document.querySelectorAll('circle + text')].filter(text => {
+                const plot = text.closest('svg').querySelector('.axis').getBBox();
+                const baseline = +text.getAttribute('y');
+                return baseline < plot.y || baseline > plot.y + plot.height + 4; }).map(text => text.textContent) })""")
 
 
 def pixels(png):

@@ -138,7 +138,9 @@ class Answers(TestCase):
     def test_page(self):
         page = Path(self.directory, "page.html")
         self.ask("--table", TABLE, "--html", str(page), *TRACES)
-        figures = browser.read_page(self, page)["figures"]
+        shown = browser.read_page(self, page)
+        self.assertEqual(shown["outside"], [])
+        figures = shown["figures"]
         answer = json.loads(self.ask("--table", TABLE, "--json", *TRACES))
         rows = answer["means"] + [row for trace in answer["traces"] for row in trace["governors"]]
         bars = [cells for figure in figures[::2] for cells in figure]
