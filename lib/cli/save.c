@@ -193,11 +193,16 @@ static char *edit(const DropIn *now, const DropIn *old, const Section *section,
  * that the reader cannot open. */
 static int complain_trial(GPtrArray *errors, const char *path)
 {
+        g_autofree char *place = g_strdup_printf("; %s:", path);
+
         for (guint i = 0; i < errors->len; i++) {
                 ConfigError *error = errors->pdata[i];
+                char *other = strstr(error->message, place);
 
                 if (!g_str_equal(error->file, path))
                         continue;
+                if (other)
+                        *other = '\0';
                 complain("set --save: %s; %s is not changed", error->message, path);
                 g_ptr_array_remove_index(errors, i--);
         }
