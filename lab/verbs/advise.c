@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advise-present.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/client.h"
@@ -38,7 +39,6 @@ static const char *asked_record; /* seconds; NULL: traces are given */
 #define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
 #define PERIODS_NEEDED 2000 /* fewer choose worse than all of one (lab/governors/README.md) */
 #define CANDIDATES_MAX 6
-#define SECTION        "cstates"
 #define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
 
 static bool apply, save, by_auto; /* --apply, --save, --auto */
@@ -495,135 +495,22 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         return answer;
 }
 
-/* The states that idled itself switched off on any CPU, as the bits of a mask. */
-static unsigned find_own(const Ctl *ctl)
-{
-        json_object *knobs = json_get(client_manager(ctl->client), "Knobs"), *row;
-        unsigned own = 0;
-
-        JSON_FOREACH(row, knobs) {
-                int cpu, state, end = 0;
-
-                if (sscanf(json_element_text(row, 1), "cpu%d/cpuidle/state%d/disable%n", &cpu,
-                           &state, &end) == 2 &&
-                    end > 0 && state >= 0 && state < IDLE_STATES_MAX &&
-                    g_str_equal(json_element_text(row, 2), "0"))
-                        own |= 1u << state;
-        }
-        return own;
-}
-
-/* They are candidates like the others: or a limit that was advised once would never be lifted. */
-static void switch_own_on(const Ctl *ctl, StateTable *table)
-{
-        unsigned own = find_own(ctl);
-
-        for (int i = 0; i < table->n; i++)
-                if (own & 1u << i)
-                        table->states[i].off = false;
-}
-
-/* This option of cstates in the running idled, as a new object. NULL if idled or cstates does not
- * run. */
-static json_object *setting_now(const Ctl *ctl, const char *key)
-{
-        g_autoptr(json_object) settings = NULL;
-        g_autofree char *error = NULL;
-        json_object *row;
-
-        if (client_call(ctl->client, "GetSettings", "", NULL, &settings, &error) < 0)
-                return NULL;
-        JSON_FOREACH(row, settings)
-                if (g_str_equal(json_text(row, "section"), SECTION) &&
-                    g_str_equal(json_text(row, "key"), key))
-                        return json_object_get(row);
-        return NULL;
-}
-
-/* Its value, as a new string. */
-static char *option_now(const Ctl *ctl, const char *key)
-{
-        g_autoptr(json_object) setting = setting_now(ctl, key);
-
-        return setting ? g_strdup(json_text(setting, "value")) : NULL;
-}
-
-/* What DeepestState= permits CPU 0 with these states. */
-static int64_t limit_now(const Ctl *ctl, const IdleState *states, int n)
-{
-        g_autofree char *text = option_now(ctl, "DeepestState");
-        int64_t limit_ns = NO_LATENCY_LIMIT;
-        uint64_t usec;
-
-        if (!text || !*text)
-                return limit_ns;
-        if (duration_parse(text, &usec) == 0)
-                return (int64_t)MIN(usec, UINT32_MAX) * 1000;
-        for (int i = 0; i < n; i++)
-                if (g_ascii_strcasecmp(states[i].name, text) == 0)
-                        limit_ns = states[i].exit_latency_us * INT64_C(1000);
-        return limit_ns;
-}
-
-/* The deepest state of `table` that is as fast as what CPU 0 may enter now; its deepest enabled one
- * if nothing is switched off. What idled switched off follows from its options: it does so for a
- * while with UtilizationAware= and History=. */
-static int deepest_now(const Ctl *ctl, const StateTable *table)
-{
-        IdleState states[IDLE_STATES_MAX];
-        int n = idle_states_read(ctl->root, 0, states), deepest = n - 1, fits = 0;
-        int64_t limit_ns = limit_now(ctl, states, n);
-        unsigned own = find_own(ctl);
-
-        while (deepest > 0 && !(own & 1u << deepest) && !idle_state_enabled(ctl->root, 0, deepest))
-                deepest--;
-        if (deepest < n - 1)
-                limit_ns = MIN(limit_ns, states[deepest].exit_latency_us * INT64_C(1000));
-        for (int i = 0; i < table->n; i++)
-                if (!table->states[i].off && table->states[i].latency_ns <= limit_ns)
-                        fits = i;
-        return fits;
-}
-
-/* True if the configuration limits idle states, which a service must not lift. */
-static bool is_limited(const Ctl *ctl)
-{
-        g_autoptr(json_object) setting = setting_now(ctl, "DeepestState");
-
-        return *json_text(setting, "value") && !json_true(setting, "runtime");
-}
-
-static bool is_now(const Ctl *ctl, const char *key, const char *value)
-{
-        g_autofree char *now = option_now(ctl, key);
-
-        return g_strcmp0(now, value) == 0;
-}
-
-/* True if it has a value that is not its default. */
-static bool is_set(const Ctl *ctl, const char *key)
-{
-        g_autoptr(json_object) setting = setting_now(ctl, key);
-
-        return setting && !g_str_equal(json_text(setting, "source"), "default");
-}
-
 static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *ret_present)
 {
         char *governor = machine_text(ctl, "sys/devices/system/cpu/cpuidle/current_governor");
 
         *ret_present = (Present){
                 .governor = governor ? governor : g_strdup(""),
-                .deepest = deepest_now(ctl, table),
+                .deepest = present_deepest(ctl, table),
                 .here = here,
         };
         if (!client_manager(ctl->client))
                 return;
-        ret_present->by_utilisation = is_now(ctl, "UtilizationAware", "yes");
-        ret_present->by_history = is_now(ctl, "History", "yes");
-        ret_present->has_limit = !by_auto && is_limited(ctl);
-        ret_present->has_utilisation = is_set(ctl, "UtilizationAware");
-        ret_present->has_history = is_set(ctl, "History");
+        ret_present->by_utilisation = present_is(ctl, "UtilizationAware", "yes");
+        ret_present->by_history = present_is(ctl, "History", "yes");
+        ret_present->has_limit = !by_auto && present_is_limited(ctl);
+        ret_present->has_utilisation = present_is_set(ctl, "UtilizationAware");
+        ret_present->has_history = present_is_set(ctl, "History");
 }
 
 /* The candidates of this machine and their models. NULL after a message. */
@@ -677,8 +564,8 @@ static json_object *advise(Ctl *ctl, int *ret_status)
         *ret_status = EXIT_FAILED;
         if (replay_table(ctl, replay_arguments.table, &table) < 0)
                 return NULL;
-        if (own_table && !(by_auto && is_limited(ctl)))
-                switch_own_on(ctl, &table);
+        if (own_table && !(by_auto && present_is_limited(ctl)))
+                present_switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
         picked = pick_candidates(ctl, here, &list);
         if (!picked)
@@ -723,7 +610,7 @@ static json_object *describe_effect(Ctl *ctl)
         json_object *effect = json_object_new_array();
 
         for (size_t i = 0; i < G_N_ELEMENTS(advised); i++) {
-                g_autoptr(json_object) setting = setting_now(ctl, advised[i]);
+                g_autoptr(json_object) setting = present_setting(ctl, advised[i]);
                 json_object *one;
 
                 if (!setting)
@@ -764,12 +651,12 @@ static int apply_values(Ctl *ctl, json_object *answer, SavedValue *values, guint
         if (!client_manager(ctl->client))
                 return complain("advise: nothing was applied: %s; use --save",
                                 client_problem(ctl->client));
-        if (is_now(ctl, "IdleGovernor", "auto")) {
+        if (present_is(ctl, "IdleGovernor", "auto")) {
                 choice = describe_choice(ctl, answer);
                 values[n - 1].value = choice;
-                return settings_set(ctl, SECTION, values + 1, n - 1, &warnings);
+                return settings_set(ctl, ADVISE_SECTION, values + 1, n - 1, &warnings);
         }
-        return settings_set(ctl, SECTION, values, n, &warnings);
+        return settings_set(ctl, ADVISE_SECTION, values, n, &warnings);
 }
 
 /* EXIT_FAILED after a message if --apply or --save cannot say what is best. */
@@ -800,7 +687,8 @@ static int carry_out(Ctl *ctl, json_object *answer)
                 values[i] = (SavedValue){ advised[i], value ? json_object_get_string(value) : "" };
         }
         if (save)
-                status = settings_save(ctl, SECTION, values, G_N_ELEMENTS(values) - 1, &path);
+                status = settings_save(ctl, ADVISE_SECTION, values, G_N_ELEMENTS(values) - 1,
+                                       &path);
         else
                 status = apply_values(ctl, answer, values, G_N_ELEMENTS(values));
         if (status != EXIT_FINE)
@@ -842,7 +730,7 @@ static json_object *advise_recorded(Ctl *ctl, int *ret_status)
 static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
 {
         g_autofree char *why = governor ? g_strdup_printf("IdleGovernor is %s, not auto.", governor)
-                                        : g_strdup("The policy " SECTION " is not active.");
+                                        : g_strdup("The policy " ADVISE_SECTION " is not active.");
         json_object *answer;
 
         if (!client_manager(ctl->client)) {
@@ -858,7 +746,7 @@ static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
 
 static json_object *advise_ask(Ctl *ctl, int *ret_status)
 {
-        g_autofree char *governor = by_auto ? option_now(ctl, "IdleGovernor") : NULL;
+        g_autofree char *governor = by_auto ? present_option(ctl, "IdleGovernor") : NULL;
         json_object *answer;
 
         /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
@@ -913,7 +801,8 @@ static void show_effect(const Ctl *ctl, json_object *answer)
         if (json_get(answer, "saved_in"))
                 screen_line(screen, STYLE_GOOD, "saved in %s", json_text(answer, "saved_in"));
         JSON_FOREACH(row, json_get(answer, "in_effect"))
-                screen_line(screen, STYLE_PLAIN, "%s %s is %s (%s)", SECTION, json_text(row, "key"),
+                screen_line(screen, STYLE_PLAIN, "%s %s is %s (%s)", ADVISE_SECTION,
+                            json_text(row, "key"),
                             *json_text(row, "value") ? json_text(row, "value") : "empty",
                             json_text(row, "source"));
 }
