@@ -390,12 +390,16 @@ static bool is_unconfined(const Done *done)
                lacks_parked(done) && !lost_knob(done);
 }
 
-/* True if CPUs should be parked and there is no way of parking, though it is not switched off. */
+/* True if CPUs should be parked and there is no way of parking, though it is not switched off, nor
+ * left out by `auto` because it would harm. */
 static bool lacks_way(const Done *done)
 {
+        const ManagerSetup *setup = &done->ground->setup;
+        const ActContext context = { .resets_affinities = setup->resets_affinities };
         const ActuatorState *a = actuator_set_find(done->actuators, &actuator_park);
 
-        return a && !a->state && a->error != ACTUATOR_OFF && !done->ground->setup.dry_run &&
+        return a && !a->state && a->error != ACTUATOR_OFF && !setup->dry_run &&
+               !park_would_harm(&context, config_section(done->ground->config, "Park")->options) &&
                lacks_parked(done);
 }
 

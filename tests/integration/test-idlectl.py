@@ -222,6 +222,7 @@ class AffinitiesReset(Idlectl):
         self.assertIn('reset when CPUs are parked', self.ctl('status'))
         self.assertTrue(self.daemon.count_log('park: not available here.*resets affinities'))
         self.assertIn('idled_keeps_affinities 0', self.ctl('metrics'))
+        self.assertEqual((self.get('Degraded'), self.call('Verify')), ([], []))  # as decided
         doctor = self.idlectl('doctor', '--root', self.root).stdout
         self.assert_named(doctor)
         self.assertIn('cannot park CPUs', doctor)

@@ -56,9 +56,6 @@ int park_check_systemd(const ActContext *context);
 /* Removes drop-ins of limits that are no longer ours. Returns the first error. */
 int park_tidy_dropins(Knobs *knobs);
 
-/* True if changing cpusets resets affinities here and the administrator named no way to park. */
-bool park_would_harm(const ActContext *context, const ParkOptions *options);
-
 /* True if systemd runs below this root, and keeps its files there. */
 bool park_has_systemd(int root);
 

@@ -40,6 +40,9 @@ const char *park_check(const void *options, const char **ret_key);
 /* True if the options leave out units or cgroups. */
 bool park_restricts_units(const ParkOptions *options);
 
+/* True if changing cpusets resets affinities here and the administrator named no way to park. */
+bool park_would_harm(const ActContext *context, const ParkOptions *options);
+
 /* One back end: as Actuator, but chosen by park.c. */
 typedef struct ParkBackendOps {
         const char *name;
