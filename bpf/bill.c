@@ -106,7 +106,7 @@ typedef struct Table {
  * errno: the kernel refuses to read it. */
 static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data, GByteArray *keys)
 {
-        g_autofree uint8_t *chunk_keys = g_malloc(table->key_size * ROWS_EACH);
+        g_autofree uint8_t *chunk_keys = g_malloc0(table->key_size * ROWS_EACH);
         g_autofree uint8_t *values = g_malloc0(table->value_size * ROWS_EACH);
         uint32_t at = 0, its = epoch;
         bool first = true, more = true;

@@ -160,7 +160,6 @@ static json_object *why_ask(Ctl *ctl, int *ret_status)
 {
         g_autoptr(json_object) explained = NULL, facts = NULL, objects = NULL;
         json_object *manager = client_manager(ctl->client);
-        g_autofree char *error = NULL;
         CpuSet asked = { 0 };
         json_object *answer;
 

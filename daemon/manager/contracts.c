@@ -527,7 +527,7 @@ const char *contracts_unit_error(const Contracts *contracts, const UnitContract 
 /* The others may know that the contract has no effect, as of all holds. */
 static char *for_user(const Held *held, char *whole, const char *others)
 {
-        g_autofree char *text = whole, *clean = log_clean(whole);
+        g_autofree char *text = whole, *clean = log_clean(text);
 
         return private_text(held->shown_uid, clean, others);
 }
