@@ -119,7 +119,7 @@ static int do_hold(sd_bus_message *message, void *userdata, sd_bus_error *error)
         r = read_request(message, bus, &request, error);
         if (r < 0)
                 return r;
-        if (!*request.owner)
+        if (!request.owner || !*request.owner)
                 request.owner = owner = g_strdup_printf("user %u (%s)", (unsigned)request.uid,
                                                         sd_bus_message_get_sender(message));
         r = add_hold(bus->power, message, &request, &cookie);
