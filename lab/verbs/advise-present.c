@@ -81,8 +81,8 @@ static int64_t limit_now(const Ctl *ctl, const IdleState *states, int n)
 int present_deepest(const Ctl *ctl, const StateTable *table)
 {
         IdleState states[IDLE_STATES_MAX];
-        int n = idle_states_read(ctl->root, 0, states), fits = 0;
-        int deepest = MIN(n, IDLE_STATES_MAX) - 1;
+        int found = idle_states_read(ctl->root, 0, states), fits = 0;
+        int n = CLAMP(found, 0, IDLE_STATES_MAX), deepest = n - 1;
         int64_t limit_ns = limit_now(ctl, states, n);
         unsigned own = find_own(ctl);
 
