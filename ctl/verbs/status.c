@@ -413,9 +413,8 @@ static void status_show(const Ctl *ctl, json_object *answer)
                 line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),
                      json_text(row, "name"), json_text(row, "why"));
         JSON_FOREACH(row, missing)
-                if (!daemon || !g_str_equal(json_text(row, "what"), "park")) /* see Back end */
-                        line(screen, STYLE_DIM, "Missing", "%s: %s", json_text(row, "what"),
-                             json_text(row, "why"));
+                line(screen, STYLE_DIM, "Missing", "%s: %s", json_text(row, "what"),
+                     json_text(row, "why"));
 }
 
 static json_object *status_ask(Ctl *ctl, int *ret_status)

@@ -109,38 +109,16 @@ int bus_append_why(sd_bus_message *m, const Bus *bus, Cause cause, const char *p
                                              "source", "s", where);
 }
 
-/* "expected an idle governor of this kernel: menu", from the error of the actuator to which the
- * policy's option requests what the machine does not offer; NULL: it offers that. */
-static const char *expectation(const Manager *manager, const char *policy, const char *option)
-{
-        g_autofree char *blamed = g_strdup_printf(": %s of %s: found ", option, policy);
-        const char *expected = NULL, *at;
-        const ActuatorState *a;
-
-        for (unsigned i = 0; !expected && (a = actuator_set_nth(manager_actuators(manager), i));
-             i++) {
-                at = a->state && a->error < 0 && a->why ? strstr(a->why, blamed) : NULL;
-                expected = at ? strstr(at, "expected ") : NULL;
-        }
-        return expected;
-}
-
 static int append_reason(sd_bus_message *m, const Bus *bus, const ActivePolicy *active,
-                         const Reason *from)
+                         const Reason *reason)
 {
-        const char *option = from->option, *name = active->policy->name;
+        const char *option = reason->option;
         Source source = option ? section_source(active->section, option) : (Source){ 0 };
-        const char *expected = option ? expectation(bus->manager, name, option) : NULL;
-        g_autofree char *because = NULL, *text = NULL;
-        Reason reason = *from;
+        g_autofree char *text = policy_explain_reason(active->policy->name, reason, &source);
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
-        if (expected)
-                reason.because = because = g_strdup_printf("%s, but not offered here, %s",
-                                                           from->because, expected);
-        text = policy_explain_reason(name, &reason, &source);
         if (r >= 0)
-                r = bus_append_why(m, bus, CAUSE_POLICY, name, &reason, &source);
+                r = bus_append_why(m, bus, CAUSE_POLICY, active->policy->name, reason, &source);
         if (r >= 0)
                 r = bus_append_shown_key(m, bus, "text", text);
         return r < 0 ? r : sd_bus_message_close_container(m);

@@ -39,7 +39,7 @@ static double mean_variance(const double *residuals, size_t n, size_t cosines)
 }
 
 /* The correlation of neighbours, without the bias that the estimated mean gives it; 0 where chance
- * alone makes it as large in one of forty series. */
+ * alone makes it as large in one of 160 series. */
 static double correlation_of(const double *residuals, size_t n)
 {
         double products = 0, squares = 0, r;
@@ -50,7 +50,7 @@ static double correlation_of(const double *residuals, size_t n)
                         products += residuals[i] * residuals[i - 1];
         }
         r = squares > 0 ? products / squares : 0;
-        return r * sqrt((double)n) < 2 ? 0 : MIN(r + (1 + 3 * r) / (double)n, CORRELATION_MOST);
+        return r * sqrt((double)n) < 2.5 ? 0 : MIN(r + (1 + 3 * r) / (double)n, CORRELATION_MOST);
 }
 
 /*

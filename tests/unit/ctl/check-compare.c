@@ -71,7 +71,7 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-        { "independent, few", 20, 0, 0, 0.07, 2, 0.94 },
+        { "independent, few", 20, 0, 0, 0.07, 2, 0.95 },
         { "independent", 120, 0, 0, 0.07, 0.6, 0.95 },
         { "correlated", 300, 0.8, 0, 0.08, 1.2, 0.90 },
         { "more correlated", 600, 0.95, 0, 0.10, 2, 0.90 },
