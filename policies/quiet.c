@@ -88,8 +88,8 @@ static int quiet_explain(const void *state, const PolicyInput *input, int cpu, R
 
         if (cpuset_has(input->allowed, cpu))
                 return 0;
-        n = add_flag(ret_reasons, n, options->interrupts, "interrupts are kept off parked CPUs",
-                     "Interrupts");
+        n = add_flag(ret_reasons, n, options->interrupts,
+                     "interrupts are kept off parked CPUs unless irqbalance runs", "Interrupts");
         n = add_flag(ret_reasons, n, options->workqueues,
                      "unbound workqueues are kept off parked CPUs", "Workqueues");
         n = add_time(ret_reasons, n, options->stat_usec, USEC_PER_SEC,

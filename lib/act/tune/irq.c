@@ -2,9 +2,9 @@
 /*
  * Interrupts kept off parked CPUs.
  *
- * Where irqbalance runs, idled has it ban parked CPUs, and restores the affinities that it changed
- * before. Else idled takes parked CPUs out of the affinity of every interrupt that has a handler;
- * where nothing is left, the CPUs for ordinary work are its affinity.
+ * Where irqbalance runs, interrupts are left to it, and idled restores the affinities that it
+ * changed before. Else idled takes parked CPUs out of the affinity of every interrupt that has a
+ * handler; where nothing is left, the CPUs for ordinary work are its affinity.
  * Interrupts that drivers request meanwhile begin with default_smp_affinity, and those that come
  * all the same are found when the plan is carried out again, after a minute at the latest.
  *
@@ -27,11 +27,10 @@
 
 typedef struct State {
         ActContext context;
-        bool manage, balanced; /* balanced: irqbalance has our CPUs */
+        bool manage, balanced; /* balanced: irqbalance runs */
         char **exclude;
         GHashTable *refused; /* number -> negative errno of moving it */
         CpuSet resting;      /* of the last plan */
-        int question;        /* to irqbalance, not answered yet; -1: none */
         char *about;
 } State;
 
@@ -101,7 +100,6 @@ static int open_irq(const ActContext *context, const void *data, void **ret_stat
         state->manage = options->manage;
         state->exclude = g_strdupv(options->exclude);
         state->refused = g_hash_table_new(NULL, NULL);
-        state->question = -1;
         *ret_state = state;
         return 0;
 }
@@ -110,7 +108,6 @@ static void close_irq(void *data)
 {
         State *state = data;
 
-        irqbalance_done(&state->question);
         g_hash_table_unref(state->refused);
         g_strfreev(state->exclude);
         g_free(state->about);
@@ -301,29 +298,33 @@ static int release_all(Knobs *knobs)
 {
         int first = quiet_release(knobs, &irq_kind);
 
-        first = first ?: quiet_release(knobs, &default_kind);
-        return first ?: quiet_release(knobs, &irqbalance_kind);
+        return first ?: quiet_release(knobs, &default_kind);
 }
 
-/* If irqbalance is too busy to answer, or has just ended, the next time decides. */
-static int ban_by_irqbalance(State *state, Knobs *knobs, const char *name)
+/* The name of its socket has its PID. */
+static bool irqbalance_runs(const ActContext *context)
 {
-        int r = irqbalance_ban(knobs, &state->context, name, &state->resting, &state->question);
+        _dir_ DIR *dir = dir_open(context->root, "run/irqbalance");
+        struct dirent *entry;
+        int pid;
 
-        if (r == -EBUSY || r == -ENOENT)
-                return 0;
-        state->balanced = r >= 0;
-        if (r >= 0 && !knobs_is_dry_run(knobs))
-                hand_over(knobs);
-        return r;
+        while (dir && (entry = readdir(dir))) {
+                g_autofree char *process = NULL;
+
+                if (sscanf(entry->d_name, "irqbalance%d.sock", &pid) != 1)
+                        continue;
+                process = g_strdup_printf("proc/%d", pid);
+                if (faccessat(context->root, process, F_OK, 0) == 0)
+                        return true;
+        }
+        return false;
 }
 
 static int apply_irq(void *data, Knobs *knobs, const Plan *plan, const ActFacts *facts)
 {
         State *state = data;
         CpuSet resting = { 0 };
-        g_autofree char *balancer = NULL;
-        int first, r;
+        int first, r = 0;
 
         if (state->manage && plan->quiet.interrupts)
                 resting = plan->resting;
@@ -334,11 +335,11 @@ static int apply_irq(void *data, Knobs *knobs, const Plan *plan, const ActFacts 
         if (cpuset_is_empty(&resting))
                 return release_all(knobs);
         first = set_default(state, knobs, facts->topology);
-        balancer = irqbalance_find(&state->context);
-        if (balancer)
-                r = ban_by_irqbalance(state, knobs, balancer);
-        else
+        state->balanced = irqbalance_runs(&state->context);
+        if (!state->balanced)
                 r = move_interrupts(state, knobs, facts->topology);
+        else if (!knobs_is_dry_run(knobs))
+                hand_over(knobs);
         return first ?: MIN(r, 0);
 }
 
@@ -373,7 +374,7 @@ static const char *describe_irq(void *data)
         }
         text = g_string_new("affinity of interrupts");
         if (state->balanced)
-                g_string_append(text, ", through irqbalance");
+                g_string_append(text, ", left to irqbalance");
         if (managed)
                 g_string_append_printf(text, "; %u cannot be moved: the kernel manages them",
                                        managed);
@@ -384,7 +385,7 @@ static const char *describe_irq(void *data)
         return state->about;
 }
 
-static const KnobKind *const kinds[] = { &irq_kind, &default_kind, &irqbalance_kind, NULL };
+static const KnobKind *const kinds[] = { &irq_kind, &default_kind, NULL };
 
 const Actuator actuator_irq = {
         .name = "irq",

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Interrupts kept off parked CPUs: by their files, and by the socket of an irqbalance, which is a
- * child that answers on a socket as the real one does.
+ * Interrupts kept off parked CPUs, but where irqbalance runs.
  */
 #include "quieting.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #define IRQ(number) "proc/irq/" number "/smp_affinity_list"
 #define DEFAULT     "proc/irq/default_smp_affinity"
+#define BALANCER    "proc/7"
 
 static char *no_globs[] = { NULL };
 static InterruptOptions irq_options;
@@ -225,200 +221,27 @@ TEST(killed)
         ck_assert_int_gt(n, 10);
 }
 
-/* A fake irqbalance, until it is killed: its commands. */
-typedef struct Fake {
-        char sent[256]; /* commands except "setup", each with a "|" behind */
-        char banned[64];
-        bool mute; /* answers no question, as during its scans */
-} Fake;
-
-static Fake *fake;
-static pid_t fake_pid;
-
-static void fake_answer(int fd)
-{
-        char command[256] = "", answer[128];
-        ssize_t n = recv(fd, command, sizeof(command) - 1, 0);
-
-        if (n <= 0)
-                return;
-        if (g_str_equal(command, "setup")) {
-                snprintf(answer, sizeof(answer), "SLEEP 10 IRQ 24 LOAD 5 DIFF 0 CLASS 4 BANNED %s",
-                         fake->banned);
-                send(fd, answer, strlen(answer), 0); /* dies if the client is gone */
-        } else {
-                g_strlcat(fake->sent, command, sizeof(fake->sent));
-                g_strlcat(fake->sent, "|", sizeof(fake->sent));
-        }
-}
-
-static void fake_serve(int listener)
-{
-        for (;;) {
-                int fd;
-
-                while (fake->mute)
-                        g_usleep(1000);
-                fd = accept(listener, NULL, NULL);
-                fake_answer(fd);
-                close(fd);
-        }
-}
-
-static void fake_start(const char *banned)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-
-        fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        g_strlcpy(fake->banned, banned, sizeof(fake->banned));
-        scratch_file("run/irqbalance/README", "");
-        scratch_file("proc/7/comm", "irqbalance\n");
-        snprintf(address.sun_path, sizeof(address.sun_path),
-                 "/proc/self/fd/%d/run/irqbalance/irqbalance7.sock", scratch_fd);
-        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(listener, 1), 0);
-        fake_pid = fork();
-        if (fake_pid == 0)
-                fake_serve(listener);
-        close(listener);
-}
-
-static void fake_stop(void)
-{
-        g_autofree char *file = g_build_filename(scratch, "proc/7/comm", NULL);
-        g_autofree char *dir = g_build_filename(scratch, "proc/7", NULL);
-        int status;
-
-        kill(fake_pid, SIGKILL);
-        ck_assert_int_eq(waitpid(fake_pid, &status, 0), fake_pid);
-        ck_assert_int_eq(WTERMSIG(status), SIGKILL); /* not of SIGPIPE */
-        munmap(fake, sizeof(*fake));
-        ck_assert_int_eq(unlink(file), 0);
-        ck_assert_int_eq(rmdir(dir), 0);
-}
-
-/* Waits for these commands. */
-static void expect_sent(const char *expected)
-{
-        for (int i = 0; i < 2000 && !g_str_equal(fake->sent, expected); i++)
-                g_usleep(1000);
-        ck_assert_str_eq(fake->sent, expected);
-}
-
-/* Carries the plan out, again if the fake took too long to answer on a busy machine. */
-static void apply_and_expect(const char *expected)
-{
-        int left = 100;
-
-        do
-                ck_assert_int_eq(apply_again(), 0);
-        while (!strstr(actuator_irq.describe(state), "irqbalance") && left-- > 0);
-        expect_sent(expected);
-}
-
-static const struct {
-        const char *name, *banned, *sent, *then, *restored;
-} bans[] = {
-        { "none before", "00000000", "settings cpus 2-3|", "0000000c", "settings cpus NULL|" },
-        { "some before", "00000001", "settings cpus 0,2-3|", "0000000d", "settings cpus 0|" },
-        { "all of them before", "0000000c", "", "0000000c", "" },
-};
-
-TEST_EACH(balancer, bans)
-{
-        g_autofree char *all = g_strconcat(c->sent, c->restored, NULL);
-
-        fake_start(c->banned);
-        apply_and_expect(c->sent);
-        expect_text("left to irqbalance", IRQ("24"), "2-3");
-        expect_text("not irqbalance's", DEFAULT, "3");
-        ck_assert(strstr(actuator_irq.describe(state), "irqbalance"));
-        g_strlcpy(fake->banned, c->then, sizeof(fake->banned));
-        ck_assert_int_eq(apply_again(), 0);
-        expect_sent(c->sent);
-        rest_cpus("");
-        ck_assert_int_eq(apply(), 0);
-        expect_sent(all);
-        ck_assert(!record_exists());
-        fake_stop();
-}
-
-/* It is asked only once, because it shows a command only after its next scan. */
-TEST(balancer_is_restored)
-{
-        fake_start("00000000");
-        apply_and_expect("settings cpus 2-3|");
-        ck_assert_int_eq(knobs_verify(knobs), 0);
-        rest_cpus("1-3");
-        ck_assert_int_eq(apply(), 0);
-        expect_sent("settings cpus 2-3|settings cpus 1-3|");
-        knobs_free(knobs);
-        recover(&actuator_irq);
-        expect_sent("settings cpus 2-3|settings cpus 1-3|settings cpus NULL|");
-        knobs = open_knobs();
-        fake_stop();
-}
-
-/* During its scan the question stays open: idled changes nothing, and keeps the connection, as the
- * fake ends when its client is gone. */
-TEST(balancer_is_busy)
-{
-        fake_start("00000000");
-        fake->mute = true;
-        ck_assert_int_eq(apply(), 0);
-        ck_assert_int_eq(apply_again(), 0);
-        expect_text("irqbalance's", IRQ("24"), "2-3");
-        expect_sent("");
-        fake->mute = false;
-        while (g_str_equal(fake->sent, ""))
-                ck_assert_int_eq(apply_again(), 0);
-        expect_sent("settings cpus 2-3|");
-        rest_cpus("");
-        fake->mute = true;
-        ck_assert_int_eq(apply(), 0);
-        fake->mute = false;
-        expect_sent("settings cpus 2-3|settings cpus NULL|");
-        fake_stop();
-}
-
-static gpointer unmute(gpointer unused)
-{
-        g_usleep(300000);
-        fake->mute = false;
-        return NULL;
-}
-
-TEST(end_while_it_is_busy)
-{
-        GThread *thread;
-
-        fake_start("00000000");
-        fake->mute = true;
-        ck_assert_int_eq(apply(), 0);
-        thread = g_thread_new("unmute", unmute, NULL);
-        reopen();
-        g_thread_join(thread);
-        apply_and_expect("settings cpus 2-3|");
-        fake_stop();
-}
-
-/* What idled had moved is irqbalance's from then on, moved already or not. */
+/* What idled had moved is irqbalance's from then on, moved already or not. What new interrupts
+ * begin with is still idled's. A socket whose process has ended means nothing. */
 TEST(balancer_comes_later)
 {
         const Knob *const *list;
 
+        scratch_file("run/irqbalance/irqbalance7.sock", "");
         ck_assert_int_eq(apply(), 0);
         expect_text("by idled", IRQ("24"), "0-1");
-        fake_start("00000000");
+        scratch_file(BALANCER "/comm", "irqbalance\n");
         scratch_file(IRQ("8"), "1\n");
-        apply_and_expect("settings cpus 2-3|");
+        ck_assert_int_eq(apply_again(), 0);
         expect_text("moved by irqbalance", IRQ("8"), "1");
         expect_text("restored", IRQ("24"), "2-3");
+        expect_text("not irqbalance's", DEFAULT, "3");
         for (int i = knobs_list(knobs, &list); i-- > 0;)
                 ck_assert_int_eq(list[i]->state, KNOB_OURS);
+        ck_assert(strstr(actuator_irq.describe(state), "left to irqbalance"));
 
-        fake_stop();
+        ck_assert_int_eq(unlinkat(scratch_fd, BALANCER "/comm", 0), 0);
+        ck_assert_int_eq(unlinkat(scratch_fd, BALANCER, AT_REMOVEDIR), 0);
         ck_assert_int_eq(apply_again(), 0);
         expect_text("irqbalance ended", IRQ("24"), "0-1");
         rest_cpus("");
