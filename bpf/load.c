@@ -195,12 +195,12 @@ static int map_tables(Ledger *ledger, const LedgerConfig *config)
         for (int cpu = 0; cpu < ledger->n_cpus; cpu++) {
                 struct sleeper *s = &ledger->sleepers[cpu];
 
-                s->reported_latency_us = -1;
+                s->trace.reported_latency_us = -1;
                 if (cpu >= config->n_cpus)
                         continue;
                 s->deepest_ns = config->cpus[cpu].deepest_ns;
                 s->limit_ns = config->cpus[cpu].limit_ns;
-                s->reported_latency_us = config->cpus[cpu].latency_us;
+                s->trace.reported_latency_us = config->cpus[cpu].latency_us;
         }
         return 0;
 }

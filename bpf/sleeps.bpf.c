@@ -146,7 +146,7 @@ static struct sleep_stats *stats_of(void *map, __u32 cpu, __u32 half, __u32 per_
 
 static __u64 switches_of(const struct sleeper *s)
 {
-        const struct rq *rq = (const struct rq *)s->run_queue;
+        const struct rq *rq = (const struct rq *)s->trace.run_queue;
 
         return BPF_CORE_READ(rq, nr_switches);
 }
@@ -156,26 +156,26 @@ static void record(struct sleeper *s, __u32 cpu)
         __u64 woken = s->woken_ns && s->woken_ns < s->left_ns ? s->woken_ns : s->left_ns;
         struct sleep_record *r;
 
-        if (s->length_ns == LENGTH_UNKNOWN)
+        if (s->trace.length_ns == LENGTH_UNKNOWN)
                 return; /* it says nothing about a governor, and there are few */
         r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
         if (!r) {
                 __sync_fetch_and_add(&records_lost, 1);
                 return;
         }
-        r->entered_ns = s->chosen_ns;
-        r->idle_ns = woken - s->chosen_ns;
-        r->length_ns = s->length_ns;
-        r->latency_us = s->latency_us;
+        r->entered_ns = s->trace.chosen_ns;
+        r->idle_ns = woken - s->trace.chosen_ns;
+        r->length_ns = s->trace.length_ns;
+        r->latency_us = s->trace.latency_us;
         r->cause = s->cause;
         r->cpu = cpu;
-        r->utilisation = s->utilisation;
-        r->io_waiting = s->io_waiting;
+        r->utilisation = s->trace.utilisation;
+        r->io_waiting = s->trace.io_waiting;
         r->state = s->state;
         r->kind = s->kind;
-        r->resched = !s->run_queue || switches_of(s) != s->switches;
-        r->got_tick = s->got_tick;
-        r->length_guessed = s->length_guessed;
+        r->resched = !s->trace.run_queue || switches_of(s) != s->trace.switches;
+        r->got_tick = s->trace.got_tick;
+        r->length_guessed = s->trace.length_guessed;
         __builtin_memset(r->spare, 0, sizeof(r->spare));
         bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
@@ -243,29 +243,29 @@ static __u64 find_run_queue(void)
  * not known before the first of this CPU has expired. */
 static void note_circumstances(struct sleeper *s)
 {
-        const struct hrtimer_cpu_base *timers = (const void *)s->timers;
+        const struct hrtimer_cpu_base *timers = (const void *)s->trace.timers;
         const struct rq *rq;
         __u64 utilisation;
 
-        s->length_ns = s->reported_length_ns;
-        s->latency_us = s->reported_latency_us;
-        s->chosen_ns = s->length_reported ? s->reported_ns : s->entered_ns;
-        s->length_guessed = !s->length_reported;
-        if (!s->length_reported) {
+        s->trace.length_ns = s->trace.reported_length_ns;
+        s->trace.latency_us = s->trace.reported_latency_us;
+        s->trace.chosen_ns = s->trace.length_reported ? s->trace.reported_ns : s->entered_ns;
+        s->trace.length_guessed = !s->trace.length_reported;
+        if (!s->trace.length_reported) {
                 __s64 length = timers ? BPF_CORE_READ(timers, expires_next) - s->entered_ns : 0;
 
-                s->length_ns = !timers ? LENGTH_UNKNOWN : length > 0 ? length : 0;
+                s->trace.length_ns = !timers ? LENGTH_UNKNOWN : length > 0 ? length : 0;
         }
-        s->length_reported = 0;
-        if (!s->run_queue)
-                s->run_queue = find_run_queue();
-        if (!s->run_queue)
+        s->trace.length_reported = 0;
+        if (!s->trace.run_queue)
+                s->trace.run_queue = find_run_queue();
+        if (!s->trace.run_queue)
                 return;
-        rq = (const struct rq *)s->run_queue;
+        rq = (const struct rq *)s->trace.run_queue;
         utilisation = BPF_CORE_READ(rq, cfs.avg.util_avg);
-        s->utilisation = utilisation < UTILISATION_MAX ? utilisation : UTILISATION_MAX;
-        s->io_waiting = BPF_CORE_READ(rq, nr_iowait.counter);
-        s->switches = switches_of(s);
+        s->trace.utilisation = utilisation < UTILISATION_MAX ? utilisation : UTILISATION_MAX;
+        s->trace.io_waiting = BPF_CORE_READ(rq, nr_iowait.counter);
+        s->trace.switches = switches_of(s);
 }
 
 static void begin(struct sleeper *s, __u32 state, __u64 now)
@@ -275,7 +275,7 @@ static void begin(struct sleeper *s, __u32 state, __u64 now)
         s->sent_ns = 0;
         s->state = state < SLEEPS_STATES ? state : SLEEPS_STATES - 1;
         s->kind = CAUSE_UNKNOWN;
-        s->got_tick = 0;
+        s->trace.got_tick = 0;
         if (with_events)
                 __builtin_memset(&s->cause, 0, sizeof(s->cause));
         s->entered_ns = now;
@@ -430,8 +430,8 @@ int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 now)
         bool first;
         __u32 class;
 
-        if (with_records && s && !s->timers)
-                s->timers = (__u64)BPF_CORE_READ(timer, base, cpu_base);
+        if (with_records && s && !s->trace.timers)
+                s->trace.timers = (__u64)BPF_CORE_READ(timer, base, cpu_base);
         s = sleeper_here();
         if (!s)
                 return 0;
@@ -441,7 +441,7 @@ int BPF_PROG(on_hrtimer, struct hrtimer *timer, __s64 now)
                 return 0;
         class = class_of(function);
         if (class == CLASS_TICK)
-                s->got_tick = 1;
+                s->trace.got_tick = 1;
         if (!first)
                 return 0;
         if (with_latencies)
@@ -643,9 +643,9 @@ int BPF_PROG(on_sleep_length, __s64 *unused, __s64 length)
         struct sleeper *s = sleeper_of(bpf_get_smp_processor_id());
 
         if (s) {
-                s->reported_length_ns = length > 0 ? length : 0;
-                s->reported_ns = bpf_ktime_get_ns();
-                s->length_reported = 1;
+                s->trace.reported_length_ns = length > 0 ? length : 0;
+                s->trace.reported_ns = bpf_ktime_get_ns();
+                s->trace.length_reported = 1;
         }
         return 0;
 }
@@ -656,6 +656,6 @@ int BPF_PROG(on_latency_limit, unsigned int cpu, __s64 limit)
         struct sleeper *s = sleeper_of(cpu);
 
         if (s)
-                s->reported_latency_us = (__u64)limit < UNBOUND_NS ? (__u64)limit / 1000 : -1;
+                s->trace.reported_latency_us = (__u64)limit < UNBOUND_NS ? (__u64)limit / 1000 : -1;
         return 0;
 }

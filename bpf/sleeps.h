@@ -69,6 +69,20 @@ struct cause_value {
         __u64 short_ns; /* what the sleeps lacked to deserve the deepest state */
 };
 
+/* What traces have of a CPU's sleep, and of the next one. */
+struct sleep_trace {
+        __u64 reported_length_ns;  /* to the next timer, as the next governor sees it */
+        __u64 reported_ns;         /* when it was reported */
+        __s64 reported_latency_us; /* PM QoS limit, the same; -1: none */
+        __u64 length_ns;           /* of this sleep's governor */
+        __u64 chosen_ns;           /* when it chose */
+        __s64 latency_us;
+        __u64 switches;          /* the CPU's context switches at entry */
+        __u64 run_queue, timers; /* the kernel's own objects of this CPU; 0: not seen yet */
+        __u32 utilisation, io_waiting;
+        __u8 length_reported, length_guessed, got_tick, spare[5];
+};
+
 /* What a CPU is doing. The loader reads it while the kernel writes it. */
 struct sleeper {
         __u64 entered_ns; /* when the sleep began, monotonic; 0: no sleep seen or it is counted */
@@ -81,17 +95,7 @@ struct sleeper {
         struct cause cause;
         __u64 deepest_ns; /* target residency of the deepest state; by the loader */
         __u64 limit_ns;   /* of wake-up latency; by the loader; 0: none */
-        /* For traces. */
-        __u64 reported_length_ns;  /* to the next timer, as the next governor sees it */
-        __u64 reported_ns;         /* when it was reported */
-        __s64 reported_latency_us; /* PM QoS limit, the same; -1: none */
-        __u64 length_ns;           /* of this sleep's governor */
-        __u64 chosen_ns;           /* when it chose */
-        __s64 latency_us;
-        __u64 switches;          /* the CPU's context switches at entry */
-        __u64 run_queue, timers; /* the kernel's own objects of this CPU; 0: not seen yet */
-        __u32 utilisation, io_waiting;
-        __u8 length_reported, length_guessed, got_tick, spare[5];
+        struct sleep_trace trace;
 } __attribute__((aligned(64)));
 
 /* The value of a CPU that is always busy. The kernel's average exceeds it when tasks move there. */
