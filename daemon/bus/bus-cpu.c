@@ -33,41 +33,30 @@ BUS_OBJECTS(cpu, is_cpu, cpu_paths);
 
 BUS_VALUE(get_number, "u", bus_path_cpu(bus, path));
 
-/* Online, Parked, Isolated. */
-BUS_GETTER(get_membership)
-{
-        const Bus *bus = userdata;
-        const CpuSet *set = *property == 'O'   ? &manager_topology(bus->manager)->online
-                            : *property == 'P' ? manager_parked(bus->manager)
-                                               : &manager_topology(bus->manager)->isolated;
+BUS_VALUE(get_online, "b",
+          cpuset_has(&manager_topology(bus->manager)->online, bus_path_cpu(bus, path)));
+BUS_VALUE(get_parked, "b", cpuset_has(manager_parked(bus->manager), bus_path_cpu(bus, path)));
+BUS_VALUE(get_isolated, "b",
+          cpuset_has(&manager_topology(bus->manager)->isolated, bus_path_cpu(bus, path)));
 
-        return sd_bus_message_append(reply, "b", cpuset_has(set, bus_path_cpu(bus, path)));
-}
-
-/* Core, Cluster, Die, Package, Node, Thread. */
-BUS_GETTER(get_place)
+/* Offline CPUs have no place. */
+static const TopologyCpu *place_of(const Bus *bus, const char *path)
 {
-        const Bus *bus = userdata;
+        static const TopologyCpu none = {
+                .core = -1, .cluster = -1, .die = -1, .package = -1, .node = -1, .thread = -1
+        };
+        const Topology *topology = manager_topology(bus->manager);
         int cpu = bus_path_cpu(bus, path);
-        const TopologyCpu *place = &manager_topology(bus->manager)->cpus[cpu];
-        int number;
 
-        if (!cpuset_has(&manager_topology(bus->manager)->online, cpu))
-                number = -1;
-        else if (g_str_equal(property, "Core"))
-                number = place->core;
-        else if (g_str_equal(property, "Cluster"))
-                number = place->cluster;
-        else if (g_str_equal(property, "Die"))
-                number = place->die;
-        else if (g_str_equal(property, "Package"))
-                number = place->package;
-        else if (g_str_equal(property, "Node"))
-                number = place->node;
-        else
-                number = place->thread;
-        return sd_bus_message_append(reply, "i", number);
+        return cpuset_has(&topology->online, cpu) ? &topology->cpus[cpu] : &none;
 }
+
+BUS_VALUE(get_core, "i", place_of(bus, path)->core);
+BUS_VALUE(get_cluster, "i", place_of(bus, path)->cluster);
+BUS_VALUE(get_die, "i", place_of(bus, path)->die);
+BUS_VALUE(get_package, "i", place_of(bus, path)->package);
+BUS_VALUE(get_node, "i", place_of(bus, path)->node);
+BUS_VALUE(get_thread, "i", place_of(bus, path)->thread);
 
 BUS_VALUE(get_capacity, "u",
           manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
@@ -190,15 +179,15 @@ BUS_APPENDED(get_figures, bus_append_figures(reply, bus->manager, bus_path_cpu(b
 static const sd_bus_vtable vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Number", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("Online", "b", get_membership, 0, CHANGES),
-        SD_BUS_PROPERTY("Parked", "b", get_membership, 0, CHANGES),
-        SD_BUS_PROPERTY("Isolated", "b", get_membership, 0, CHANGES),
-        SD_BUS_PROPERTY("Core", "i", get_place, 0, CHANGES),
-        SD_BUS_PROPERTY("Cluster", "i", get_place, 0, CHANGES),
-        SD_BUS_PROPERTY("Die", "i", get_place, 0, CHANGES),
-        SD_BUS_PROPERTY("Package", "i", get_place, 0, CHANGES),
-        SD_BUS_PROPERTY("Node", "i", get_place, 0, CHANGES),
-        SD_BUS_PROPERTY("Thread", "i", get_place, 0, CHANGES),
+        SD_BUS_PROPERTY("Online", "b", get_online, 0, CHANGES),
+        SD_BUS_PROPERTY("Parked", "b", get_parked, 0, CHANGES),
+        SD_BUS_PROPERTY("Isolated", "b", get_isolated, 0, CHANGES),
+        SD_BUS_PROPERTY("Core", "i", get_core, 0, CHANGES),
+        SD_BUS_PROPERTY("Cluster", "i", get_cluster, 0, CHANGES),
+        SD_BUS_PROPERTY("Die", "i", get_die, 0, CHANGES),
+        SD_BUS_PROPERTY("Package", "i", get_package, 0, CHANGES),
+        SD_BUS_PROPERTY("Node", "i", get_node, 0, CHANGES),
+        SD_BUS_PROPERTY("Thread", "i", get_thread, 0, CHANGES),
         SD_BUS_PROPERTY("Capacity", "u", get_capacity, 0, CHANGES),
         SD_BUS_PROPERTY("Kinds", "as", get_kinds, 0, CHANGES),
         SD_BUS_PROPERTY("Utilization", "d", get_utilization, 0, 0),
