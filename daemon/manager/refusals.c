@@ -5,8 +5,8 @@
  * 1. While CPUs are parked a BPF program reports calls of sched_setaffinity(2) that failed with
  *    EINVAL (bpf/refused.h). Parking comes and goes: the program stays until idled rests.
  * 2. A call counts if it asked for online CPUs, all of them were parked since the program was
- *    loaded, and the cpusets of its cgroups permit one of them. Other calls fail without idled,
- * too.
+ *    loaded, and the cpusets of its cgroups permit one of them. Other calls also fail without
+ *    idled.
  * 3. Its CPUs become active at once.
  * 4. The services are kept in a file, because what harms once must not harm again after a restart.
  */

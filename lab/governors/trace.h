@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Traces of idle periods: CSV, plain, xz or zstd, one period a line (idlectl(1), REPLAY). Read in
+ * Traces of idle periods: CSV, plain, xz or zstd, one period a line (idlelab(1), REPLAY). Read in
  * blocks, so that memory does not grow with the trace.
  */
 #ifndef IDLED_GOVERNORS_TRACE_H

@@ -4,7 +4,7 @@
  *
  * What belongs to idled is changed by a trial and by holds, which end with their descriptors. Knobs
  * are changed by a sweep, which keeps the daemon's record. So nothing stays changed, however
- * idlectl ends.
+ * idlelab ends.
  */
 #ifndef IDLED_ARMS_H
 #define IDLED_ARMS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Power from residencies: what idlectl's verbs share of it.
+ * Power from residencies: what idlelab's verbs share of it.
  */
 #ifndef IDLED_POWER_ESTIMATE_H
 #define IDLED_POWER_ESTIMATE_H

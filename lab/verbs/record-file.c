@@ -3,7 +3,7 @@
  * idlelab record FILE: samples of the machine, and of idled if it runs, as docs/recording.md says.
  *
  * What changes rarely, or wakes a CPU of each package (limits, temperature), is read every five
- * seconds at most. A frame is written every ten seconds: so much is lost if idlectl is killed.
+ * seconds at most. A frame is written every ten seconds: so much is lost if idlelab is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void put_facts(Recorder *recorder, char *const *command)
         g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT, recorder->interval_usec);
         RecordingSampler *sampler = recorder->sampler;
 
-        recording_fact(sampler, "program", "idlectl");
+        recording_fact(sampler, "program", "idlelab");
         recording_fact(sampler, "version", IDLED_VERSION);
         recording_fact(sampler, "interval_us", interval);
         put_fact_of(recorder, "hostname", "proc/sys/kernel/hostname");

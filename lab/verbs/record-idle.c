@@ -4,7 +4,7 @@
  *
  * The kernel's buffer is emptied ten times a second, without being asked to: a reader that is woken
  * by sleeps would record itself. The kernel passes on the record of a sleep when its CPU sleeps
- * again. Lines are in the order of idle entries: idlectl withholds later sleeps until it has the
+ * again. Lines are in the order of idle entries: idlelab withholds later sleeps until it has the
  * record of each earlier one. A line's length is until the event that ended the sleep
  * (wake-time.h).
  */

@@ -3,7 +3,7 @@
  * A command that is run again and again as a load, and what it has done so far.
  *
  * It has a process group of its own, so that all of it can be ended, reads nothing, and its output
- * is thrown away. If idlectl is killed the kernel kills the command.
+ * is thrown away. If idlelab is killed the kernel kills the command.
  */
 #ifndef IDLED_WORKLOAD_H
 #define IDLED_WORKLOAD_H

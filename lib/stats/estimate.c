@@ -3,7 +3,7 @@
  * Estimating a difference from pairs of blocks; the header names the method.
  *
  *  1. For each pair, compute the difference in power (off minus on), in work per second and in
- * delay, and the logarithm of the ratio of joules per unit of work.
+ *     delay, and the logarithm of the ratio of joules per unit of work.
  *  2. If one arm does less work, by more than chance and the measure of work explain, and each
  *     switch to a task takes less time and less work there, by at most OVERHEAD: that is less
  *     overhead, for as many wake-ups. It is taken off the work of the other arm, up to the whole
@@ -15,9 +15,9 @@
  *     If one arm does less work, by more than chance and the measure of work explain, the interval
  *     is extended by the power of that work, as far as b does not account for it.
  *  4. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
- * The means of the arms are half of the difference in power to either side of the trimmed mean of
- *     the pairs. Power by work is joules per unit of work; if one arm does less work (step 3), the
- *     logarithms are used.
+ *     The means of the arms are half of the difference in power to either side of the trimmed mean
+ *     of the pairs. Power by work is joules per unit of work; if one arm does less work (step 3),
+ *     the logarithms are used.
  *  5. The verdict, by the odds that the differences in power are not around zero.
  */
 #include "stats/estimate.h"

@@ -99,7 +99,7 @@ static void begin_row(RecordingTable *table, double usec)
 static void put_facts(Maker *maker)
 {
         recording_table_lasts(recording_table(maker->batch, "info"));
-        fact(maker, "program", "idlectl");
+        fact(maker, "program", "idlelab");
         fact(maker, "version", "0.1");
         fact(maker, "hostname", name(maker, is(maker, "costly") ? "laptop" : "web1"));
         fact(maker, "kernel", name(maker, "6.12.48+deb13-amd64"));

@@ -265,7 +265,7 @@ class Diff(Recording):
         self.assertEqual((running["a"]["mean"], running["b"]["mean"], running["difference"],
                           running["real"]), (1, 6, 5, True))
         self.assertFalse(self.metric(answer, "pressure_share")["real"])
-        self.assertEqual(answer["a"]["facts"]["program"], "idlectl")
+        self.assertEqual(answer["a"]["facts"]["program"], "idlelab")
         result = self.run_ctl("diff", before, after)
         self.assertRegex(result.stdout, r"running +tasks +1 +0 +6 +0 +5 +5 to 5 +real\n")
         self.assertIn("The recordings differ.", result.stdout)
