@@ -189,20 +189,20 @@ static char *edit(const DropIn *now, const DropIn *old, const Section *section,
         return g_key_file_to_data(file, NULL, NULL);
 }
 
-/* Errors of the file that is not written yet have no line: the numbers would be those of a text
+/* Places in the file that is not written yet have no line: the numbers would be those of a text
  * that the reader cannot open. */
 static int complain_trial(GPtrArray *errors, const char *path)
 {
-        g_autofree char *place = g_strdup_printf("; %s:", path);
+        g_autofree char *place = g_strdup_printf(" is set in %s:", path);
 
         for (guint i = 0; i < errors->len; i++) {
                 ConfigError *error = errors->pdata[i];
                 char *other = strstr(error->message, place);
 
+                if (other)
+                        other[strlen(place) - 1] = '\0';
                 if (!g_str_equal(error->file, path))
                         continue;
-                if (other)
-                        *other = '\0';
                 complain("set --save: %s; %s is not changed", error->message, path);
                 g_ptr_array_remove_index(errors, i--);
         }

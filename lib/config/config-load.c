@@ -161,14 +161,14 @@ typedef struct Contradictions {
         GPtrArray *errors;
 } Contradictions;
 
-/* "; FILE:LINE sets MaxCores", or which of the two options has its default. */
+/* "; MaxCores is set in FILE:LINE", or which of the two options has its default. */
 static char *explain_pair(const Section *section, const char *key, const char *other)
 {
         Source first = section_source(section, key), second = section_source(section, other);
         g_autofree char *where = source_format(&second);
 
         return first.file && second.file
-                       ? g_strdup_printf("; %s sets %s", where, other)
+                       ? g_strdup_printf("; %s is set in %s", other, where)
                        : g_strdup_printf("; %s has its default value", first.file ? other : key);
 }
 

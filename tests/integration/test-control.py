@@ -306,12 +306,14 @@ class Save(Control):
 
     def test_bad(self):
         """Bad values of every kind: an error, and no file more or other."""
+        self.write_config('policies/ondemand.conf', '[Policy]\nDownThreshold=60%\n')
         self.start('--dry-run')
         self.ctl('set', 'ondemand', 'MinCores=2', '--save')
         files, text = self.files(), self.text(self.drop_in())
         for arguments, error in ((('ondemand', 'Dwell=7'), 'Dwell: found "7", expected a duration'),
                                  (('ondemand', 'Dwel=7s'), 'Dwel'),
-                                 (('ondemand', 'MinCores=4', 'MaxCores=3'), 'MinCores'),
+                                 (('ondemand', 'MinCores=4', 'MaxCores=3'), 'MaxCores is set in %s; ' % self.drop_in()),
+                                 (('ondemand', 'TargetUtilization=50%'), 'is set in %s\n' % self.drop_in()),
                                  (('ondemand', 'Dwell=7s\nMinCores=3'), 'control character'),
                                  (('userspace', 'IdleMask=4711'), '4711'),
                                  (('odemand', 'Dwell=7s'), 'found section "odemand"'),
