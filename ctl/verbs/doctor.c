@@ -596,9 +596,8 @@ static void check_degraded(Doctor *doctor)
                 if (facts_missing(manager, kind))
                         continue; /* said by check_daemon() */
                 doctor_add(doctor, true, "idled",
-                           g_strdup_printf("%s %s is not as idled requests: %s", kind, name,
-                                           json_element_text(row, 2)),
-                           "this knob keeps another value",
+                           g_strdup_printf("%s %s: %s", kind, name, json_element_text(row, 2)),
+                           "not all that idled requests there is in effect",
                            is_foreign(manager, kind, name) ? "sudo idlectl reload" : NULL);
         }
 }

@@ -178,7 +178,8 @@ def held():
 
 
 def ailing():
-    """Holds whose limits are in effect and one whose is not, a knob that was taken over, and one that failed."""
+    """Holds whose limits are in effect and one whose is not, a knob that was taken over, one that failed, and an
+    actuator that did."""
     says = unparked()
     says["hold"] = [hold(2, Request={"latency_us": 50}, Reason="audio", CPUs="2", Pid=77),
                     hold(3, Request={"latency_us": 0}, CPUs="0-1"),
@@ -189,7 +190,8 @@ def ailing():
     says["manager"]["Knobs"] += [("cgroup", "/user.slice", "0-3", "0-1", "foreign"),
                                  ("pmqos", "cpu4/power/pm_qos_resume_latency_us", "0", "50", "foreign")]
     says["manager"]["Degraded"] = [("cgroup", "/user.slice", "taken over by another program"),
-                                   ("epp", "policy0", "Input/output error")]
+                                   ("epp", "policy0", "Input/output error"),
+                                   ("cpuidle", "idle states", "Invalid argument")]
     return says
 
 

@@ -323,9 +323,9 @@ class Doctor(TestCase):
             self.assertEqual(self.costs("--power", str(table))[1], [None])
 
     def test_bad_table(self):
-        self.assert_refused(self.doctor("--power", "nonsuch", "--config-dir", "/nonexistent/etc", "--vendor-dir",
+        self.assert_refused(self.doctor("--power", "nonsuch", "--config-dir", self.directory, "--vendor-dir",
                                         "/nonexistent/usr"),
-                            "nonsuch", "/nonexistent/etc/power", "/nonexistent/usr/power")
+                            "nonsuch", self.directory + "/power", "/nonexistent/usr/power")
 
     def test_off_by_default(self):
         """The kernel's driver switches states off itself, and nothing can be gained."""
@@ -528,9 +528,11 @@ class Doctor(TestCase):
         """What is degraded the daemon says; a reload helps only if another program took the knob over."""
         self.start("ailing")
         wrong, _ = self.findings()
-        self.assertEqual([(f["check"], f["fix"]) for f in wrong], [("idled", "sudo idlectl reload"), ("idled", None)])
-        for finding, part in zip(wrong, ("/user.slice", "policy0")):
+        self.assertEqual([(f["check"], f["fix"]) for f in wrong],
+                         [("idled", "sudo idlectl reload"), ("idled", None), ("idled", None)])
+        for finding, part in zip(wrong, ("/user.slice", "policy0", "idle states")):
             self.assertIn(part, finding["found"])
+        self.assertNotIn("knob", wrong[2]["cost"])
 
     def test_holds(self):
         """Those whose limits are in effect and forbid some state."""
