@@ -133,15 +133,6 @@ static void print_errors(const GPtrArray *errors)
         }
 }
 
-/* False after a message if that is a name, but not of a directory. */
-static bool check_directory(const char *given)
-{
-        if (!given || g_file_test(given, G_FILE_TEST_IS_DIR))
-                return true;
-        log_error("%s: found no directory, expected the configuration's", given);
-        return false;
-}
-
 /* Where the machine cannot be read there is nothing to compare with. */
 static void print_warnings(const ManagerSetup *setup, const Config *config)
 {
@@ -172,9 +163,10 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         g_autoptr(Config) config = NULL;
         int r;
 
-        if (!check_directory(arguments->config_dir) || !check_directory(arguments->vendor_dir))
-                return -ENOENT;
-        r = config_load(&setup->paths, errors, &config);
+        r = config_check_directory(arguments->config_dir, errors) &&
+                            config_check_directory(arguments->vendor_dir, errors)
+                    ? config_load(&setup->paths, errors, &config)
+                    : -ENOENT;
         print_errors(errors);
         if (r < 0)
                 return r;

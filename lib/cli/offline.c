@@ -170,9 +170,9 @@ void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *confi
 
 int offline_check_directory(const char *given)
 {
-        if (!given || g_file_test(given, G_FILE_TEST_IS_DIR))
-                return EXIT_FINE;
-        return complain("%s: found no directory, expected the configuration's", given);
+        g_autoptr(GPtrArray) errors = config_errors_new();
+
+        return config_check_directory(given, errors) ? EXIT_FINE : offline_complain(errors);
 }
 
 int offline_complain(const GPtrArray *errors)

@@ -14,6 +14,7 @@
 #include "base/cpuset-text.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "cli/offline.h"
 #include "systemd/bus-connect.h"
 
 #define TAKE_FLAG(name)                                                                            \
@@ -320,6 +321,8 @@ int options_check(const Ctl *ctl, const Verb *verb)
                                       ctl->args[verb->max_args]);
         if (ctl->n_args < verb->min_args)
                 return complain_usage(verb, "%s: expected %s", verb->name, verb->arguments);
+        if (offline_check_directory(ctl->config_dir) != EXIT_FINE)
+                return EXIT_FAILED;
         return verb->check ? verb->check(ctl, verb) : EXIT_FINE;
 }
 

@@ -304,14 +304,11 @@ static int activate(Ctl *ctl, const char *section, const SavedValue *values, gui
         return status;
 }
 
-/* EXIT_FAILED, after a message, if the directory that the command line names does not exist, or the
- * daemon reads none of the directories that would be changed. */
+/* EXIT_FAILED, after a message, if the daemon reads no directory that would be changed. */
 static int check_directories(const Ctl *ctl, const OfflinePaths *offline)
 {
         json_object *files = json_get(client_manager(ctl->client), "ConfigFiles");
 
-        if (offline_check_directory(ctl->config_dir) != EXIT_FINE)
-                return EXIT_FAILED;
         if (ctl->config_dir || ctl->vendor_dir || json_length(files) == 0)
                 return EXIT_FINE;
         for (size_t i = 0; i < json_length(files); i++) {

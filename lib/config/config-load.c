@@ -363,6 +363,15 @@ static const struct {
         { housekeeping_settings, sizeof(HousekeepingOptions) },
 };
 
+bool config_check_directory(const char *given, GPtrArray *errors)
+{
+        if (!given || g_file_test(given, G_FILE_TEST_IS_DIR))
+                return true;
+        config_error_add(errors, g_intern_string(given), 0,
+                         "found no directory, expected the configuration's");
+        return false;
+}
+
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config)
 {
         g_autoptr(Config) config = config_new();

@@ -106,6 +106,9 @@ typedef struct ConfigPaths {
 int config_load(const ConfigPaths *paths, GPtrArray *errors, Config **ret_config);
 void config_free(Config *config);
 
+/* False, with an error, if that is a name, but not of a directory. */
+bool config_check_directory(const char *given, GPtrArray *errors);
+
 /* What a configuration is compared with. What is not known of a machine gives no warnings. */
 typedef struct ConfigMachine {
         int root;

@@ -303,6 +303,9 @@ class Configuration(TestCase):
         for path in ("/nonexistent", str(file)):
             for arguments in ([path], ["--config-dir", path], ["--vendor-dir", path]):
                 self.assert_refused(self.check(*arguments), f"{path}: found no directory")
+            for verb in "settings", "profile list", "status":
+                result = self.run_ctl(*verb.split(), "--config-dir", path, "--policy-dir", POLICIES)
+                self.assert_refused(result, f"{path}: found no directory")
 
     def test_settings(self):
         path = self.write("idled.conf", "[Daemon]\nPolicies=userspace\n")
