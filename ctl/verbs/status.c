@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "benefit.h"
 #include "cli/client.h"
@@ -221,17 +222,20 @@ static void show_daemon(const Screen *screen, json_object *daemon)
              json_text(daemon, "keeps_affinities_because"));
 }
 
-static void show_cpus(const Screen *screen, json_object *cpus)
+/* Why nothing can be parked is shown once: with the back end. */
+static void show_cpus(const Screen *screen, json_object *cpus, const char *back_end)
 {
+        const char *because = json_text(cpus, "nothing_parked_because");
+        const char *why = strchr(back_end, '(');
+
         line(screen, STYLE_PLAIN, "CPUs", "online %s, isolated %s", set_text(cpus, "online"),
              set_text(cpus, "isolated"));
         if (!json_get(cpus, "parked")) {
                 line(screen, STYLE_PLAIN, "Cores", "%d", (int)json_int(cpus, "cores", 0));
                 return;
         }
-        if (json_get(cpus, "nothing_parked_because"))
-                line(screen, STYLE_PLAIN, "Parked", "none: %s",
-                     json_text(cpus, "nothing_parked_because"));
+        if (*because && !(why && strstr(because, why)))
+                line(screen, STYLE_PLAIN, "Parked", "none: %s", because);
         else if (g_str_equal(set_text(cpus, "parked"), set_text(cpus, "idle_mask")))
                 line(screen, STYLE_GOOD, "Parked", "%s", set_text(cpus, "parked"));
         else
@@ -303,13 +307,6 @@ static void show_energy(const Screen *screen, json_object *energy)
         g_string_free(watts, TRUE);
 }
 
-static void show_benefit(const Screen *screen, json_object *benefit)
-{
-        g_autofree char *text = benefit_text(benefit);
-
-        line(screen, STYLE_PLAIN, "Benefit", "%s", text);
-}
-
 static void show_contract(const Screen *screen, json_object *contract, json_object *cpus)
 {
         g_autofree char *text = contract_text(contract, (int)json_int(cpus, "cores", 0));
@@ -377,6 +374,14 @@ static void show_left(const Screen *screen, int count)
                 screen_sentence(screen, STYLE_BAD, text);
 }
 
+/* The row's reason, unless the line of the back end says it. */
+static const char *reason(json_object *row, const char *back_end)
+{
+        const char *why = json_text(row, "why");
+
+        return *why && strstr(back_end, why) ? "see Back end" : why;
+}
+
 /* Prints the screen of status. */
 static void status_show(const Ctl *ctl, json_object *answer)
 {
@@ -386,20 +391,22 @@ static void status_show(const Ctl *ctl, json_object *answer)
         }
         const Screen *screen = &ctl->screen;
         json_object *daemon = json_get(answer, "daemon"), *row;
-        json_object *degraded = json_get(answer, "degraded"),
-                    *missing = json_get(answer, "missing");
+        const char *back_end = json_text(daemon, "park_backend");
 
         answer_show_daemon(ctl, answer);
         show_left(screen, (int)json_int(answer, "to_restore", 0));
         if (daemon)
                 show_daemon(screen, daemon);
-        show_cpus(screen, json_get(answer, "cpus"));
+        show_cpus(screen, json_get(answer, "cpus"), back_end);
         show_measured(screen, answer);
         show_energy(screen, json_get(answer, "energy"));
         JSON_FOREACH(row, json_get(answer, "contracts"))
                 show_contract(screen, row, json_get(answer, "cpus"));
-        JSON_FOREACH(row, json_get(answer, "benefits"))
-                show_benefit(screen, row);
+        JSON_FOREACH(row, json_get(answer, "benefits")) {
+                g_autofree char *text = benefit_text(row);
+
+                line(screen, STYLE_PLAIN, "Benefit", "%s", text);
+        }
         show_residency(screen, json_get(answer, "residency"));
         if (daemon)
                 show_cost(screen, daemon);
@@ -409,12 +416,12 @@ static void status_show(const Ctl *ctl, json_object *answer)
                 line(screen, STYLE_WARN, "Refused", "%s: active while the %s", text,
                      *json_text(row, "unit") ? "unit is loaded" : "process runs");
         }
-        JSON_FOREACH(row, degraded)
+        JSON_FOREACH(row, json_get(answer, "degraded"))
                 line(screen, STYLE_BAD, "Degraded", "%s %s: %s", json_text(row, "kind"),
-                     json_text(row, "name"), json_text(row, "why"));
-        JSON_FOREACH(row, missing)
+                     json_text(row, "name"), reason(row, back_end));
+        JSON_FOREACH(row, json_get(answer, "missing"))
                 line(screen, STYLE_DIM, "Missing", "%s: %s", json_text(row, "what"),
-                     json_text(row, "why"));
+                     reason(row, back_end));
 }
 
 static json_object *status_ask(Ctl *ctl, int *ret_status)
