@@ -363,6 +363,8 @@ char *setting_expectation(const Setting *row)
                 return g_strdup("yes or no");
         if (row->type == SETTING_CHOICE)
                 return choices_format(row->choices);
+        if (row->type == SETTING_STRING && row->choices)
+                return g_strdup(row->choices[0]);
         if (row->type == SETTING_LIST && row->choices) {
                 g_autofree char *choices = choices_format(row->choices);
 

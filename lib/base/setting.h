@@ -34,7 +34,8 @@ typedef struct Setting {
         double min, max;            /* COUNT, REAL; PERCENT as fraction; DURATION in microseconds;
                                        both 0: only the bounds of the type */
         const char *const *choices; /* CHOICE: NULL-terminated. COUNT: NULL, or one word that stands
-                                       for `max`. LIST: NULL, or all words that it may have */
+                                       for `max`. LIST: NULL, or all words that it may have.
+                                       STRING: NULL, or one text that says what it may be */
         const char *help;           /* one line without full stop */
 } Setting;
 

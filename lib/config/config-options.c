@@ -13,6 +13,8 @@
 #include "config/profile.h"
 #include "model/kind.h"
 
+static const char *const profile_name[] = { "the name of a profile", NULL };
+
 const Setting daemon_settings[] = {
         { .section = "Daemon",
           .key = "Policies",
@@ -32,12 +34,14 @@ const Setting daemon_settings[] = {
           .type = SETTING_STRING,
           .offset = offsetof(DaemonOptions, profile_ac),
           .fallback = "",
+          .choices = profile_name,
           .help = "Profile on mains power, unless another one is chosen; empty: balanced" },
         { .section = "Daemon",
           .key = "ProfileBattery",
           .type = SETTING_STRING,
           .offset = offsetof(DaemonOptions, profile_battery),
           .fallback = "",
+          .choices = profile_name,
           .help = "Profile on battery power, unless another one is chosen; empty: balanced" },
         { .section = "Daemon",
           .key = "PowerProfilesNames",
@@ -128,7 +132,7 @@ const Setting app_settings[] = {
             .help = "Longest time from a wake-up until the process runs; 0: no limit"),
         ROW("Ask", "WakeupP99", SETTING_DURATION, p99_usec, "0", 0, CONTRACT_LIMIT_MAX_US,
             .help = "99 % of wake-ups of the process's unit run within this time; 0: any"),
-        ROW("Ask", "Profile", SETTING_STRING, profile, "",
+        ROW("Ask", "Profile", SETTING_STRING, profile, "", .choices = profile_name,
             .help = "Profile to activate while the process runs"),
         ROW("Ask", "Cores", SETTING_COUNT, cores, "0", 0, CPUSET_MAX, all_cores,
             .help = "Cores to keep active while the process runs, or all; 0: no request"),

@@ -26,6 +26,7 @@ const Setting evaluate_settings[] = {
           .type = SETTING_STRING,
           .offset = offsetof(EvaluateOptions, power_table),
           .fallback = "",
+          .choices = (const char *const[]){ "the name of a power table", NULL },
           .help = "Power table to estimate energy from where there is no RAPL; empty: none" },
         { .key = NULL },
 };

@@ -11,6 +11,8 @@
 #include "words.h"
 
 static const char *const boosts[] = { "keep", "on", "off", NULL };
+static const char *const biases[] = { "a number from 0 to 15, or a name, such as normal", NULL };
+static const char *const speeds[] = { "a frequency, a percentage, min, base or max", NULL };
 
 const char *const cpufreq_platforms[] = { "keep",     "low-power",   "cool",   "quiet",
                                           "balanced", "performance", "custom", NULL };
@@ -27,11 +29,13 @@ const char *const cpufreq_platforms[] = { "keep",     "low-power",   "cool",   "
                 ROW("EnergyPreference" suffix, SETTING_LIST, requests[of].preferences, "",         \
                     .help = "Energy preferences (EPP)" when                                        \
                             "; idled uses the first that the driver offers"),                      \
-                ROW("EnergyBias" suffix, SETTING_STRING, requests[of].bias, "",                    \
+                ROW("EnergyBias" suffix, SETTING_STRING, requests[of].bias, "", .choices = biases, \
                     .help = "Energy bias (EPB)" when ", from 0 (performance) to 15 (power)"),      \
                 ROW("MinFrequency" suffix, SETTING_STRING, requests[of].min, "",                   \
+                    .choices = speeds,                                                             \
                     .help = "Lowest frequency" when ", such as 1.2GHz, 40%, min, base or max"),    \
                 ROW("MaxFrequency" suffix, SETTING_STRING, requests[of].max, "",                   \
+                    .choices = speeds,                                                             \
                     .help = "Highest frequency" when ", such as 2.4GHz, 80%, min, base or max"),   \
                 ROW("Boost" suffix, SETTING_CHOICE, requests[of].boost, "keep", .choices = boosts, \
                     .help = "Boost above the base frequency" when ": on, off, or keep unchanged")

@@ -9,13 +9,15 @@
 const char *const cstates_governors[] = { "keep",     "auto",    "menu",           "teo", "ladder",
                                           "haltpoll", "shallow", "shallow_nopoll", NULL };
 
+static const char *const limits[] = { "a duration or the name of an idle state", NULL };
+
 #define ROW(key, type, field, fallback, ...)                                                       \
         {                                                                                          \
                 "Policy", key, type, offsetof(CstatesOptions, field), fallback, __VA_ARGS__        \
         }
 
 const Setting cstates_settings[] = {
-        ROW("DeepestState", SETTING_STRING, deepest, "",
+        ROW("DeepestState", SETTING_STRING, deepest, "", .choices = limits,
             .help = "Longest exit latency of idle states, such as 50us, or the deepest state's "
                     "name"),
         ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",

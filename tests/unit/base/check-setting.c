@@ -286,6 +286,10 @@ TEST(expectation)
         const Setting list = { .type = SETTING_LIST, .fallback = "" };
         const Setting cpus = { .type = SETTING_CPUSET, .fallback = "0" };
         const Setting time = { .type = SETTING_DURATION, .fallback = "5s", .max = 1e6 };
+        const Setting text = { .type = SETTING_STRING,
+                               .fallback = "",
+                               .choices = (const char *const[]){ "a time or a name", NULL } };
+        g_autofree char *four = setting_expectation(&text);
         g_autofree char *one = setting_expectation(&list);
         g_autofree char *two = setting_expectation(&cpus);
         g_autofree char *three = setting_expectation(&time);
@@ -293,6 +297,7 @@ TEST(expectation)
         ck_assert_str_eq(one, "words separated by white space");
         ck_assert_str_eq(two, "a list of CPUs, such as 0");
         ck_assert_str_eq(three, "a duration of 0 or from 1us to 1s, such as 5s");
+        ck_assert_str_eq(four, "a time or a name");
 }
 
 UNIT("setting")
