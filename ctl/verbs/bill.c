@@ -452,7 +452,7 @@ static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, j
         json_put(answer, "units", units);
 }
 
-static json_object *bill_ask(Ctl *ctl, int *ret_status)
+static int bill_ask(Ctl *ctl, json_object **ret_answer)
 {
         BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
                                 .by_process = asked.by_process,
@@ -463,20 +463,15 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
         g_autoptr(json_object) bill = NULL;
         g_autofree char *error = NULL;
         json_object *answer;
-        int r;
+        int r, status = EXIT_FINE;
 
-        *ret_status = check_units(ctl, units);
-        if (*ret_status == EXIT_FINE)
-                *ret_status = machine_begin(ctl, &machine);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (check_units(ctl, units) != EXIT_FINE || machine_begin(ctl, &machine) != EXIT_FINE)
+                return EXIT_FAILED;
         r = client_bill(ctl->client, &request, &bill, &error);
-        if (r == -EREMOTEIO) {
-                *ret_status = complain("%s", error);
-                return NULL;
-        }
+        if (r == -EREMOTEIO)
+                return complain("%s", error);
         if (r < 0)
-                observe("the time that tasks wait", sleeps_usec(), NULL, 0, NULL, NULL, ret_status);
+                observe("the time that tasks wait", sleeps_usec(), NULL, 0, NULL, NULL, &status);
         answer = answer_new(ctl);
         json_put_text(answer, "source", r < 0 ? "schedstat" : "idled");
         json_put_text(answer, "source_error", error);
@@ -485,7 +480,8 @@ static json_object *bill_ask(Ctl *ctl, int *ret_status)
                 describe_waits(ctl, tasks, request.seconds, answer);
         else
                 describe_bill(ctl, &machine, bill, answer);
-        return answer;
+        *ret_answer = answer;
+        return status;
 }
 
 static const struct {

@@ -95,15 +95,15 @@ static void show_pauses(const Ctl *ctl, json_object *answer)
         }
 }
 
-static json_object *pause_ask(Ctl *ctl, int *ret_status)
+static int pause_ask(Ctl *ctl, json_object **ret_answer)
 {
         const ClientArgument arguments[] = { { .s = pause_reason },
                                              { .t = pause_usec ?: UINT64_MAX } };
 
-        *ret_status = client_ask(ctl->client, "Pause", "st", arguments, NULL);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
-        return answer_pauses(ctl);
+        if (client_ask(ctl->client, "Pause", "st", arguments, NULL) != EXIT_FINE)
+                return EXIT_FAILED;
+        *ret_answer = answer_pauses(ctl);
+        return EXIT_FINE;
 }
 
 static void pause_show(const Ctl *ctl, json_object *answer)
@@ -112,19 +112,17 @@ static void pause_show(const Ctl *ctl, json_object *answer)
 }
 
 /* Fails if another program's pause is left: idled is not resumed then. */
-static json_object *resume_ask(Ctl *ctl, int *ret_status)
+static int resume_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) ended = NULL;
         json_object *answer;
 
-        *ret_status = client_ask(ctl->client, "Resume", "", NULL, &ended);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (client_ask(ctl->client, "Resume", "", NULL, &ended) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_pauses(ctl);
         json_put(answer, "ended", json_object_get(ended));
-        if (json_length(json_get(answer, "pauses")) > 0)
-                *ret_status = EXIT_FAILED;
-        return answer;
+        *ret_answer = answer;
+        return json_length(json_get(answer, "pauses")) > 0 ? EXIT_FAILED : EXIT_FINE;
 }
 
 static void resume_show(const Ctl *ctl, json_object *answer)
@@ -135,16 +133,16 @@ static void resume_show(const Ctl *ctl, json_object *answer)
         show_pauses(ctl, answer);
 }
 
-static json_object *reload_ask(Ctl *ctl, int *ret_status)
+static int reload_ask(Ctl *ctl, json_object **ret_answer)
 {
         json_object *answer;
 
-        *ret_status = settings_reload(ctl);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (settings_reload(ctl) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_new(ctl);
         json_put_members(answer, client_manager(ctl->client), "config_files=ConfigFiles");
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static void reload_show(const Ctl *ctl, json_object *answer)
@@ -189,27 +187,25 @@ char *refused_text(json_object *refused)
 }
 
 /* Forgets that CPUs were refused to the service. */
-static json_object *release_service(Ctl *ctl, const char *name, int *ret_status)
+static int release_service(Ctl *ctl, const char *name, json_object **ret_answer)
 {
         g_autoptr(json_object) reply = NULL;
         json_object *answer;
 
-        *ret_status = client_ask(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name },
-                                 &reply);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
-        if (json_object_get_int64(reply) == 0) {
-                *ret_status = complain("release: no CPUs stay active for %s; idlectl status lists "
-                                       "the services for which some do",
-                                       name);
-                return NULL;
-        }
+        if (client_ask(ctl->client, "ForgetRefused", "s", &(ClientArgument){ .s = name }, &reply) !=
+            EXIT_FINE)
+                return EXIT_FAILED;
+        if (json_object_get_int64(reply) == 0)
+                return complain("release: no CPUs stay active for %s; idlectl status lists "
+                                "the services for which some do",
+                                name);
         answer = answer_new(ctl);
         json_put_text(answer, "released", name);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
-static json_object *release_ask(Ctl *ctl, int *ret_status)
+static int release_ask(Ctl *ctl, json_object **ret_answer)
 {
         const char *name = ctl->args[0];
         const char *number = g_str_has_prefix(name, HOLD_PREFIX) ? name + strlen(HOLD_PREFIX)
@@ -219,23 +215,21 @@ static json_object *release_ask(Ctl *ctl, int *ret_status)
         uint64_t id;
 
         if (g_str_has_suffix(name, ".service"))
-                return release_service(ctl, name, ret_status);
-        if (u64_parse(number, &id) < 0) {
-                *ret_status = complain_usage(NULL,
-                                             "release: found \"%s\", expected the number of a "
-                                             "hold, as idlectl holds shows it, or the name of a "
-                                             "service",
-                                             name);
-                return NULL;
-        }
+                return release_service(ctl, name, ret_answer);
+        if (u64_parse(number, &id) < 0)
+                return complain_usage(NULL,
+                                      "release: found \"%s\", expected the number of a "
+                                      "hold, as idlectl holds shows it, or the name of a "
+                                      "service",
+                                      name);
         path = g_strdup_printf(HOLD_PREFIX "%" G_GUINT64_FORMAT, id);
-        *ret_status = client_ask(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path },
-                                 NULL);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (client_ask(ctl->client, "ReleaseHold", "o", &(ClientArgument){ .s = path }, NULL) !=
+            EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_new(ctl);
         json_put(answer, "released", json_object_new_uint64(id));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static void release_show(const Ctl *ctl, json_object *answer)

@@ -293,7 +293,7 @@ static void add_parked(json_object *facts, json_object *manager)
                 json_put_bool(cpu, "Parked", cpuset_has(&parked, (int)json_int(cpu, "Number", -1)));
 }
 
-static json_object *cpus_ask(Ctl *ctl, int *ret_status)
+static int cpus_ask(Ctl *ctl, json_object **ret_answer)
 {
         json_object *manager = client_manager(ctl->client), *answer;
         bool measured = ctl->interval_usec || !manager;
@@ -301,16 +301,15 @@ static json_object *cpus_ask(Ctl *ctl, int *ret_status)
 
         facts = measured ? facts_measure(ctl, ctl->interval_usec ?: FACTS_INTERVAL_USEC)
                          : facts_get(ctl);
-        if (!facts) {
-                *ret_status = EXIT_FAILED;
-                return NULL;
-        }
+        if (!facts)
+                return EXIT_FAILED;
         if (measured && manager)
                 add_parked(facts, manager);
         answer = answer_new(ctl);
         json_put(answer, "interval_usec", cpus_interval(facts));
         json_put(answer, "cpus", cpus_describe(facts));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 /* The columns in addition to those that every machine has. */

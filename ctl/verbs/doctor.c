@@ -620,32 +620,30 @@ static void check_decisions(Doctor *doctor)
                            "start idled without --dry-run");
 }
 
-static json_object *doctor_ask(Ctl *ctl, int *ret_status)
+static int doctor_ask(Ctl *ctl, json_object **ret_answer)
 {
         static void (*const checks[])(Doctor * doctor) = {
                 check_hypervisor, doctor_check_idle, check_processes,    check_sched_ext,
                 check_kernel,     check_lost,        check_capabilities, check_daemon,
                 check_degraded,   check_decisions,   check_refused,      check_left,
         };
-        Doctor doctor = { .ctl = ctl, .root = ctl->root, .findings = json_object_new_array() };
+        Doctor doctor = { .ctl = ctl, .root = ctl->root };
+        g_autoptr(Topology) topology = NULL;
         g_autoptr(Prices) prices = NULL;
         json_object *answer;
-        int r = topology_read(ctl->root, &doctor.topology), skipped;
+        int r, skipped;
 
-        if (r >= 0 && (*ret_status = prices_new(ctl, &prices)) != EXIT_FINE) {
-                topology_free(doctor.topology);
-                json_object_put(doctor.findings);
-                return NULL;
-        }
-        if (r < 0) {
-                *ret_status = complain_cpus(ctl, r);
-                json_object_put(doctor.findings);
-                return NULL;
-        }
+        r = topology_read(ctl->root, &topology);
+        if (r < 0)
+                return complain_cpus(ctl, r);
+        if (prices_new(ctl, &prices) != EXIT_FINE)
+                return EXIT_FAILED;
         undo_entries_init(&doctor.left);
         if (!client_manager(ctl->client))
                 doctor.left_error = left_read(ctl, &doctor.left, &skipped);
+        doctor.topology = topology;
         doctor.prices = prices;
+        doctor.findings = json_object_new_array();
         file_read_words(ctl->root, "proc/cmdline", &doctor.options);
         for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
                 checks[i](&doctor);
@@ -656,12 +654,10 @@ static json_object *doctor_ask(Ctl *ctl, int *ret_status)
         json_put_bool(answer, "power_table_can_be_fitted", price_can_fit(ctl->root));
         json_put(answer, "findings", doctor.findings);
         undo_entries_done(&doctor.left);
-        topology_free(doctor.topology);
         watch_free(doctor.watch);
         g_strfreev(doctor.options);
-        if (doctor.wrong > 0)
-                *ret_status = EXIT_FAILED;
-        return answer;
+        *ret_answer = answer;
+        return doctor.wrong > 0 ? EXIT_FAILED : EXIT_FINE;
 }
 
 #define INDENT 8

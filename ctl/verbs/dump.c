@@ -226,13 +226,15 @@ static void put_answer(Ctl *ctl, json_object *answer, const char *key, const cha
         json_put(answer, key, found);
 }
 
-json_object *dump_ask(Ctl *ctl, int *ret_status)
+int dump_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) facts = NULL;
         json_object *answer;
 
-        if (knobs)
-                return knob_values(ctl);
+        if (knobs) {
+                *ret_answer = knob_values(ctl);
+                return EXIT_FINE;
+        }
         facts = facts_get(ctl);
         answer = answer_new(ctl);
         json_put_text(answer, "idlectl_version", IDLED_VERSION);
@@ -248,7 +250,8 @@ json_object *dump_ask(Ctl *ctl, int *ret_status)
         put_answer(ctl, answer, "settings_in_force", "GetSettings");
         json_put(answer, "configuration", offline_config(ctl, NULL));
         json_put(answer, "knob_values", knob_values(ctl));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 /* "PATH<TAB>VALUE" lines. Paths and values are the kernel's, but a line is a line. */

@@ -103,23 +103,18 @@ static void report(const Ctl *ctl, const char *path)
         fflush(stdout);
 }
 
-static json_object *hold_ask(Ctl *ctl, int *ret_status)
+static int hold_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *path = NULL, *error = NULL;
         _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
 
-        if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0) {
-                *ret_status = hold_complain(error, "");
-                return NULL;
-        }
+        if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0)
+                return hold_complain(error, "");
         signals = catch_signals();
-        if (signals < 0) {
-                *ret_status = complain("failed to wait for signals: %s", g_strerror(-signals));
-                return NULL;
-        }
+        if (signals < 0)
+                return complain("failed to wait for signals: %s", g_strerror(-signals));
         report(ctl, path);
-        *ret_status = keep(ctl, hold, signals, process);
-        return NULL;
+        return keep(ctl, hold, signals, process);
 }
 
 const Verb verb_hold = {

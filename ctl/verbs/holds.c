@@ -380,15 +380,14 @@ static int compare(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-static json_object *holds_ask(Ctl *ctl, int *ret_status)
+static int holds_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) objects = client_objects(ctl->client);
         json_object *answer, *holds;
+        int status = EXIT_FINE;
 
-        if (!objects) {
-                *ret_status = complain("%s", client_problem(ctl->client));
-                return NULL;
-        }
+        if (!objects)
+                return complain("%s", client_problem(ctl->client));
         holds = json_object_new_array();
         json_object_object_foreach(objects, path, interfaces)
         {
@@ -400,9 +399,10 @@ static json_object *holds_ask(Ctl *ctl, int *ret_status)
         json_object_array_sort(holds, compare);
         answer = answer_new(ctl);
         if (holds_measured)
-                *ret_status = holds_measure(ctl, holds, answer);
+                status = holds_measure(ctl, holds, answer);
         json_put(answer, "holds", holds);
-        return answer;
+        *ret_answer = answer;
+        return status;
 }
 
 static void add_row(Table *table, json_object *hold, bool measured)

@@ -74,7 +74,7 @@ static int write_textfile(const char *text, gsize length)
         return EXIT_FINE;
 }
 
-static json_object *metrics_ask(Ctl *ctl, int *ret_status)
+static int metrics_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *text = NULL;
         gsize length;
@@ -83,15 +83,13 @@ static json_object *metrics_ask(Ctl *ctl, int *ret_status)
         client_set_patience(ctl->client, PATIENCE_USEC);
         if (over_http) {
                 r = http_serve(STDIN_FILENO, STDOUT_FILENO, make_text, ctl);
-                *ret_status = r < 0 ? complain("standard input: %s", g_strerror(-r)) : EXIT_FINE;
-                return NULL;
+                return r < 0 ? complain("standard input: %s", g_strerror(-r)) : EXIT_FINE;
         }
         text = make_text(textfile ? FORMAT_PROMETHEUS : FORMAT_OPENMETRICS, &length, ctl);
         if (textfile)
-                *ret_status = write_textfile(text, length);
-        else
-                fwrite(text, 1, length, stdout);
-        return NULL;
+                return write_textfile(text, length);
+        fwrite(text, 1, length, stdout);
+        return EXIT_FINE;
 }
 
 const Verb verb_metrics = {

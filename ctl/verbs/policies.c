@@ -47,7 +47,7 @@ static bool has_policy(json_object *policies, const char *name)
         return false;
 }
 
-static json_object *policies_ask(Ctl *ctl, int *ret_status)
+static int policies_ask(Ctl *ctl, json_object **ret_answer)
 {
         json_object *answer, *policies = json_object_new_array(), *policy;
         g_autofree char *dir = g_canonicalize_filename(offline_policy_dir(ctl), NULL);
@@ -65,7 +65,8 @@ static json_object *policies_ask(Ctl *ctl, int *ret_status)
         answer = answer_new(ctl);
         json_put_text(answer, "policy_dir", dir);
         json_put(answer, "policies", policies);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static void add_row(Table *table, json_object *policy)

@@ -74,16 +74,14 @@ static json_object *list_of_files(Ctl *ctl)
         return json_object_get(json_get(offline, "profiles"));
 }
 
-static json_object *list(Ctl *ctl, int *ret_status)
+static int list(Ctl *ctl, json_object **ret_answer)
 {
         json_object *manager = client_manager(ctl->client);
         json_object *profiles = manager ? list_of_daemon(manager) : list_of_files(ctl);
         json_object *answer;
 
-        if (!profiles) {
-                *ret_status = EXIT_FAILED;
-                return NULL;
-        }
+        if (!profiles)
+                return EXIT_FAILED;
         answer = answer_new(ctl);
         json_put_texts(answer, manager,
                        "active=Profile reason=ProfileReason chosen=ChosenProfile "
@@ -91,7 +89,8 @@ static json_object *list(Ctl *ctl, int *ret_status)
         json_put(answer, "not_loaded",
                  manager ? list_not_loaded(ctl, profiles) : json_object_new_array());
         json_put(answer, "profiles", profiles);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 /* The daemon refused the profile: perhaps it only has not read it yet. */
@@ -110,18 +109,16 @@ static int complain_choice(const Ctl *ctl, const char *name, const char *error)
 }
 
 /* Chooses, then reports the result. */
-static json_object *set(Ctl *ctl, int *ret_status)
+static int set(Ctl *ctl, json_object **ret_answer)
 {
         const char *name = ctl->args[ctl->n_args - 1];
         g_autofree char *error = NULL;
 
         if (client_call(ctl->client, "SetProfile", "s", &(ClientArgument){ .s = name }, NULL,
-                        &error) < 0) {
-                *ret_status = complain_choice(ctl, name, error);
-                return NULL;
-        }
+                        &error) < 0)
+                return complain_choice(ctl, name, error);
         client_forget(ctl->client);
-        return list(ctl, ret_status);
+        return list(ctl, ret_answer);
 }
 
 static bool is_word(const Ctl *ctl, const char *word)
@@ -135,27 +132,21 @@ static bool is_choice(const Ctl *ctl)
         return ctl->n_args > 0 && !is_word(ctl, "get") && !is_word(ctl, "list");
 }
 
-static json_object *profile_ask(Ctl *ctl, int *ret_status)
+static int profile_ask(Ctl *ctl, json_object **ret_answer)
 {
         int expected = is_word(ctl, "set") ? 2 : 1;
 
-        if (ctl->n_args > expected || (is_word(ctl, "set") && ctl->n_args < expected)) {
-                *ret_status = complain_usage(NULL, is_word(ctl, "set")
-                                                           ? "profile set: expected NAME, or auto"
-                                                           : "profile: too many arguments");
-                return NULL;
-        }
-        if (is_choice(ctl) && !*ctl->args[ctl->n_args - 1]) {
-                *ret_status = complain_usage(NULL, "profile: found \"\", expected NAME, or auto");
-                return NULL;
-        }
+        if (ctl->n_args > expected || (is_word(ctl, "set") && ctl->n_args < expected))
+                return complain_usage(NULL, is_word(ctl, "set")
+                                                    ? "profile set: expected NAME, or auto"
+                                                    : "profile: too many arguments");
+        if (is_choice(ctl) && !*ctl->args[ctl->n_args - 1])
+                return complain_usage(NULL, "profile: found \"\", expected NAME, or auto");
         if (is_choice(ctl))
-                return set(ctl, ret_status);
-        if (is_word(ctl, "get") && !client_manager(ctl->client)) {
-                *ret_status = complain("%s", client_problem(ctl->client));
-                return NULL;
-        }
-        return list(ctl, ret_status);
+                return set(ctl, ret_answer);
+        if (is_word(ctl, "get") && !client_manager(ctl->client))
+                return complain("%s", client_problem(ctl->client));
+        return list(ctl, ret_answer);
 }
 
 static void show_active(const Ctl *ctl, json_object *answer)

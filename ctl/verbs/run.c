@@ -159,24 +159,22 @@ static int hold_and_run(Ctl *ctl, Run *run)
         return status == EXIT_FINE ? follow(run, hold) : status;
 }
 
-static json_object *run_ask(Ctl *ctl, int *ret_status)
+static int run_ask(Ctl *ctl, json_object **ret_answer)
 {
         const struct sigaction usual = { .sa_handler = SIG_DFL };
         Run run = { .signals = -1 };
-        int r;
+        int r, status = EXIT_OURSELVES;
 
         sigaction(SIGCHLD, &usual, &run.child);
         r = command_fork(&run.command, ctl->args, restore_child_signal, &run);
         if (!hold_arguments.reason)
                 hold_arguments.reason = ctl->args[0];
-        if (r < 0) {
+        if (r < 0)
                 complain("%s cannot be started: %s", ctl->args[0], g_strerror(-r));
-                *ret_status = EXIT_OURSELVES;
-        } else {
-                *ret_status = hold_and_run(ctl, &run);
-        }
+        else
+                status = hold_and_run(ctl, &run);
         fd_close(&run.signals);
-        return NULL;
+        return status;
 }
 
 const Verb verb_run = {

@@ -32,33 +32,26 @@ static bool has_key(const GArray *changes, const char *key)
         return false;
 }
 
-/* The KEY=VALUE arguments. NULL after a message if one is none, or a key is there twice. */
-static GArray *parse_changes(const Ctl *ctl, int *ret_status)
+/* The KEY=VALUE arguments. EXIT_USAGE after a message if one is none, or a key is there twice. */
+static int parse_changes(const Ctl *ctl, GArray *changes)
 {
-        g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(SavedValue));
-
-        g_array_set_clear_func(changes, value_clear);
         for (int i = 1; i < ctl->n_args; i++) {
                 const char *equals = strchr(ctl->args[i], '=');
                 SavedValue change;
                 bool twice;
 
-                if (!equals || equals == ctl->args[i]) {
-                        *ret_status = complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
-                                                     ctl->args[i]);
-                        return NULL;
-                }
+                if (!equals || equals == ctl->args[i])
+                        return complain_usage(NULL, "set: found \"%s\", expected KEY=VALUE",
+                                              ctl->args[i]);
                 change.key = g_strndup(ctl->args[i], (gsize)(equals - ctl->args[i]));
                 change.value = equals + 1;
                 twice = has_key(changes, change.key);
                 g_array_append_val(changes, change);
-                if (twice) {
-                        *ret_status = complain_usage(
-                                NULL, "set: found %s twice, expected each key once", change.key);
-                        return NULL;
-                }
+                if (twice)
+                        return complain_usage(NULL, "set: found %s twice, expected each key once",
+                                              change.key);
         }
-        return g_steal_pointer(&changes);
+        return EXIT_FINE;
 }
 
 /* The CPUs of the idle mask that have no effect, as a new string: "" if all are online, or if the
@@ -106,37 +99,38 @@ static json_object *saved_warnings(const Ctl *ctl, const char *path)
 }
 
 /* As set_ask(), with --save. */
-static json_object *save_changes(Ctl *ctl, const GArray *changes, int *ret_status)
+static int save_changes(Ctl *ctl, const GArray *changes, json_object **ret_answer)
 {
         const SavedValue *values = (const SavedValue *)changes->data;
         g_autofree char *path = NULL;
         json_object *answer;
 
-        *ret_status = settings_save(ctl, ctl->args[0], values, changes->len, &path);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (settings_save(ctl, ctl->args[0], values, changes->len, &path) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_changes(ctl, changes);
         json_put_text(answer, "saved_in", path);
         json_put(answer, "warnings", saved_warnings(ctl, path));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
-static json_object *set_ask(Ctl *ctl, int *ret_status)
+static int set_ask(Ctl *ctl, json_object **ret_answer)
 {
-        g_autoptr(GArray) changes = parse_changes(ctl, ret_status);
+        g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(SavedValue));
         json_object *answer, *warnings = NULL;
 
-        if (!changes)
-                return NULL;
+        g_array_set_clear_func(changes, value_clear);
+        if (parse_changes(ctl, changes) != EXIT_FINE)
+                return EXIT_USAGE;
         if (save)
-                return save_changes(ctl, changes, ret_status);
-        *ret_status = settings_set(ctl, ctl->args[0], (const SavedValue *)changes->data,
-                                   changes->len, &warnings);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+                return save_changes(ctl, changes, ret_answer);
+        if (settings_set(ctl, ctl->args[0], (const SavedValue *)changes->data, changes->len,
+                         &warnings) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_changes(ctl, changes);
         json_put(answer, "warnings", warnings);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static void set_show(const Ctl *ctl, json_object *answer)

@@ -27,28 +27,26 @@ static int complain_section(json_object *settings, const char *section)
                         hint);
 }
 
-static json_object *settings_ask(Ctl *ctl, int *ret_status)
+static int settings_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) settings = settings_all(ctl);
         const char *section = ctl->n_args ? ctl->args[0] : NULL;
         json_object *answer, *chosen, *row;
 
-        if (!settings) {
-                *ret_status = EXIT_FAILED;
-                return NULL;
-        }
+        if (!settings)
+                return EXIT_FAILED;
         chosen = json_object_new_array();
         JSON_FOREACH(row, settings)
                 if (!section || g_str_equal(json_text(row, "section"), section))
                         json_object_array_add(chosen, json_object_get(row));
         if (section && json_length(chosen) == 0) {
                 json_object_put(chosen);
-                *ret_status = complain_section(settings, section);
-                return NULL;
+                return complain_section(settings, section);
         }
         answer = answer_new(ctl);
         json_put(answer, "settings", chosen);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 /* In a terminal where the lines do not fit, values take so many columns and sources at least so
@@ -131,24 +129,21 @@ static int check_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-static json_object *check_ask(Ctl *ctl, int *ret_status)
+static int check_ask(Ctl *ctl, json_object **ret_answer)
 {
         const char *dir = ctl->n_args ? ctl->args[0] : ctl->config_dir;
         g_autoptr(json_object) offline = NULL;
         json_object *answer;
 
         if (offline_check_directory(dir) != EXIT_FINE ||
-            offline_check_directory(ctl->vendor_dir) != EXIT_FINE) {
-                *ret_status = EXIT_FAILED;
-                return NULL;
-        }
+            offline_check_directory(ctl->vendor_dir) != EXIT_FINE)
+                return EXIT_FAILED;
         offline = offline_config(ctl, dir);
         answer = json_object_new_object();
         json_put_bool(answer, "valid", json_length(json_get(offline, "errors")) == 0);
         json_put_members(answer, offline, "files errors warnings");
-        if (!json_true(answer, "valid"))
-                *ret_status = EXIT_FAILED;
-        return answer;
+        *ret_answer = answer;
+        return !json_true(answer, "valid") ? EXIT_FAILED : EXIT_FINE;
 }
 
 static void check_show(const Ctl *ctl, json_object *answer)

@@ -287,28 +287,25 @@ static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const Prices *price
         return answer;
 }
 
-static json_object *sleeps_ask(Ctl *ctl, int *ret_status)
+static int sleeps_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(SleepsReader) reader = NULL;
         g_autoptr(Prices) prices = NULL;
         int n = sleeps_possible_cpus(ctl->root);
         CpuSet cpus = chosen_cpus(ctl, n);
         _fd_ int output = -1;
+        int status;
 
-        if (cpuset_is_empty(&cpus)) {
-                *ret_status = complain("--cpus: none of the CPUs %s is online", asked_text);
-                return NULL;
-        }
-        *ret_status = prices_new(ctl, &prices);
-        if (*ret_status == EXIT_FINE)
-                *ret_status = output_open(ctl, &output);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (cpuset_is_empty(&cpus))
+                return complain("--cpus: none of the CPUs %s is online", asked_text);
+        if (prices_new(ctl, &prices) != EXIT_FINE || output_open(ctl, &output) != EXIT_FINE)
+                return EXIT_FAILED;
         reader = sleeps_begin(ctl, NULL, 0);
-        if (!observe(NULL, sleeps_usec(), ctl->args, 0, NULL, NULL, ret_status))
-                return NULL;
+        if (!observe(NULL, sleeps_usec(), ctl->args, 0, NULL, NULL, &status))
+                return status;
         output_use(ctl, output);
-        return describe(ctl, sleeps_end(reader), prices, &cpus);
+        *ret_answer = describe(ctl, sleeps_end(reader), prices, &cpus);
+        return status;
 }
 
 void sleeps_cell(Table *table, json_object *object, const char *key, Style style)

@@ -424,19 +424,17 @@ static void status_show(const Ctl *ctl, json_object *answer)
                      reason(row, back_end));
 }
 
-static json_object *status_ask(Ctl *ctl, int *ret_status)
+static int status_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) facts = NULL, cpus = NULL;
         json_object *manager, *answer;
         int left;
 
         if (dump_asked())
-                return dump_ask(ctl, ret_status);
+                return dump_ask(ctl, ret_answer);
         facts = facts_get(ctl);
-        if (!facts) {
-                *ret_status = EXIT_FAILED;
-                return NULL;
-        }
+        if (!facts)
+                return EXIT_FAILED;
         manager = json_get(facts, "Manager");
         left = left_count(ctl);
         answer = answer_new(ctl);
@@ -455,7 +453,8 @@ static json_object *status_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "contracts", contracts_describe(manager));
         json_put(answer, "degraded", name_all(json_get(manager, "Degraded"), "kind name why"));
         json_put(answer, "missing", name_all(json_get(manager, "Missing"), "what why"));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 const Verb verb_status = {

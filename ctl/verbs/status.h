@@ -13,7 +13,7 @@ bool dump_asked(void);
 int dump_check(const Ctl *ctl, const Verb *verb);
 
 /* All values, or with --knobs those of all knobs. */
-json_object *dump_ask(Ctl *ctl, int *ret_status);
+int dump_ask(Ctl *ctl, json_object **ret_answer);
 void dump_show(const Ctl *ctl, json_object *answer);
 
 #endif

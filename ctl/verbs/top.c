@@ -319,26 +319,23 @@ static int show(Top *top)
         return print_samples(top, interval_usec);
 }
 
-static json_object *top_ask(Ctl *ctl, int *ret_status)
+static int top_ask(Ctl *ctl, json_object **ret_answer)
 {
         Top top;
-        int r = top_init(&top, ctl);
+        int r = top_init(&top, ctl), status = EXIT_FAILED;
 
-        *ret_status = EXIT_FAILED;
-        if (r < 0) {
-                complain_cpus(ctl, r);
-                return NULL;
-        }
+        if (r < 0)
+                return complain_cpus(ctl, r);
         top.by = (TopBy)asked.by;
         top.only = cpuset_is_empty(&asked.cpus) ? NULL : &asked.cpus;
         if (top.only && !cpuset_intersects(top.only, &top.watch->topology->online))
                 complain("--cpus: none of these CPUs is online");
         else if (!take_lists(&top))
-                *ret_status = EXIT_USAGE;
+                status = EXIT_USAGE;
         else if (take_table(&top))
-                *ret_status = show(&top);
+                status = show(&top);
         top_done(&top);
-        return NULL;
+        return status;
 }
 
 const Verb verb_top = {

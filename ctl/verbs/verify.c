@@ -32,14 +32,13 @@ static int count_ours(json_object *manager)
         return n;
 }
 
-static json_object *ask_daemon(Ctl *ctl, int *ret_status)
+static int ask_daemon(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) found = NULL;
         json_object *answer;
 
-        *ret_status = client_ask(ctl->client, "Verify", "", NULL, &found);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (client_ask(ctl->client, "Verify", "", NULL, &found) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_new(ctl);
         json_put_bool(answer, "fine", json_length(found) == 0);
         json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));
@@ -47,7 +46,8 @@ static json_object *ask_daemon(Ctl *ctl, int *ret_status)
         json_put(answer, "to_restore", NULL);
         json_put(answer, "damaged_lines", NULL);
         json_put(answer, "damaged_record", NULL);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static json_object *describe_record(const UndoEntries *entries)
@@ -66,40 +66,39 @@ static json_object *describe_record(const UndoEntries *entries)
         return answer;
 }
 
-/* What there is to say without the daemon; NULL after a message. */
-static json_object *ask_record(Ctl *ctl)
+/* What there is to say without the daemon. */
+static int ask_record(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *damaged = left_damaged(ctl);
-        json_object *answer = NULL;
+        json_object *answer;
         UndoEntries entries;
         int skipped = 0, r;
 
         undo_entries_init(&entries);
         r = left_read(ctl, &entries, &skipped);
-        if (r >= 0) {
-                answer = answer_new(ctl);
-                json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0 && !damaged);
-                json_put(answer, "knobs", NULL);
-                json_put(answer, "problems", NULL);
-                json_put(answer, "to_restore", describe_record(&entries));
-                json_put_int(answer, "damaged_lines", skipped);
-                json_put_text(answer, "damaged_record", damaged);
-        } else {
-                complain("%s, and its record of changes cannot be read: %s",
-                         client_problem(ctl->client), g_strerror(-r));
+        if (r < 0) {
+                undo_entries_done(&entries);
+                return complain("%s, and its record of changes cannot be read: %s",
+                                client_problem(ctl->client), g_strerror(-r));
         }
+        answer = answer_new(ctl);
+        json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0 && !damaged);
+        json_put(answer, "knobs", NULL);
+        json_put(answer, "problems", NULL);
+        json_put(answer, "to_restore", describe_record(&entries));
+        json_put_int(answer, "damaged_lines", skipped);
+        json_put_text(answer, "damaged_record", damaged);
         undo_entries_done(&entries);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
-static json_object *verify_ask(Ctl *ctl, int *ret_status)
+static int verify_ask(Ctl *ctl, json_object **ret_answer)
 {
-        json_object *answer = client_manager(ctl->client) ? ask_daemon(ctl, ret_status)
-                                                          : ask_record(ctl);
+        int status = client_manager(ctl->client) ? ask_daemon(ctl, ret_answer)
+                                                 : ask_record(ctl, ret_answer);
 
-        if (!answer || !json_true(answer, "fine"))
-                *ret_status = EXIT_FAILED;
-        return answer;
+        return json_true(*ret_answer, "fine") ? status : EXIT_FAILED;
 }
 
 static void show_record(const Screen *screen, json_object *answer)

@@ -101,21 +101,18 @@ static json_object *describe_history(json_object *history)
         return answer;
 }
 
-/* The CPUs named on the command line. False after a message if they are none. */
-static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
+/* The CPUs named on the command line. Not EXIT_FINE after a message if they are none. */
+static int take_cpus(const Ctl *ctl, CpuSet *ret_asked)
 {
         CpuSet online;
 
         for (int i = 0; i < ctl->n_args; i++) {
                 CpuSet some;
 
-                if (cpuset_parse(ctl->args[i], &some) < 0 || cpuset_is_empty(&some)) {
-                        *ret_status = complain_usage(NULL,
-                                                     "why: found \"%s\", expected CPUs such as 2 "
-                                                     "or 0-3,8",
-                                                     ctl->args[i]);
-                        return false;
-                }
+                if (cpuset_parse(ctl->args[i], &some) < 0 || cpuset_is_empty(&some))
+                        return complain_usage(NULL,
+                                              "why: found \"%s\", expected CPUs such as 2 or 0-3,8",
+                                              ctl->args[i]);
                 cpuset_or(ret_asked, &some);
         }
         if (client_manager(ctl->client) &&
@@ -123,10 +120,9 @@ static bool take_cpus(const Ctl *ctl, CpuSet *ret_asked, int *ret_status)
             !cpuset_is_subset(ret_asked, &online)) {
                 g_autofree char *text = cpuset_format(&online);
 
-                *ret_status = complain("why: only CPUs that are online can be explained: %s", text);
-                return false;
+                return complain("why: only CPUs that are online can be explained: %s", text);
         }
-        return true;
+        return EXIT_FINE;
 }
 
 /* How long every CPU was parked. */
@@ -139,41 +135,39 @@ static json_object *describe_times(json_object *explained)
         return answer;
 }
 
-static json_object *history_ask(Ctl *ctl, json_object *explained, int *ret_status)
+static int history_ask(Ctl *ctl, json_object *explained, json_object **ret_answer)
 {
         g_autofree char *error = NULL;
         g_autoptr(json_object) changes = client_history(ctl->client, 0, &error);
         json_object *answer;
 
-        if (!changes) {
-                *ret_status = complain("%s", error);
-                return NULL;
-        }
+        if (!changes)
+                return complain("%s", error);
         answer = answer_new(ctl);
         json_put(answer, "history", describe_history(changes));
         json_put_members(answer, client_manager(ctl->client), "uptime_usec=UptimeUSec");
         json_put(answer, "cpus", describe_times(explained));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
-static json_object *why_ask(Ctl *ctl, int *ret_status)
+static int why_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) explained = NULL, facts = NULL, objects = NULL;
         json_object *manager = client_manager(ctl->client);
         CpuSet asked = { 0 };
         json_object *answer;
+        int status;
 
-        if (show_past && ctl->n_args > 0) {
-                *ret_status = complain_usage(NULL, "why: --history is about all CPUs");
-                return NULL;
-        }
-        if (!take_cpus(ctl, &asked, ret_status))
-                return NULL;
-        *ret_status = client_ask(ctl->client, "Explain", "", NULL, &explained);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (show_past && ctl->n_args > 0)
+                return complain_usage(NULL, "why: --history is about all CPUs");
+        status = take_cpus(ctl, &asked);
+        if (status != EXIT_FINE)
+                return status;
+        if (client_ask(ctl->client, "Explain", "", NULL, &explained) != EXIT_FINE)
+                return EXIT_FAILED;
         if (show_past)
-                return history_ask(ctl, explained, ret_status);
+                return history_ask(ctl, explained, ret_answer);
         answer = answer_new(ctl);
         json_put(answer, "cpus", describe_cpus(manager, explained, ctl->n_args ? &asked : NULL));
         json_put_members(answer, manager, "cores=Cores");
@@ -182,7 +176,8 @@ static json_object *why_ask(Ctl *ctl, int *ret_status)
         json_put(answer, "kinds", kinds_describe(manager, objects));
         facts = facts_get(ctl);
         json_put(answer, "benefits", benefits_describe(json_get(facts, "Policies")));
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 /* Sentences about CPUs, each about one. */

@@ -550,37 +550,34 @@ static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *
         return NULL;
 }
 
-static json_object *advise(Ctl *ctl, int *ret_status)
+static int advise(Ctl *ctl, json_object **ret_answer)
 {
         bool own_table = !replay_arguments.table || g_str_equal(replay_arguments.table, "this");
         bool here = own_table || asked_record || apply || save, assumed;
         g_autoptr(GPtrArray) picked = NULL;
         g_autoptr(GArray) within = NULL, all = NULL;
         g_autofree char *list = NULL;
-        json_object *answer;
         StateTable table;
         Present present;
 
-        *ret_status = EXIT_FAILED;
-        if (replay_table(ctl, replay_arguments.table, &table) < 0)
-                return NULL;
+        if (replay_table(ctl, replay_arguments.table, &table) != EXIT_FINE)
+                return EXIT_FAILED;
         if (own_table && !(by_auto && present_is_limited(ctl)))
                 present_switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
         picked = pick_candidates(ctl, here, &list);
         if (!picked)
-                return NULL;
+                return EXIT_FAILED;
         all = try_all(ctl, &table, picked, list);
         if (!all)
-                return NULL;
+                return EXIT_FAILED;
         within = sort_within(ctl, all, &table);
         if (!within)
-                return NULL;
+                return EXIT_FAILED;
         find_present(ctl, &table, here, &present);
-        *ret_status = EXIT_FINE;
-        answer = describe_all(ctl, within, all, &table, &present, assumed);
+        *ret_answer = describe_all(ctl, within, all, &table, &present, assumed);
         g_free(present.governor);
-        return answer;
+        return EXIT_FINE;
 }
 
 /* Records by this program's own verb, which needs what a build may lack. EXIT_FAILED after a
@@ -700,63 +697,57 @@ static int carry_out(Ctl *ctl, json_object *answer)
 }
 
 /* From recorded periods. Their file has no name, so that an interrupted recording leaves none. */
-static json_object *advise_recorded(Ctl *ctl, int *ret_status)
+static int advise_recorded(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *name = NULL, *path = NULL;
         char *recorded[2] = { NULL };
-        json_object *answer = NULL;
         g_autoptr(GError) error = NULL;
         _fd_ int fd = g_file_open_tmp("idlectl-advise-XXXXXX", &name, &error);
+        int status;
 
-        if (fd < 0) {
-                *ret_status = complain("advise: %s", error->message);
-                return NULL;
-        }
+        if (fd < 0)
+                return complain("advise: %s", error->message);
         unlink(name);
         path = g_strdup_printf("/proc/%d/fd/%d", (int)getpid(), fd);
         recorded[0] = path;
         ctl->args = recorded;
         ctl->n_args = 1;
-        *ret_status = record(path, asked_record);
+        status = record(path, asked_record);
         client_forget(ctl->client);
-        if (*ret_status == EXIT_FINE)
-                answer = advise(ctl, ret_status);
+        if (status == EXIT_FINE)
+                status = advise(ctl, ret_answer);
         ctl->n_args = 0;
-        return answer;
+        return status;
 }
 
-/* For --auto without IdleGovernor=auto, which is no error. NULL after a message if idled does not
- * run. */
-static json_object *refuse(Ctl *ctl, const char *governor, int *ret_status)
+/* For --auto without IdleGovernor=auto, which is no error. EXIT_FAILED after a message if idled
+ * does not run. */
+static int refuse(Ctl *ctl, const char *governor, json_object **ret_answer)
 {
         g_autofree char *why = governor ? g_strdup_printf("IdleGovernor is %s, not auto.", governor)
                                         : g_strdup("The policy " ADVISE_SECTION " is not active.");
         json_object *answer;
 
-        if (!client_manager(ctl->client)) {
-                *ret_status = complain("advise: %s", client_problem(ctl->client));
-                return NULL;
-        }
-        *ret_status = EXIT_FINE;
+        if (!client_manager(ctl->client))
+                return complain("advise: %s", client_problem(ctl->client));
         answer = json_object_new_object();
         json_put_bool(answer, "change", false);
         json_put_text(answer, "obstacle", why);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
-static json_object *advise_ask(Ctl *ctl, int *ret_status)
+static int advise_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *governor = by_auto ? present_option(ctl, "IdleGovernor") : NULL;
-        json_object *answer;
+        int status;
 
         /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
         client_manager(ctl->client);
         if (by_auto && g_strcmp0(governor, "auto") != 0)
-                return refuse(ctl, governor, ret_status);
-        answer = asked_record ? advise_recorded(ctl, ret_status) : advise(ctl, ret_status);
-        if (answer && (apply || save))
-                *ret_status = carry_out(ctl, answer);
-        return answer;
+                return refuse(ctl, governor, ret_answer);
+        status = asked_record ? advise_recorded(ctl, ret_answer) : advise(ctl, ret_answer);
+        return *ret_answer && (apply || save) ? carry_out(ctl, *ret_answer) : status;
 }
 
 /* Energy of a row by that of the best: known even where powers are assumed. */

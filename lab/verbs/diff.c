@@ -317,9 +317,9 @@ static json_object *describe_source(const Source *source)
         return object;
 }
 
-/* `*ret_status` is that of the verb. Where there are too few samples of anything, it is trouble:
+/* Returns the status of the verb. Where there are too few samples of anything, it is trouble:
  * nothing was compared. */
-static json_object *describe(const Comparison *comparison, int *ret_status)
+static int describe(const Comparison *comparison, json_object **ret_answer)
 {
         json_object *answer = json_object_new_object(), *metrics = json_object_new_array();
         bool differs = false;
@@ -350,14 +350,14 @@ static json_object *describe(const Comparison *comparison, int *ret_status)
         json_put(answer, "metrics", metrics);
         json_put_int(answer, "metrics_judged", judged);
         json_put(answer, "differs", judged ? json_object_new_boolean(differs) : NULL);
-        *ret_status = judged == 0 ? EXIT_TROUBLE : differs ? EXIT_DIFFERS : EXIT_SAME;
-        return answer;
+        *ret_answer = answer;
+        return judged == 0 ? EXIT_TROUBLE : differs ? EXIT_DIFFERS : EXIT_SAME;
 }
 
-static json_object *diff_ask(Ctl *ctl, int *ret_status)
+static int diff_ask(Ctl *ctl, json_object **ret_answer)
 {
         Comparison comparison = { .metrics = g_ptr_array_new_with_free_func(metric_free) };
-        json_object *answer = NULL;
+        int status = EXIT_TROUBLE;
         bool read = true;
 
         for (int i = 0; i < 2; i++) {
@@ -371,16 +371,14 @@ static json_object *diff_ask(Ctl *ctl, int *ret_status)
         }
         if (read) {
                 compare_all(&comparison);
-                answer = describe(&comparison, ret_status);
-        } else {
-                *ret_status = EXIT_TROUBLE;
+                status = describe(&comparison, ret_answer);
         }
         for (int i = 0; i < 2; i++) {
                 g_hash_table_unref(comparison.sources[i].facts);
                 g_free(comparison.sources[i].problem);
         }
         g_ptr_array_unref(comparison.metrics);
-        return answer;
+        return status;
 }
 
 /* A number of the unit, "-" if it is null. */

@@ -253,7 +253,7 @@ static bool save_table(const PowerTable *table, const char *path)
         return false;
 }
 
-static json_object *fit(Ctl *ctl, int *ret_status)
+static int fit(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
@@ -265,12 +265,12 @@ static json_object *fit(Ctl *ctl, int *ret_status)
                                : estimate_measure(ctl, asked.for_usec ?: FIT_USEC,
                                                   ctl->interval_usec ?: MEASURE_USEC, true);
         if (!seen)
-                return NULL;
+                return EXIT_FAILED;
         answer = answer_begin(seen);
         table = estimate_fit(seen, asked.turbostat ? asked.turbostat : "--fit", answer);
         if (!table) {
                 json_object_put(answer);
-                return NULL;
+                return EXIT_FAILED;
         }
         samples = (int)json_int(json_get(answer, "fit"), "samples", 0);
         g_free(table->description);
@@ -286,37 +286,31 @@ static json_object *fit(Ctl *ctl, int *ret_status)
                          seen->states[seen->n_states - 1]);
         complete = complete && (!asked.save || save_table(table, asked.save));
         json_put_text(answer, "saved", complete ? asked.save : NULL);
-        if (!complete)
-                *ret_status = EXIT_FAILED;
-        return answer;
+        *ret_answer = answer;
+        return !complete ? EXIT_FAILED : EXIT_FINE;
 }
 
-static json_object *estimate_ask(Ctl *ctl, int *ret_status)
+static int estimate_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(Turbostat) seen = NULL;
         g_autoptr(PowerTable) table = NULL;
         json_object *answer;
 
-        if (asked.fit) {
-                answer = fit(ctl, ret_status);
-                *ret_status = answer ? *ret_status : EXIT_FAILED;
-                return answer;
-        }
-        *ret_status = EXIT_FAILED;
+        if (asked.fit)
+                return fit(ctl, ret_answer);
         table = estimate_table(ctl, ctl->power_table, true);
         if (!table)
-                return NULL;
+                return EXIT_FAILED;
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
                                : estimate_measure(ctl, ctl->interval_usec ?: MEASURE_USEC,
                                                   ctl->interval_usec ?: MEASURE_USEC, false);
         if (!seen)
-                return NULL;
+                return EXIT_FAILED;
         answer = answer_begin(seen);
         json_put(answer, "table", describe_table(table));
         describe_power(seen, table, answer);
-        if (json_get(answer, "watts"))
-                *ret_status = EXIT_FINE;
-        return answer;
+        *ret_answer = answer;
+        return json_get(answer, "watts") ? EXIT_FINE : EXIT_FAILED;
 }
 
 static void show_states(const Ctl *ctl, json_object *answer)

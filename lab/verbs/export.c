@@ -337,7 +337,7 @@ static const VerbOption export_options[] = {
         { 0 },
 };
 
-static json_object *export_ask(Ctl *ctl, int *ret_status)
+static int export_ask(Ctl *ctl, json_object **ret_answer)
 {
         const Format *format = &formats[asked];
         g_autoptr(GHashTable)
@@ -346,26 +346,24 @@ static json_object *export_ask(Ctl *ctl, int *ret_status)
         g_autofree char *problem = NULL;
         const RecordedFrame *frame;
         int r = recording_reader_open(AT_FDCWD, ctl->args[0], &reader);
+        bool read;
 
-        if (r < 0) {
-                *ret_status = complain("%s: %s", ctl->args[0], g_strerror(-r));
-                return NULL;
-        }
+        if (r < 0)
+                return complain("%s: %s", ctl->args[0], g_strerror(-r));
         r = recording_read(reader, &frame);
         if (r > 0)
                 format->begin();
         for (; r > 0 && !ferror(stdout); r = recording_read(reader, &frame))
                 format->frame(frame, seen);
-        if (recording_report(reader)->frames > 0)
+        read = recording_report(reader)->frames > 0;
+        if (read)
                 format->end();
         problem = recording_problem(reader);
         if (r < 0)
-                *ret_status = complain("%s: %s", ctl->args[0], g_strerror(-r));
+                complain("%s: %s", ctl->args[0], g_strerror(-r));
         if (problem)
                 complain("%s: %s", ctl->args[0], problem);
-        if (recording_report(reader)->frames == 0)
-                *ret_status = EXIT_FAILED;
-        return NULL;
+        return r < 0 || !read ? EXIT_FAILED : EXIT_FINE;
 }
 
 const Verb verb_export = {

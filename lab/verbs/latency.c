@@ -142,6 +142,7 @@ typedef struct Session {
         CpuSet cpus;
         int signals;     /* descriptor */
         int interrupted; /* by which signal */
+        int status;      /* the exit status */
 } Session;
 
 /* Sums over a run, each weighted with its time. */
@@ -295,22 +296,19 @@ static json_object *measure(Session *session, uint64_t interval_usec)
 }
 
 /* One setting: its object. */
-static json_object *measure_point(Session *session, Sweep *sweep, const SweepPoint *point,
-                                  int *ret_status)
+static json_object *measure_point(Session *session, Sweep *sweep, const SweepPoint *point)
 {
         json_object *object = json_object_new_object(), *runs = json_object_new_array();
         g_autofree char *error = NULL;
 
         json_put_text(object, "setting", point->label);
-        if (sweep_enter(sweep, point, &error) < 0) {
-                complain("%s: %s", point->label, error);
-                *ret_status = EXIT_FAILED;
-        }
+        if (sweep_enter(sweep, point, &error) < 0)
+                session->status = complain("%s: %s", point->label, error);
         json_put_text(object, "problem", error);
         for (int i = 0; i < asked.n_intervals && !error && !session->interrupted; i++)
                 json_object_array_add(runs, measure(session, asked.intervals_usec[i]));
         if (sweep_leave(sweep) < 0)
-                *ret_status = EXIT_FAILED;
+                session->status = EXIT_FAILED;
         json_put(object, "runs", runs);
         return object;
 }
@@ -326,8 +324,8 @@ static bool policy_works(int policy, int priority)
         return works;
 }
 
-/* What was not asked for. False after a message. */
-static bool choose(Session *session)
+/* What was not asked for. EXIT_FAILED after a message. */
+static int choose(Session *session)
 {
         static const uint64_t usual[] = { 1000, 100, 10 };
         int policy = asked.policy >= 0 ? asked.policy : SCHED_FIFO;
@@ -342,24 +340,21 @@ static bool choose(Session *session)
         if (asked.policy < 0 && !asked.priority && !policy_works(policy, priority))
                 policy = SCHED_OTHER;
         session->options = (CyclicOptions){ 0, policy, policy == SCHED_OTHER ? 0 : priority };
-        if (policy != SCHED_OTHER && !policy_works(policy, priority)) {
-                complain("--policy %s --priority %d: %s; --policy other needs no permission",
-                         policies[policy], priority, g_strerror(errno));
-                return false;
-        }
+        if (policy != SCHED_OTHER && !policy_works(policy, priority))
+                return complain("--policy %s --priority %d: %s; --policy other needs no permission",
+                                policies[policy], priority, g_strerror(errno));
         session->cpus = cpuset_is_empty(&asked.cpus) ? session->watch->topology->online
                                                      : asked.cpus;
         cpuset_subtract(&absent, &session->watch->topology->online);
         if (!cpuset_is_empty(&absent)) {
                 g_autofree char *text = cpuset_format(&absent);
 
-                complain("--cpus: %s: not online", text);
-                return false;
+                return complain("--cpus: %s: not online", text);
         }
-        return true;
+        return EXIT_FINE;
 }
 
-static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
+static json_object *run_sweep(Session *session, Sweep *sweep)
 {
         const GPtrArray *points = sweep_points(sweep);
         json_object *answer = json_object_new_object(), *settings = json_object_new_array();
@@ -374,8 +369,7 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
                 if (points->len > 1 && isatty(STDERR_FILENO))
                         fprintf(stderr, "%s (%u of %u)\n", ((SweepPoint *)points->pdata[i])->label,
                                 i + 1, points->len);
-                json_object_array_add(settings,
-                                      measure_point(session, sweep, points->pdata[i], ret_status));
+                json_object_array_add(settings, measure_point(session, sweep, points->pdata[i]));
         }
         json_put_text(answer, "energy_problem",
                       session->watch->energy_error < 0 ? watch_energy_problem(session->watch)
@@ -383,7 +377,7 @@ static json_object *run_sweep(Session *session, Sweep *sweep, int *ret_status)
         json_put_bool(answer, "interrupted", session->interrupted != 0);
         json_put(answer, "settings", settings);
         if (session->interrupted)
-                *ret_status = EXIT_BY_SIGNAL + session->interrupted;
+                session->status = EXIT_BY_SIGNAL + session->interrupted;
         return answer;
 }
 
@@ -407,43 +401,36 @@ static int write_plot(json_object *answer)
         return page_write("latency", answer, asked.plot);
 }
 
-static json_object *latency_ask(Ctl *ctl, int *ret_status)
+static int latency_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(GPtrArray) none = g_ptr_array_new();
         g_autoptr(Watch) watch = NULL;
         g_autoptr(PowerTable) table = NULL;
         g_autoptr(Sweep) sweep = NULL;
         static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-        Session session = { .ctl = ctl };
-        json_object *answer;
+        Session session = { .ctl = ctl, .status = EXIT_FINE };
         int r;
 
-        *ret_status = EXIT_FAILED;
         if (asked.plot && check_plot(asked.plot) != EXIT_FINE)
-                return NULL;
+                return EXIT_FAILED;
         r = watch_new(ctl->root, &watch);
-        if (r < 0) {
-                complain_cpus(ctl, r);
-                return NULL;
-        }
+        if (r < 0)
+                return complain_cpus(ctl, r);
         session.watch = watch;
-        if (!choose(&session))
-                return NULL;
+        if (choose(&session) != EXIT_FINE)
+                return EXIT_FAILED;
         table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
         if (ctl->power_table && !table)
-                return NULL;
+                return EXIT_FAILED;
         session.table = table;
         session.signals = signals_open(ends,
                                        NULL); /* before anything is changed, and for all threads */
         sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
                           &session.cpus);
         if (!sweep)
-                return NULL;
-        *ret_status = EXIT_FINE;
-        answer = run_sweep(&session, sweep, ret_status);
-        if (asked.plot && write_plot(answer) != EXIT_FINE)
-                *ret_status = EXIT_FAILED;
-        return answer;
+                return EXIT_FAILED;
+        *ret_answer = run_sweep(&session, sweep);
+        return asked.plot && write_plot(*ret_answer) != EXIT_FINE ? EXIT_FAILED : session.status;
 }
 
 /* Which share of the wake-ups of a run, or of one of its CPUs, was left out; 0 .. 1. */

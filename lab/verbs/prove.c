@@ -247,22 +247,21 @@ static int run(Prove *prove)
         return arms_leave(prove->arms);
 }
 
-static json_object *prove_ask(Ctl *ctl, int *ret_status)
+static int prove_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_auto(Prove) prove = { .ctl = ctl, .asked = &asked, .signals = -1 };
+        int r, status = PROVE_EXIT_ERROR;
         Estimate found;
-        int r;
 
-        *ret_status = PROVE_EXIT_ERROR;
         prove.results.energy = g_new0(Estimator, 1);
         for (int i = 0; i < QUANTITIES; i++)
                 prove.results.quantities[i] = g_new0(Estimator, 1);
         if (block_signals(&prove) < 0 || !open_arms(&prove) || !open_meter(&prove))
-                return NULL;
+                return status;
         prove.unit = meter_unit(prove.meter);
         set_schedule(&prove.schedule, meter_source(prove.meter));
         if (check_time(NULL, &prove.schedule) != EXIT_FINE)
-                return NULL;
+                return status;
         if (ctl->n_args > 0)
                 prove.load = workload_new(ctl->args);
         open_bill(&prove);
@@ -273,11 +272,12 @@ static json_object *prove_ask(Ctl *ctl, int *ret_status)
         if (found.n_pairs == 0 && !prove.interrupted && !prove.problem)
                 complain("no pair of blocks was measured");
         else if (prove.interrupted)
-                *ret_status = EXIT_BY_SIGNAL + prove.interrupted;
+                status = EXIT_BY_SIGNAL + prove.interrupted;
         else if (!prove.problem && r >= 0)
-                *ret_status = prove_verdict(&prove, &found) == VERDICT_SAVES ? EXIT_FINE
-                                                                             : EXIT_FAILED;
-        return prove.problem && found.n_pairs == 0 ? NULL : prove_answer(&prove);
+                status = prove_verdict(&prove, &found) == VERDICT_SAVES ? EXIT_FINE : EXIT_FAILED;
+        if (!prove.problem || found.n_pairs > 0)
+                *ret_answer = prove_answer(&prove);
+        return status;
 }
 
 const Verb verb_prove = {

@@ -375,24 +375,24 @@ static void put_sleeps(Recorder *recorder)
         recorder->no_sleeps = sleeps->why;
 }
 
-static void record_all(Recorder *recorder, char *const *command, int *ret_status)
+/* Returns the exit status, of the command if there is one. */
+static int record_all(Recorder *recorder, char *const *command)
 {
         uint64_t usec = sleeps_asked_usec ?: OBSERVE_FOREVER;
-        int r = watch_begin(recorder->watch, SENSES, true);
+        int status;
 
-        if (r < 0) {
-                recorder->error = r;
-                return;
-        }
+        recorder->error = watch_begin(recorder->watch, SENSES, true);
+        if (recorder->error < 0)
+                return EXIT_FAILED;
         recorder->frame_usec = recorder->watch->seen->time_usec;
         put_machine(recorder);
         put_facts(recorder, command);
         note_clocks(recorder);
         recording_event_now(recorder->sampler, "start", NULL, NULL, command[0]);
         observe(recorder->path, usec, command, recorder->interval_usec, sample_and_write, recorder,
-                ret_status);
+                &status);
         if (recorder->error < 0)
-                return;
+                return status;
         if (recorder->samples == 0 ||
             (uint64_t)g_get_monotonic_time() - recorder->watch->seen->time_usec >= READING_USEC)
                 take_sample(recorder); /* what is left of an interval */
@@ -400,6 +400,7 @@ static void record_all(Recorder *recorder, char *const *command, int *ret_status
                 put_sleeps(recorder);
         recording_event_now(recorder->sampler, "end", NULL, NULL, NULL);
         write_frame(recorder);
+        return status;
 }
 
 static json_object *describe(const Recorder *recorder, double seconds, double spent)
@@ -500,34 +501,32 @@ static int recorder_done(Recorder *recorder)
         return r;
 }
 
-json_object *record_file_ask(Ctl *ctl, char *const *command, int *ret_status)
+int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer)
 {
         const struct sigaction no_kill = { .sa_handler = ignore };
         int64_t began = g_get_monotonic_time();
         uint64_t spent_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
         Recorder recorder;
-        json_object *answer;
-        int r;
+        int r, status;
 
-        *ret_status = recorder_init(&recorder, ctl);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (recorder_init(&recorder, ctl) != EXIT_FINE)
+                return EXIT_FAILED;
         sigaction(SIGXFSZ, &no_kill, NULL);
-        record_all(&recorder, command, ret_status);
-        answer = describe(&recorder, (double)(g_get_monotonic_time() - began) / 1e6,
-                          (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
+        status = record_all(&recorder, command);
+        *ret_answer = describe(&recorder, (double)(g_get_monotonic_time() - began) / 1e6,
+                               (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
         r = recorder.error;
         if (r == 0)
                 r = recorder_done(&recorder);
         else
                 recorder_done(&recorder);
         if (r < 0)
-                *ret_status = complain("%s: recording ended early: %s%s", record_asked.file,
-                                       g_strerror(-r),
-                                       json_int(answer, "file_bytes", 0) > 0
-                                               ? "; what was written before can be read"
-                                               : "");
-        return answer;
+                status = complain("%s: recording ended early: %s%s", record_asked.file,
+                                  g_strerror(-r),
+                                  json_int(*ret_answer, "file_bytes", 0) > 0
+                                          ? "; what was written before can be read"
+                                          : "");
+        return status;
 }
 
 /* Not between the frames on standard output. */

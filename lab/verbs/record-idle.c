@@ -184,21 +184,23 @@ static json_object *describe(const Ctl *ctl, Recorder *recorder, const LedgerTot
         return answer;
 }
 
-static json_object *record(Ctl *ctl, Recorder *recorder, int *ret_status)
+static int record(Ctl *ctl, Recorder *recorder, json_object **ret_answer)
 {
         LedgerTotals totals;
         uint64_t spent_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
+        int status;
 
         write_head(ctl, recorder->file);
-        observe("idle periods", sleeps_usec(), ctl->args, PERIOD_USEC, empty, recorder, ret_status);
+        observe("idle periods", sleeps_usec(), ctl->args, PERIOD_USEC, empty, recorder, &status);
         recorder->backend->stop(recorder->ledger);
         recorder->backend->take(recorder->ledger, take, recorder);
         write_lines(recorder, UINT64_MAX);
         recorder->backend->read(recorder->ledger, &totals);
         fprintf(recorder->file, "# %" PRIu64 " periods in %.3f s, %" PRIu64 " lost\n",
                 recorder->written, (double)totals.duration_ns / 1e9, totals.records_lost);
-        return describe(ctl, recorder, &totals,
-                        (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
+        *ret_answer = describe(ctl, recorder, &totals,
+                               (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
+        return status;
 }
 
 static bool is_standard_output(const Ctl *ctl)
@@ -206,34 +208,32 @@ static bool is_standard_output(const Ctl *ctl)
         return g_str_equal(record_asked.idle, "-");
 }
 
-json_object *record_idle_ask(Ctl *ctl, int *ret_status)
+int record_idle_ask(Ctl *ctl, json_object **ret_answer)
 {
         Recorder recorder = { .causes = record_asked.causes, .exits = record_asked.exits };
-        json_object *answer = NULL;
+        int status = open_ledger(ctl, &recorder);
 
-        *ret_status = open_ledger(ctl, &recorder);
-        if (*ret_status != EXIT_FINE || !recorder.backend)
-                return NULL;
+        if (status != EXIT_FINE || !recorder.backend)
+                return status;
         recorder.file = is_standard_output(ctl) ? stdout : fopen(record_asked.idle, "we");
         if (!recorder.file) {
-                *ret_status = complain("%s: %s", record_asked.idle, g_strerror(errno));
+                status = complain("%s: %s", record_asked.idle, g_strerror(errno));
                 recorder.backend->close(recorder.ledger);
                 g_free(recorder.latencies);
-                return NULL;
+                return status;
         }
         recorder.waiting = g_array_new(FALSE, FALSE, sizeof(Line));
-        answer = record(ctl, &recorder, ret_status);
+        status = record(ctl, &recorder, ret_answer);
         recorder.backend->close(recorder.ledger);
         g_array_free(recorder.waiting, TRUE);
         g_free(recorder.latencies);
         if (fflush(recorder.file) != 0)
                 recorder.error = recorder.error ?: errno;
         if (recorder.error || ferror(recorder.file))
-                *ret_status = complain("%s: %s", record_asked.idle,
-                                       g_strerror(recorder.error ?: EIO));
+                status = complain("%s: %s", record_asked.idle, g_strerror(recorder.error ?: EIO));
         if (!is_standard_output(ctl))
                 fclose(recorder.file);
-        return answer;
+        return status;
 }
 
 /* Not between the lines of a trace on standard output. */

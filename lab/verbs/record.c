@@ -113,7 +113,7 @@ static int record_check(const Ctl *ctl, const Verb *verb)
 }
 
 /* Writes the options into the configuration, which idled then loads. */
-static json_object *daemon_ask(Ctl *ctl, int *ret_status)
+static int daemon_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *interval = duration_format(ctl->interval_usec);
         g_autofree char *age = duration_format(record_asked.limits.max_age_usec), *path = NULL;
@@ -129,13 +129,13 @@ static json_object *daemon_ask(Ctl *ctl, int *ret_status)
                 values[n++] = (SavedValue){ "MaxAge", age };
         if (record_asked.limits.max_bytes)
                 values[n++] = (SavedValue){ "MaxMegabytes", size };
-        *ret_status = settings_save(ctl, "Recording", values, n, &path);
-        if (*ret_status != EXIT_FINE)
-                return NULL;
+        if (settings_save(ctl, "Recording", values, n, &path) != EXIT_FINE)
+                return EXIT_FAILED;
         answer = answer_new(ctl);
         json_put_text(answer, "file", "/var/lib/idled/idled.rec");
         json_put_text(answer, "saved_in", path);
-        return answer;
+        *ret_answer = answer;
+        return EXIT_FINE;
 }
 
 static void daemon_show(const Ctl *ctl, json_object *answer)
@@ -145,14 +145,14 @@ static void daemon_show(const Ctl *ctl, json_object *answer)
                     json_text(answer, "file"), json_text(answer, "saved_in"));
 }
 
-static json_object *record_ask(Ctl *ctl, int *ret_status)
+static int record_ask(Ctl *ctl, json_object **ret_answer)
 {
         if (record_asked.daemon)
-                return daemon_ask(ctl, ret_status);
+                return daemon_ask(ctl, ret_answer);
         if (record_asked.idle)
-                return record_idle_ask(ctl, ret_status);
+                return record_idle_ask(ctl, ret_answer);
         record_asked.file = ctl->args[0];
-        return record_file_ask(ctl, ctl->args + 1, ret_status);
+        return record_file_ask(ctl, ctl->args + 1, ret_answer);
 }
 
 static void record_show(const Ctl *ctl, json_object *answer)

@@ -22,11 +22,11 @@ typedef struct RecordAsks {
 extern RecordAsks record_asked;
 
 /* The recording of idle periods: --idle FILE. */
-json_object *record_idle_ask(Ctl *ctl, int *ret_status);
+int record_idle_ask(Ctl *ctl, json_object **ret_answer);
 void record_idle_show(const Ctl *ctl, json_object *answer);
 
 /* The recording of samples: FILE. `command` is empty or ends with NULL. */
-json_object *record_file_ask(Ctl *ctl, char *const *command, int *ret_status);
+int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer);
 void record_file_show(const Ctl *ctl, json_object *answer);
 
 /* Adds what the ledger has counted until this time (CLOCK_REALTIME). */

@@ -127,10 +127,9 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
         int cpu = first_cpu(ctl->root, states);
 
         if (cpu < 0)
-                return complain("replay: this machine has no idle states, expected --table FILE"),
-                       -1;
+                return complain("replay: this machine has no idle states, expected --table FILE");
         if (prices_new(ctl, &prices) != EXIT_FINE)
-                return -1;
+                return EXIT_FAILED;
         table.n = idle_states_read(ctl->root, cpu, states);
         for (int i = 0; i < table.n; i++) {
                 ReplayState *state = &table.states[i];
@@ -147,7 +146,7 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
         if (!table.has_power)
                 warn_of_unknown(prices, cpu, states, table.n);
         *ret_table = table;
-        return 0;
+        return EXIT_FINE;
 }
 
 /* Depth is by position, and the right state is the deepest that fits. */
@@ -168,11 +167,11 @@ int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table)
         if (!name || g_str_equal(name, "this"))
                 return table_of_machine(ctl, ret_table);
         if (!g_file_get_contents(name, &text, NULL, &error))
-                return complain("replay: %s", error->message), -1;
+                return complain("replay: %s", error->message);
         if (state_table_parse(text, name, ret_table, &message) < 0)
-                return complain("%s", message), -1;
+                return complain("%s", message);
         warn_of_powers(name, ret_table);
-        return 0;
+        return EXIT_FINE;
 }
 
 static void choice_free(void *data)
@@ -244,7 +243,7 @@ static Choice *choice_new(const char *name)
         return NULL;
 }
 
-/* -1 after a message. */
+/* EXIT_USAGE after a message. */
 static int apply_option(GPtrArray *choices, const char *text)
 {
         g_autofree char *key = g_strndup(text, strcspn(text, "="));
@@ -256,16 +255,15 @@ static int apply_option(GPtrArray *choices, const char *text)
 
                 known |= set_option(g_ptr_array_index(choices, i), key, value, &error);
                 if (error)
-                        return complain_usage(NULL, "--option: %s: %s", key, error), -1;
+                        return complain_usage(NULL, "--option: %s: %s", key, error);
         }
         if (!known)
                 return complain_usage(NULL, "--option: none of the governors has an option \"%s\"",
-                                      key),
-                       -1;
-        return 0;
+                                      key);
+        return EXIT_FINE;
 }
 
-/* -1 after a message. */
+/* EXIT_USAGE after a message. */
 static int check_options(const GPtrArray *choices, const StateTable *table)
 {
         for (guint i = 0; i < choices->len; i++) {
@@ -275,10 +273,9 @@ static int check_options(const GPtrArray *choices, const StateTable *table)
                 if (choice->governor->check)
                         wrong = choice->governor->check(choice->options, table, &key);
                 if (wrong)
-                        return complain_usage(NULL, "replay: %s: %s %s", choice->name, key, wrong),
-                               -1;
+                        return complain_usage(NULL, "replay: %s: %s %s", choice->name, key, wrong);
         }
-        return 0;
+        return EXIT_FINE;
 }
 
 GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *table)
@@ -301,9 +298,9 @@ GPtrArray *replay_choices(const Ctl *ctl, const char *list, const StateTable *ta
                 g_ptr_array_add(choices, choice);
         }
         for (int i = 0; i < replay_arguments.n_options; i++)
-                if (apply_option(choices, replay_arguments.options[i]) < 0)
+                if (apply_option(choices, replay_arguments.options[i]) != EXIT_FINE)
                         return NULL;
-        return check_options(choices, table) < 0 ? NULL : g_steal_pointer(&choices);
+        return check_options(choices, table) != EXIT_FINE ? NULL : g_steal_pointer(&choices);
 }
 
 static json_object *describe_table(const char *name, const StateTable *table)
@@ -448,38 +445,31 @@ static int check_runs(const GPtrArray *runs)
         return status;
 }
 
-static json_object *replay_ask(Ctl *ctl, int *ret_status)
+static int replay_ask(Ctl *ctl, json_object **ret_answer)
 {
         const ReplayArguments *arguments = &replay_arguments;
         g_autoptr(GPtrArray) choices = NULL, runs = NULL;
         g_autoptr(json_object) answer = NULL;
         StateTable table;
 
-        *ret_status = EXIT_FAILED;
-        if (replay_table(ctl, arguments->table, &table) < 0)
-                return NULL;
-        *ret_status = EXIT_USAGE;
+        if (replay_table(ctl, arguments->table, &table) != EXIT_FINE)
+                return EXIT_FAILED;
         choices = replay_choices(ctl, arguments->governors, &table);
         if (!choices)
-                return NULL;
-        if (arguments->decisions && choices->len != 1) {
-                complain_usage(NULL, "replay: --decisions: found %u governors, expected one",
-                               choices->len);
-                return NULL;
-        }
-        *ret_status = EXIT_FAILED;
-        if (arguments->decisions) {
-                *ret_status = replay_decisions(ctl->args[0], g_ptr_array_index(choices, 0), &table);
-                return NULL;
-        }
+                return EXIT_USAGE;
+        if (arguments->decisions && choices->len != 1)
+                return complain_usage(NULL, "replay: --decisions: found %u governors, expected one",
+                                      choices->len);
+        if (arguments->decisions)
+                return replay_decisions(ctl->args[0], g_ptr_array_index(choices, 0), &table);
         runs = replay_runs(ctl->args, ctl->n_args, choices, &table);
         if (check_runs(runs) != EXIT_FINE)
-                return NULL;
+                return EXIT_FAILED;
         answer = describe(arguments->table ? arguments->table : "this", &table, choices, runs);
         if (arguments->html && page_write("replay", answer, arguments->html) != EXIT_FINE)
-                return NULL;
-        *ret_status = EXIT_FINE;
-        return g_steal_pointer(&answer);
+                return EXIT_FAILED;
+        *ret_answer = g_steal_pointer(&answer);
+        return EXIT_FINE;
 }
 
 static void show_rows(const Ctl *ctl, json_object *rows)

@@ -25,8 +25,8 @@ typedef struct Run {
         uint64_t bytes, size; /* read of the file, changed while it runs; its size, 0: not known */
 } Run;
 
-/* The table that --table= names: a file, or "this" (or NULL) for the machine below ctl->root. 0, or
- * -1 after a message. */
+/* The table that --table= names: a file, or "this" (or NULL) for the machine below ctl->root.
+ * EXIT_FAILED after a message. */
 int replay_table(const Ctl *ctl, const char *name, StateTable *ret_table);
 
 /* EXIT_USAGE after a message if --table= names a file, which has powers, and --power is given. */

@@ -33,7 +33,7 @@ static void report_free_void(gpointer report)
         report_free(report);
 }
 
-static json_object *report_ask(Ctl *ctl, int *ret_status)
+static int report_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(GPtrArray) reports = g_ptr_array_new_with_free_func(report_free_void);
         g_autoptr(json_object) answer = json_object_new_object();
@@ -46,15 +46,15 @@ static json_object *report_ask(Ctl *ctl, int *ret_status)
                 Report *report = report_new(ctl->args[i], points);
 
                 g_ptr_array_add(reports, report);
-                *ret_status = report_read(report);
-                if (*ret_status != EXIT_FINE)
-                        return NULL;
+                if (report_read(report) != EXIT_FINE)
+                        return EXIT_FAILED;
                 json_object_array_add(array, report_describe(report));
         }
-        *ret_status = report_write((const Report *const *)reports->pdata, reports->len, output);
-        if (*ret_status != EXIT_FINE || g_str_equal(output, "-"))
-                return NULL;
-        return json_object_get(answer);
+        if (report_write((const Report *const *)reports->pdata, reports->len, output) != EXIT_FINE)
+                return EXIT_FAILED;
+        if (!g_str_equal(output, "-"))
+                *ret_answer = g_steal_pointer(&answer);
+        return EXIT_FINE;
 }
 
 /* The policy that saved most. */

@@ -216,19 +216,17 @@ static const Verb *find_verb(const Program *program, const char *name)
         return NULL;
 }
 
-/* Where in `argv` the verb is, 0: nowhere. */
-static int verb_index(int argc, char **argv, const GPtrArray *all, const struct option *table,
-                      int *ret_status)
+/* Finds where in `argv` the verb is, 0: nowhere. */
+static int find_index(int argc, char **argv, const GPtrArray *all, const struct option *table,
+                      int *ret_at)
 {
         int c;
 
-        *ret_status = EXIT_FINE;
         while ((c = getopt_long(argc, argv, "+:h", table, NULL)) >= 0)
-                if (c != 'o' && c != 'h') {
-                        *ret_status = complain_option(all, argv[optind - 1], c);
-                        return 0;
-                }
-        return optind < argc ? optind : 0;
+                if (c != 'o' && c != 'h')
+                        return complain_option(all, argv[optind - 1], c);
+        *ret_at = optind < argc ? optind : 0;
+        return EXIT_FINE;
 }
 
 /* Sets what the row names. */
@@ -290,10 +288,10 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
         const Program *program = ctl->program;
         g_autoptr(GPtrArray) all = all_rows(program);
         g_autofree struct option *table = getopt_table(all);
-        int at, status;
+        int at = 0, status;
 
         opterr = 0;
-        at = verb_index(argc, argv, all, table, &status);
+        status = find_index(argc, argv, all, table, &at);
         if (status != EXIT_FINE)
                 return status;
         *ret_named = at > 0;
@@ -370,21 +368,20 @@ void options_version(const Ctl *ctl)
         printf("%s " IDLED_VERSION "\n", ctl->program->name);
 }
 
-static json_object *help_ask(Ctl *ctl, int *ret_status)
+static int help_ask(Ctl *ctl, json_object **ret_answer)
 {
         const Verb *verb = ctl->n_args ? find_verb(ctl->program, ctl->args[0]) : NULL;
 
         if (ctl->n_args && !verb)
-                *ret_status = EXIT_USAGE;
-        else
-                options_help(ctl->program, verb);
-        return NULL;
+                return EXIT_USAGE;
+        options_help(ctl->program, verb);
+        return EXIT_FINE;
 }
 
-static json_object *version_ask(Ctl *ctl, int *ret_status)
+static int version_ask(Ctl *ctl, json_object **ret_answer)
 {
         options_version(ctl);
-        return NULL;
+        return EXIT_FINE;
 }
 
 const Verb verb_help = {

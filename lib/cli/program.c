@@ -20,21 +20,19 @@ static void print_json(json_object *answer)
 static int run(Ctl *ctl, const Verb *verb)
 {
         g_autoptr(json_object) answer = NULL;
-        int status = EXIT_FINE;
+        int status;
 
         if (verb->renamed)
                 complain("%s is obsolete and will be removed: use %s %s", verb->name,
                          ctl->program->name, verb->renamed);
-        if (verb->alone) {
-                verb->ask(ctl, &status);
-                return status;
-        }
+        if (verb->alone)
+                return verb->ask(ctl, &answer);
         ctl->root = root_open(ctl->root_path ? ctl->root_path : "/");
         if (ctl->root < 0)
                 return complain("%s: %s", ctl->root_path, g_strerror(-ctl->root));
         ctl->screen = screen_look(ctl->no_colour);
         ctl->client = client_new(ctl);
-        answer = verb->ask(ctl, &status);
+        status = verb->ask(ctl, &answer);
         if (answer && ctl->json)
                 print_json(answer);
         else if (answer)

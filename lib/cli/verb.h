@@ -72,9 +72,9 @@ typedef struct Verb {
         const char *help;      /* more, for --help of the verb; NULL none */
         int min_args, max_args;
 
-        /* The answer and, in `*ret_status`, which comes as EXIT_FINE, the exit status. NULL: none;
+        /* Returns the exit status. `*ret_answer` comes as NULL and stays so if there is no answer:
          * why not is on standard error and the status is not EXIT_FINE, or all is said already. */
-        json_object *(*ask)(Ctl *ctl, int *ret_status);
+        int (*ask)(Ctl *ctl, json_object **ret_answer);
         void (*show)(const Ctl *ctl, json_object *answer);
         /* Its own options: tables that end with a row without name, and after those NULL. */
         const VerbOption *options[4];
