@@ -191,8 +191,8 @@ static char *label_of(const ArmsAsked *asked, int arm)
         return g_string_free(text, FALSE);
 }
 
-/* Finds the points of both arms. False after a message. */
-static bool open_knobs(Arms *arms, const Topology *topology)
+/* Finds the points of both arms. EXIT_FAILED after a message. */
+static int open_knobs(Arms *arms, const Topology *topology)
 {
         g_autoptr(GPtrArray) wanted = g_ptr_array_new_with_free_func(g_free);
         const ArmsAsked *asked = arms->asked;
@@ -208,27 +208,24 @@ static bool open_knobs(Arms *arms, const Topology *topology)
                                                                 value));
                 }
         arms->sweep = sweep_new(arms->ctl, "--knob", wanted, topology, &topology->online);
-        return arms->sweep != NULL;
+        return arms->sweep ? EXIT_FINE : EXIT_FAILED;
 }
 
-/* False after a message if the daemon cannot switch anything. */
-static bool check_daemon(const Arms *arms)
+/* EXIT_FAILED after a message if the daemon cannot switch anything. */
+static int check_daemon(const Arms *arms)
 {
         json_object *manager = client_manager(arms->ctl->client);
         bool paused;
 
-        if (!manager) {
-                complain("--%s: %s", kinds[arms->asked->kind].name,
-                         client_problem(arms->ctl->client));
-                return false;
-        }
+        if (!manager)
+                return complain("--%s: %s", kinds[arms->asked->kind].name,
+                                client_problem(arms->ctl->client));
         paused = json_length(json_get(manager, "Pauses")) > 0;
-        if (json_true(manager, "DryRun") || paused) {
-                complain("--%s: idled %s, so nothing would change", kinds[arms->asked->kind].name,
-                         paused ? "is paused" : "runs with --dry-run");
-                return false;
-        }
-        return true;
+        if (json_true(manager, "DryRun") || paused)
+                return complain("--%s: idled %s, so nothing would change",
+                                kinds[arms->asked->kind].name,
+                                paused ? "is paused" : "runs with --dry-run");
+        return EXIT_FINE;
 }
 
 Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology)
@@ -243,7 +240,8 @@ Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology)
                 arms->labels[arm] = label_of(asked, arm);
         reason = g_strdup_printf("idlelab prove: %.80s, %.80s", arms->labels[0], arms->labels[1]);
         arms->reason = g_utf8_make_valid(reason, -1); /* a character may have been cut */
-        if (asked->kind == ARMS_KNOB ? !open_knobs(arms, topology) : !check_daemon(arms))
+        if ((asked->kind == ARMS_KNOB ? open_knobs(arms, topology) : check_daemon(arms)) !=
+            EXIT_FINE)
                 return NULL;
         return g_steal_pointer(&arms);
 }

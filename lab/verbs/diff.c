@@ -246,8 +246,8 @@ static void add_facts(Source *source, const RecordedTable *info)
                                              g_strdup(values[row]));
 }
 
-/* False after a message. */
-static bool read_source(Comparison *comparison, int which)
+/* EXIT_TROUBLE after a message. */
+static int read_source(Comparison *comparison, int which)
 {
         Source *source = &comparison->sources[which];
         g_autoptr(RecordingReader) reader = NULL;
@@ -261,15 +261,13 @@ static bool read_source(Comparison *comparison, int which)
                 add_machine(comparison, which, machine);
                 add_cpus(comparison, which, recorded_table(frame, "cpu"), machine);
         }
-        if (r < 0) {
-                complain("%s: %s", source->path, g_strerror(-r));
-                return false;
-        }
-        source->problem = recording_problem(reader);
-        if (recording_report(reader)->frames > 0 && source->samples > 0)
-                return true;
-        complain("%s: %s", source->path, source->problem ?: "the recording has no samples");
-        return false;
+        if (r >= 0)
+                source->problem = recording_problem(reader);
+        if (r >= 0 && recording_report(reader)->frames > 0 && source->samples > 0)
+                return EXIT_SAME;
+        complain("%s: %s", source->path,
+                 r < 0 ? g_strerror(-r) : source->problem ?: "the recording has no samples");
+        return EXIT_TROUBLE;
 }
 
 static void compare_all(Comparison *comparison)
@@ -357,8 +355,7 @@ static int describe(const Comparison *comparison, json_object **ret_answer)
 static int diff_ask(Ctl *ctl, json_object **ret_answer)
 {
         Comparison comparison = { .metrics = g_ptr_array_new_with_free_func(metric_free) };
-        int status = EXIT_TROUBLE;
-        bool read = true;
+        int status = EXIT_SAME;
 
         for (int i = 0; i < 2; i++) {
                 comparison.sources[i].path = ctl->args[i];
@@ -367,9 +364,10 @@ static int diff_ask(Ctl *ctl, json_object **ret_answer)
                                                                     g_free);
                 for (size_t c = 0; c < G_N_ELEMENTS(counters); c++)
                         comparison.sources[i].counters[c] = NAN;
-                read &= read_source(&comparison, i);
+                if (read_source(&comparison, i) != EXIT_SAME)
+                        status = EXIT_TROUBLE;
         }
-        if (read) {
+        if (status == EXIT_SAME) {
                 compare_all(&comparison);
                 status = describe(&comparison, ret_answer);
         }

@@ -180,25 +180,21 @@ static int find_state(const IdleTable *table, const char *name)
         return -1;
 }
 
-/* Refuses what this machine does not have. False after a message. */
-static bool check_value(const Sweep *sweep, SweepKind kind, const char *value)
+/* Refuses what this machine does not have. EXIT_FAILED after a message. */
+static int check_value(const Sweep *sweep, SweepKind kind, const char *value)
 {
-        if ((kind == SWEEP_GOVERNOR || kind == SWEEP_EPP) && !is_offered(sweep, kind, value)) {
-                complain("%s %s: found \"%s\", which cpufreq does not offer here", sweep->option,
-                         kind_names[kind], value);
-                return false;
-        }
+        if ((kind == SWEEP_GOVERNOR || kind == SWEEP_EPP) && !is_offered(sweep, kind, value))
+                return complain("%s %s: found \"%s\", which cpufreq does not offer here",
+                                sweep->option, kind_names[kind], value);
         if (kind == SWEEP_STATES &&
-            find_state(&sweep->tables[cpuset_next(&sweep->cpus, -1)], value) < 0) {
-                complain("%s states: found \"%s\", expected an idle state of CPU %d", sweep->option,
-                         value, cpuset_next(&sweep->cpus, -1));
-                return false;
-        }
-        return true;
+            find_state(&sweep->tables[cpuset_next(&sweep->cpus, -1)], value) < 0)
+                return complain("%s states: found \"%s\", expected an idle state of CPU %d",
+                                sweep->option, value, cpuset_next(&sweep->cpus, -1));
+        return EXIT_FINE;
 }
 
-/* Adds the points of one --sweep. False after a message. */
-static bool add_points(Sweep *sweep, const char *text)
+/* Adds the points of one --sweep. EXIT_FAILED after a message. */
+static int add_points(Sweep *sweep, const char *text)
 {
         SweepKind kind = kind_find(text);
         const char *equals = strchr(text, '=');
@@ -206,8 +202,8 @@ static bool add_points(Sweep *sweep, const char *text)
         guint before = sweep->n_found;
 
         for (char **value = values; value && *value; value++) {
-                if (!check_value(sweep, kind, *value))
-                        return false;
+                if (check_value(sweep, kind, *value) != EXIT_FINE)
+                        return EXIT_FAILED;
                 add_point(sweep, kind, *value);
         }
         if (!values && (kind == SWEEP_GOVERNOR || kind == SWEEP_EPP))
@@ -216,15 +212,13 @@ static bool add_points(Sweep *sweep, const char *text)
                 add_profiles(sweep);
         else if (!values)
                 add_states(sweep, kind);
-        if (kind == SWEEP_PROFILE && !client_manager(sweep->ctl->client)) {
-                complain("%s profile: %s", sweep->option, client_problem(sweep->ctl->client));
-                return false;
-        }
-        if (sweep->n_found == before) {
-                complain("%s %s: this machine does not have it", sweep->option, kind_names[kind]);
-                return false;
-        }
-        return true;
+        if (kind == SWEEP_PROFILE && !client_manager(sweep->ctl->client))
+                return complain("%s profile: %s", sweep->option,
+                                client_problem(sweep->ctl->client));
+        if (sweep->n_found == before)
+                return complain("%s %s: this machine does not have it", sweep->option,
+                                kind_names[kind]);
+        return EXIT_FINE;
 }
 
 static const KnobKind *kind_by_name(const char *name)
@@ -237,8 +231,8 @@ static const KnobKind *kind_by_name(const char *name)
         g_assert_not_reached();
 }
 
-/* Opens and locks the daemon's record. False after a message. */
-static bool open_record(Sweep *sweep)
+/* Opens and locks the daemon's record. EXIT_FAILED after a message. */
+static int open_record(Sweep *sweep)
 {
         const Ctl *ctl = sweep->ctl;
         const char *root = ctl->root_path ? ctl->root_path : "/";
@@ -248,27 +242,21 @@ static bool open_record(Sweep *sweep)
         int skipped = 0, n;
 
         if (g_mkdir_with_parents(path, 0755) < 0 ||
-            (sweep->run = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-                complain("%s: %s, where originals are recorded: %s%s", sweep->option, path,
-                         g_strerror(errno), geteuid() != 0 ? " (it needs root)" : "");
-                return false;
-        }
-        if (flock(sweep->run, LOCK_EX | LOCK_NB) < 0) {
-                complain("%s: idled is running (it has locked %s) and may change the same "
-                         "settings: stop it first",
-                         sweep->option, path);
-                return false;
-        }
+            (sweep->run = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+                return complain("%s: %s, where originals are recorded: %s%s", sweep->option, path,
+                                g_strerror(errno), geteuid() != 0 ? " (it needs root)" : "");
+        if (flock(sweep->run, LOCK_EX | LOCK_NB) < 0)
+                return complain("%s: idled is running (it has locked %s) and may change the same "
+                                "settings: stop it first",
+                                sweep->option, path);
         sweep->knobs = knobs_new(&(ActContext){ ctl->root, NULL, !ctl->root_path }, sweep->run,
                                  false);
         n = knobs_recover(sweep->knobs, kinds, &skipped);
-        if (n != 0 || skipped > 0) {
-                complain("%s: an idled or a sweep that died left settings changed: run "
-                         "\"idled --restore\" first",
-                         sweep->option);
-                return false;
-        }
-        return true;
+        if (n != 0 || skipped > 0)
+                return complain("%s: an idled or a sweep that died left settings changed: run "
+                                "\"idled --restore\" first",
+                                sweep->option);
+        return EXIT_FINE;
 }
 
 static bool needs_record(const Sweep *sweep)
@@ -300,9 +288,9 @@ Sweep *sweep_new(Ctl *ctl, const char *option, const GPtrArray *wanted, const To
         frequency_read(ctl->root, topology, &sweep->policies, &sweep->n_policies);
         add_point(sweep, SWEEP_FOUND, NULL);
         for (guint i = 0; i < wanted->len; i++)
-                if (!add_points(sweep, wanted->pdata[i]))
+                if (add_points(sweep, wanted->pdata[i]) != EXIT_FINE)
                         return NULL;
-        if (needs_record(sweep) && !open_record(sweep))
+        if (needs_record(sweep) && open_record(sweep) != EXIT_FINE)
                 return NULL;
         return g_steal_pointer(&sweep);
 }
