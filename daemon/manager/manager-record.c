@@ -53,7 +53,6 @@ typedef struct Recorder {
         RecordingBatch *batch;
         RecordingSampler *sampler;
         RecordingCpu *cpus;  /* by CPU number */
-        CpuSet online;       /* as recorded */
         IdleTable *idle;     /* of these CPUs, by CPU number */
         EnergySource source; /* as recorded */
         BatteryMeter battery;
@@ -260,17 +259,12 @@ void manager_record_changes(Manager *manager, unsigned changes)
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
         const Topology *topology = manager->seen->machine.topology;
-        g_autofree char *cpus = NULL;
 
-        if (cpuset_equal(&topology->online, &recorder->online))
+        if (!recording_is_other(recorder->sampler, topology))
                 return;
         g_free(recorder->idle);
         recorder->idle = idle_tables_read(manager->ground.setup.root, topology->n_cpus);
         recording_machine(recorder->sampler, topology, recorder->idle);
-        cpus = cpuset_format(&topology->online);
-        if (!cpuset_is_empty(&recorder->online))
-                add_event(recorder, "cpus", cpus, NULL);
-        recorder->online = topology->online;
 }
 
 static void fill_cpus(const Manager *manager, Recorder *recorder)

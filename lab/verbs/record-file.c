@@ -38,10 +38,7 @@ RecordAsks record_asked;
 
 typedef struct Recorder {
         Ctl *ctl;
-        const char *path;
-        uint64_t interval_usec;
         Watch *watch;
-        CpuSet online; /* as recorded */
         RecordingBatch *batch;
         RecordingSampler *sampler;
         RecordingFile *file;
@@ -84,7 +81,8 @@ static void put_cpu_model(Recorder *recorder)
 
 static void put_facts(Recorder *recorder, char *const *command)
 {
-        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT, recorder->interval_usec);
+        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT,
+                                                    recorder->ctl->interval_usec);
         RecordingSampler *sampler = recorder->sampler;
 
         recording_fact(sampler, "program", "idlelab");
@@ -109,17 +107,11 @@ static void put_machine(Recorder *recorder)
 {
         const Topology *topology = recorder->watch->topology;
         g_autofree IdleTable *tables = NULL;
-        g_autofree char *cpus = NULL;
 
-        if (cpuset_equal(&topology->online, &recorder->online))
+        if (!recording_is_other(recorder->sampler, topology))
                 return;
         tables = idle_tables_read(recorder->ctl->root, topology->n_cpus);
         recording_machine(recorder->sampler, topology, tables);
-        if (!cpuset_is_empty(&recorder->online)) {
-                cpus = cpuset_format(&topology->online);
-                recording_event_now(recorder->sampler, "cpus", cpus, NULL, NULL);
-        }
-        recorder->online = topology->online;
 }
 
 /* A CPU that sleeps is not asked for its frequency: kernels before 5.18 would wake it. */
@@ -199,7 +191,7 @@ static void put_temperatures(Recorder *recorder)
 static void note_clocks(Recorder *recorder)
 {
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
-                         recorder->interval_usec);
+                         recorder->ctl->interval_usec);
 }
 
 static void write_frame(Recorder *recorder)
@@ -245,7 +237,7 @@ static bool sample_and_write(void *data)
 {
         Recorder *recorder = data;
 
-        unsigned long slack = MIN(SLACK_USEC, recorder->interval_usec / 20);
+        unsigned long slack = MIN(SLACK_USEC, recorder->ctl->interval_usec / 20);
 
         prctl(PR_SET_TIMERSLACK, slack * 1000, 0, 0, 0); /* of this process, not of the command */
         take_sample(recorder);
@@ -389,8 +381,8 @@ static int record_all(Recorder *recorder, char *const *command)
         put_facts(recorder, command);
         note_clocks(recorder);
         recording_event_now(recorder->sampler, "start", NULL, NULL, command[0]);
-        observe(recorder->path, usec, command, recorder->interval_usec, sample_and_write, recorder,
-                &status);
+        observe(record_asked.file, usec, command, recorder->ctl->interval_usec, sample_and_write,
+                recorder, &status);
         if (recorder->error < 0)
                 return status;
         if (recorder->samples == 0 ||
@@ -407,10 +399,10 @@ static json_object *describe(const Recorder *recorder, double seconds, double sp
 {
         json_object *answer = json_object_new_object();
 
-        json_put_text(answer, "file", recorder->path);
+        json_put_text(answer, "file", record_asked.file);
         json_put_real(answer, "seconds", seconds, 3);
         json_put_int(answer, "samples", (int64_t)recorder->written);
-        json_put_int(answer, "cpus", cpuset_count(&recorder->online));
+        json_put_int(answer, "cpus", cpuset_count(&recorder->watch->topology->online));
         json_put_int(answer, "frames", (int64_t)recording_file_frames(recorder->file));
         json_put_int(answer, "file_bytes", (int64_t)recording_file_size(recorder->file));
         json_put_text(answer, "daemon_error",
@@ -453,9 +445,8 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
         BatteryReading battery;
         int r;
 
-        *recorder = (Recorder){ .ctl = ctl,
-                                .path = record_asked.file,
-                                .interval_usec = ctl->interval_usec ?: INTERVAL_USEC };
+        ctl->interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        *recorder = (Recorder){ .ctl = ctl };
         r = watch_new(ctl->root, &recorder->watch);
         if (r < 0)
                 return complain_cpus(ctl, r);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/cpuset-text.h"
 
 #define SHARE_DECIMALS 4             /* of an interval of a second: 0.1 ms */
 #define CLOCK_STEP     (1000 * 1000) /* us; more than NTP slews the clock in an interval */
@@ -28,6 +29,7 @@ typedef struct CpuColumns {
 struct RecordingSampler {
         RecordingTable *info, *topology, *states, *machine, *cpu, *event;
         GPtrArray *facts; /* key, value, key, value, ... */
+        CpuSet online;    /* as recorded */
         int n_cpus;
         StateColumns *columns;         /* by CPU number times IDLE_STATES_MAX */
         uint64_t real_usec, boot_usec; /* of the last sample; 0: none */
@@ -145,8 +147,18 @@ static void put_states(RecordingSampler *sampler, const Topology *topology, cons
                 }
 }
 
+bool recording_is_other(const RecordingSampler *sampler, const Topology *topology)
+{
+        return !cpuset_equal(&topology->online, &sampler->online);
+}
+
 void recording_machine(RecordingSampler *sampler, const Topology *topology, const IdleTable *tables)
 {
+        g_autofree char *cpus = cpuset_format(&topology->online);
+
+        if (!cpuset_is_empty(&sampler->online) && recording_is_other(sampler, topology))
+                recording_event_now(sampler, "cpus", cpus, NULL, NULL);
+        sampler->online = topology->online;
         sampler->n_cpus = topology->n_cpus;
         g_free(sampler->columns);
         sampler->columns = g_new(StateColumns, (gsize)sampler->n_cpus * IDLE_STATES_MAX);

@@ -32,8 +32,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingSampler, recording_sampler_free)
 /* Sets a fact about the whole recording, such as "kernel"; value NULL: none. */
 void recording_fact(RecordingSampler *sampler, const char *key, const char *value);
 
-/* The CPUs and, by CPU number, their idle states; to be called before the first sample and when
- * CPUs came or went. Nothing of both is kept. */
+/* True before the first sample and when CPUs came or went: recording_machine() is due. */
+bool recording_is_other(const RecordingSampler *sampler, const Topology *topology);
+
+/* The CPUs and, by CPU number, their idle states. Nothing of both is kept. Adds an event if there
+ * were other CPUs before. */
 void recording_machine(RecordingSampler *sampler, const Topology *topology,
                        const IdleTable *tables);
 
