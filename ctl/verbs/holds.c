@@ -41,9 +41,9 @@ static const VerbOption holds_options[] = {
 
 static int holds_check(const Ctl *ctl, const Verb *verb)
 {
-        if ((sleeps_asked_usec || ctl->power_table) && !holds_measured)
+        if ((sleeps_asked > 0 || ctl->power_table) && !holds_measured)
                 return complain_usage(verb, "holds: --%s is for --measure",
-                                      sleeps_asked_usec ? "seconds" : "power");
+                                      sleeps_asked > 0 ? "seconds" : "power");
         return EXIT_FINE;
 }
 

@@ -26,7 +26,7 @@
 #define CAUSES_SHOWN 40
 
 const VerbOption sleeps_seconds_option[] = {
-        { "seconds", "N", "measure for this many seconds (10)", .take = sleeps_take_seconds },
+        { "seconds", "N", "measure for this many seconds (10)", SLEEPS_SECONDS },
         { 0 },
 };
 

@@ -18,7 +18,6 @@
 
 #include "base/file.h"
 #include "cli/observe.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "verbs.h"
 
@@ -38,14 +37,8 @@ static const char *const by_names[] = {
         [TOP_BY_CPU] = "cpu", [TOP_BY_CORE] = "core", [TOP_BY_PACKAGE] = "package", NULL
 };
 
-static int take_json(Ctl *ctl, const char *text)
-{
-        ctl->json = true;
-        return EXIT_FINE;
-}
-
 static const VerbOption top_options[] = {
-        { "json", NULL, "print a line of JSON for each sample", .take = take_json },
+        { "json", NULL, "print a line of JSON for each sample", .member = offsetof(Ctl, json) },
         { "csv", NULL, "print comma-separated values", .flag = &asked.csv },
         { "columns", "LIST", "CPU,Busy%,states,statistics,Wake/s,...", .text = &asked.columns },
         { "sort", "COLUMN", "sort by this column, largest first", .text = &asked.sort },
@@ -54,7 +47,8 @@ static const VerbOption top_options[] = {
           .choices = by_names, .expected = "cpu, core or package" },
         { "count", "NUMBER", "exit after this many samples", .number = &asked.count, .least = 1,
           .expected = "a number of samples" },
-        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
+        { "power", "NAME", "the power table where there is no RAPL",
+          .member = offsetof(Ctl, power_table) },
         { 0 },
 };
 

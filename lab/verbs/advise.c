@@ -24,7 +24,6 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/options.h"
 #include "replay.h"
 #include "sense/sensor.h"
 #include "cli/save.h"
@@ -32,6 +31,7 @@
 
 static uint64_t asked_usec;      /* longest exit latency; 0: any */
 static const char *asked_record; /* seconds; NULL: traces are given */
+static double asked_seconds;     /* the same as a number */
 
 #define NEAR           1.01 /* energies that count as the same */
 #define SURE           5    /* percent: smaller savings do not hold (lab/governors/README.md) */
@@ -70,28 +70,16 @@ typedef struct Present {
         bool has_limit, has_utilisation, has_history;
 } Present;
 
-static int take_record(Ctl *ctl, const char *text)
-{
-        double seconds;
-
-        if (real_parse(text, &seconds) < 0 || seconds < 1 || seconds > 86400)
-                return complain_usage(NULL,
-                                      "--record: found \"%s\", expected a number of seconds from 1 "
-                                      "to 86400",
-                                      text);
-        asked_record = text;
-        return EXIT_FINE;
-}
-
 static const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine",
           .text = &replay_arguments.table },
         { "power", "NAME", "the power table, for the states of this machine",
-          .take = options_take_power },
+          .member = offsetof(Ctl, power_table) },
         { "latency", "TIME", "no wake-up may take longer than this", .number = &asked_usec,
           .least = 1, .expected = "a duration such as 50us" },
         { "record", "SECONDS", "record this machine instead of reading traces",
-          .take = take_record },
+          .text = &asked_record, .real = &asked_seconds, .least = 1, .most = 86400,
+          .expected = "a number of seconds from 1 to 86400" },
         { "apply", NULL, "set the options of cstates to the best, until idled ends",
           .flag = &apply },
         { "save", NULL, "write the best into a drop-in that outlives idled, and reload",

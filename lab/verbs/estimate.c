@@ -17,7 +17,6 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "cli/options.h"
 #include "cli/price.h"
 #include "verbs.h"
 
@@ -34,22 +33,13 @@ static struct {
         uint64_t for_usec;
 } asked;
 
-static int take_work(Ctl *ctl, const char *text)
-{
-        if (real_parse(text, &asked.work) < 0 || asked.work <= 0)
-                return complain_usage(NULL,
-                                      "--work: found \"%s\", expected megabytes per second above "
-                                      "0, such as 225.55",
-                                      text);
-        return EXIT_FINE;
-}
-
 static const VerbOption estimate_options[] = {
         { "power", "NAME", "the power table: power/NAME.conf, or a path",
-          .take = options_take_power },
+          .member = offsetof(Ctl, power_table) },
         { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
           .text = &asked.turbostat },
-        { "work", "NUMBER", "work done in MB/s, to print MB/W", .take = take_work },
+        { "work", "NUMBER", "work done in MB/s, to print MB/W", .real = &asked.work,
+          .expected = "megabytes per second above 0, such as 225.55" },
         { "fit", NULL, "find the table from measured power", .flag = &asked.fit },
         { "for", "TIME", "with --fit: measure for this time (80s)", .number = &asked.for_usec,
           .least = MEASURE_USEC, .expected = "a duration of at least 1s, such as 2min" },

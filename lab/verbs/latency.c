@@ -21,7 +21,6 @@
 #include "cli/command.h"
 #include "cli/observe.h"
 #include "cli/price.h"
-#include "cli/options.h"
 #include "sweep.h"
 #include "cli/watch.h"
 #include "page/page.h"
@@ -80,15 +79,6 @@ static const char *const policies[] = {
         [SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr", NULL
 };
 
-static int take_plot(Ctl *ctl, const char *text)
-{
-        if (!g_str_has_suffix(text, ".html"))
-                return complain_usage(
-                        NULL, "--plot: found \"%s\", expected a name that ends in .html", text);
-        asked.plot = text;
-        return EXIT_FINE;
-}
-
 static int take_sweep(Ctl *ctl, const char *text)
 {
         if (!asked.sweep)
@@ -107,14 +97,19 @@ static const VerbOption latency_options[] = {
           .most = 99, .expected = "a number from 1 to 99" },
         { "cpus", "LIST", "CPUs to measure (all)", .cpus = &asked.cpus },
         { "sweep", "WHAT", "under several settings; may be repeated", .take = take_sweep },
-        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
+        { "power", "NAME", "the power table where there is no RAPL",
+          .member = offsetof(Ctl, power_table) },
         { "csv", NULL, "print comma-separated values", .flag = &asked.csv },
-        { "plot", "FILE", "write a page with plots, FILE.html", .take = take_plot },
+        { "plot", "FILE", "write a page with plots, FILE.html", .text = &asked.plot },
         { 0 },
 };
 
 static int latency_check(const Ctl *ctl, const Verb *verb)
 {
+        if (asked.plot && !g_str_has_suffix(asked.plot, ".html"))
+                return complain_usage(verb,
+                                      "--plot: found \"%s\", expected a name that ends in .html",
+                                      asked.plot);
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
         for (int i = 0; i < asked.n_intervals; i++) {

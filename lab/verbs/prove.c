@@ -23,7 +23,6 @@
 #include "cli/command.h"
 #include "cli/observe.h"
 #include "cli/price.h"
-#include "cli/options.h"
 #include "sense/topology-read.h"
 #include "verbs.h"
 
@@ -40,22 +39,12 @@
 
 static ProveAsked asked;
 
-static int take_precision(Ctl *ctl, const char *text)
-{
-        if (percent_parse(text, &asked.precision) < 0 || asked.precision <= 0 ||
-            asked.precision > 1)
-                return complain_usage(NULL,
-                                      "--precision: found \"%s\", expected a share above 0%% and "
-                                      "up to 100%%, such as 0.5%%",
-                                      text);
-        return EXIT_FINE;
-}
-
 static const VerbOption prove_options[] = {
         { "for", "TIME", "measure for at most this time (30min)", .number = &asked.for_usec,
           .least = 1, .most = 366 * 24 * 3600 * SEC_USEC, .expected = "a duration such as 30min" },
         { "precision", "PERCENT", "end once the interval is at most this wide to each side",
-          .take = take_precision },
+          .real = &asked.precision, .most = 1,
+          .expected = "a share above 0% and up to 100%, such as 0.5%" },
         { "block", "TIME", "how long each block is (a hundredth of --for, 1s to 60s)",
           .number = &asked.block_usec, .least = BLOCK_MIN_USEC, .most = 3600 * SEC_USEC,
           .expected = "a duration from 200ms to 1h, such as 20s" },
@@ -65,7 +54,8 @@ static const VerbOption prove_options[] = {
         { "probe", "TIME", "measure delays of a task that wakes up so often, not of all tasks",
           .number = &asked.probe_usec, .least = PROBE_MIN_USEC, .most = PROBE_MAX_USEC,
           .expected = "a duration from 1ms to 1s, such as 10ms" },
-        { "power", "NAME", "the power table where there is no RAPL", .take = options_take_power },
+        { "power", "NAME", "the power table where there is no RAPL",
+          .member = offsetof(Ctl, power_table) },
         { 0 },
 };
 

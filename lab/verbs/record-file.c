@@ -370,7 +370,7 @@ static void put_sleeps(Recorder *recorder)
 /* Returns the exit status, of the command if there is one. */
 static int record_all(Recorder *recorder, char *const *command)
 {
-        uint64_t usec = sleeps_asked_usec ?: OBSERVE_FOREVER;
+        uint64_t usec = sleeps_asked > 0 ? sleeps_usec() : OBSERVE_FOREVER;
         int status;
 
         recorder->error = watch_begin(recorder->watch, SENSES, true);

@@ -44,22 +44,11 @@ static int take_max_size(Ctl *ctl, const char *text)
         return EXIT_FINE;
 }
 
-static int take_interval(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &ctl->interval_usec) < 0 || ctl->interval_usec < READING_USEC ||
-            ctl->interval_usec > INTERVAL_MOST_USEC)
-                return complain_usage(NULL,
-                                      "--interval: found \"%s\", expected a duration from %dms to "
-                                      "1h, such as 1s",
-                                      text, READING_USEC / 1000);
-        return EXIT_FINE;
-}
-
 static const VerbOption record_options[] = {
         { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)",
-          .take = take_interval },
-        { "seconds", "N", "end after so many seconds (with --idle: 10)",
-          .take = sleeps_take_seconds },
+          .member = offsetof(Ctl, interval_usec), .least = READING_USEC, .most = INTERVAL_MOST_USEC,
+          .expected = "a duration from 50ms to 1h, such as 1s" },
+        { "seconds", "N", "end after so many seconds (with --idle: 10)", SLEEPS_SECONDS },
         { "append", NULL, "continue FILE if it exists", .flag = &record_asked.append },
         { "max-size", "SIZE", "keep the newest samples only: at most SIZE, such as 10M",
           .take = take_max_size },
@@ -81,7 +70,7 @@ static const VerbOption record_options[] = {
 static int check_daemon(const Ctl *ctl, const Verb *verb)
 {
         if (ctl->n_args > 0 || record_asked.idle || record_asked.append || record_asked.sleeps ||
-            record_asked.exits || record_asked.causes || sleeps_asked_usec > 0)
+            record_asked.exits || record_asked.causes || sleeps_asked > 0)
                 return complain_usage(verb, "--daemon: expected only --interval, --max-age and "
                                             "--max-size with it");
         if (record_asked.limits.max_bytes % MEGABYTE)
@@ -104,7 +93,7 @@ static int record_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--exits: expected --idle with it");
         if (!record_asked.idle && record_asked.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
-        if (sleeps_asked_usec > 0 && ctl->n_args > (record_asked.idle ? 0 : 1))
+        if (sleeps_asked > 0 && ctl->n_args > (record_asked.idle ? 0 : 1))
                 return complain_usage(verb, "--seconds: expected no COMMAND with it, because the "
                                             "recording ends with COMMAND");
         if (!record_asked.idle && ctl->n_args == 0)

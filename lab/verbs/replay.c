@@ -10,7 +10,6 @@
 
 #include "base/nearest.h"
 #include "base/setting-value.h"
-#include "cli/options.h"
 #include "cli/price.h"
 #include "page/page.h"
 #include "sense/sensor.h"
@@ -35,7 +34,7 @@ static const VerbOption replay_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine",
           .text = &replay_arguments.table },
         { "power", "NAME", "the power table, for the states of this machine",
-          .take = options_take_power },
+          .member = offsetof(Ctl, power_table) },
         { "governor", "LIST", "the governors, separated by commas",
           .text = &replay_arguments.governors },
         { "option", "NAME=VALUE", "an option of the governors that have it", .take = take_option },

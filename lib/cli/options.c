@@ -17,29 +17,6 @@
 #include "cli/offline.h"
 #include "systemd/bus-connect.h"
 
-#define TAKE_FLAG(name)                                                                            \
-        static int take_##name(Ctl *ctl, const char *text)                                         \
-        {                                                                                          \
-                ctl->name = true;                                                                  \
-                return EXIT_FINE;                                                                  \
-        }
-#define TAKE_TEXT(name)                                                                            \
-        static int take_##name(Ctl *ctl, const char *text)                                         \
-        {                                                                                          \
-                ctl->name = text;                                                                  \
-                return EXIT_FINE;                                                                  \
-        }
-
-TAKE_FLAG(json)
-TAKE_FLAG(no_colour)
-TAKE_FLAG(help)
-TAKE_FLAG(version)
-TAKE_TEXT(root_path)
-TAKE_TEXT(run_path)
-TAKE_TEXT(config_dir)
-TAKE_TEXT(vendor_dir)
-TAKE_TEXT(policy_dir)
-
 static int take_bus(Ctl *ctl, const char *text)
 {
         if (ctl->bus)
@@ -50,21 +27,26 @@ static int take_bus(Ctl *ctl, const char *text)
 }
 
 static const VerbOption json_option[] = {
-        { "json", NULL, "print one JSON document", .take = take_json },
+        { "json", NULL, "print one JSON document", .member = offsetof(Ctl, json) },
         { 0 },
 };
 
 static const VerbOption everywhere[] = {
-        { "no-colour", NULL, "no colours, as with NO_COLOR set", .take = take_no_colour },
+        { "no-colour", NULL, "no colours, as with NO_COLOR set",
+          .member = offsetof(Ctl, no_colour) },
         { "session-bus", NULL, "ask the daemon on the session bus", .take = take_bus },
         { "bus-address", "ADDRESS", "ask the daemon on the bus there", .take = take_bus },
-        { "root", "DIR", "the machine is below DIR instead of /", .take = take_root_path },
-        { "run", "DIR", "where idled keeps its record (/run/idled)", .take = take_run_path },
-        { "config-dir", "DIR", "the administrator's files (/etc/idled)", .take = take_config_dir },
-        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")", .take = take_vendor_dir },
-        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", .take = take_policy_dir },
-        { "help", NULL, "print this", .take = take_help },
-        { "version", NULL, "print the version", .take = take_version },
+        { "root", "DIR", "the machine is below DIR instead of /",
+          .member = offsetof(Ctl, root_path) },
+        { "run", "DIR", "where idled keeps its record (/run/idled)",
+          .member = offsetof(Ctl, run_path) },
+        { "config-dir", "DIR", "the administrator's files (/etc/idled)",
+          .member = offsetof(Ctl, config_dir) },
+        { "vendor-dir", "DIR", "the shipped files (" VENDOR_DIR ")",
+          .member = offsetof(Ctl, vendor_dir) },
+        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", .member = offsetof(Ctl, policy_dir) },
+        { "help", NULL, "print this", .member = offsetof(Ctl, help) },
+        { "version", NULL, "print the version", .member = offsetof(Ctl, version) },
         { 0 },
 };
 
@@ -72,19 +54,10 @@ static const VerbOption everywhere[] = {
 #define INTERVAL_MIN_USEC (10u * 1000)
 #define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
 
-static int take_interval(Ctl *ctl, const char *text)
-{
-        if (duration_parse(text, &ctl->interval_usec) < 0 ||
-            ctl->interval_usec < INTERVAL_MIN_USEC || ctl->interval_usec > INTERVAL_MAX_USEC)
-                return complain_usage(NULL,
-                                      "--interval: found \"%s\", expected a duration from 10ms "
-                                      "to 1h, such as 1s",
-                                      text);
-        return EXIT_FINE;
-}
-
 const VerbOption interval_option[] = {
-        { "interval", "TIME", "measure over this time, such as 1s", .take = take_interval },
+        { "interval", "TIME", "measure over this time, such as 1s",
+          .member = offsetof(Ctl, interval_usec), .least = INTERVAL_MIN_USEC,
+          .most = INTERVAL_MAX_USEC, .expected = "a duration from 10ms to 1h, such as 1s" },
         { 0 },
 };
 
@@ -229,31 +202,51 @@ static int find_index(int argc, char **argv, const GPtrArray *all, const struct 
         return EXIT_FINE;
 }
 
+static bool is_within(const VerbOption *row, double number)
+{
+        return number >= row->least && (row->most <= 0 || number <= row->most);
+}
+
+static int complain_value(const VerbOption *row, const char *text, const char *expected)
+{
+        return complain_usage(NULL, "--%s: found \"%s\", expected %s", row->name, text, expected);
+}
+
 /* Sets what the row names. */
-static int take_value(const VerbOption *row, const char *text)
+static int take_value(Ctl *ctl, const VerbOption *row, const char *text)
 {
         bool time = g_strcmp0(row->argument, "TIME") == 0;
-        uint64_t number;
+        void *member = row->member ? (char *)ctl + row->member : NULL;
+        bool *flag = member && !row->argument ? member : row->flag;
+        const char **copy = member && row->argument && !time ? member : row->text;
+        uint64_t *number = member && time ? member : row->number, value;
+        double real;
 
-        if (row->flag)
-                *row->flag = true;
-        if (row->text)
-                *row->text = text;
+        if (flag)
+                *flag = true;
+        if (copy)
+                *copy = text;
         if (row->cpus && (cpuset_parse(text, row->cpus) < 0 || cpuset_is_empty(row->cpus)))
-                return complain_usage(NULL, "--%s: found \"%s\", expected CPUs such as 0-3,8",
-                                      row->name, text);
+                return complain_value(row, text, "CPUs such as 0-3,8");
         for (int i = 0; row->choices && row->choices[i]; i++)
                 if (g_str_equal(row->choices[i], text)) {
                         *row->choice = i;
                         return EXIT_FINE;
                 }
-        if (!row->number && !row->choices)
+        if (row->real) {
+                bool percent = g_str_equal(row->argument, "PERCENT");
+
+                if ((percent ? percent_parse(text, &real) : real_parse(text, &real)) < 0 ||
+                    real <= 0 || !is_within(row, real))
+                        return complain_value(row, text, row->expected);
+                *row->real = real;
+        }
+        if (!number && !row->choices)
                 return EXIT_FINE;
-        if (!row->number || (time ? duration_parse(text, &number) : u64_parse(text, &number)) < 0 ||
-            number < row->least || (row->most && number > row->most))
-                return complain_usage(NULL, "--%s: found \"%s\", expected %s", row->name, text,
-                                      row->expected);
-        *row->number = number;
+        if (!number || (time ? duration_parse(text, &value) : u64_parse(text, &value)) < 0 ||
+            !is_within(row, (double)value))
+                return complain_value(row, text, row->expected);
+        *number = value;
         return EXIT_FINE;
 }
 
@@ -274,7 +267,7 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
                 if (!row)
                         return complain_usage(verb, "%s does not take --%s", verb->name,
                                               table[index].name);
-                status = row->take ? row->take(ctl, optarg) : take_value(row, optarg);
+                status = row->take ? row->take(ctl, optarg) : take_value(ctl, row, optarg);
                 if (status != EXIT_FINE)
                         return status;
         }
@@ -402,9 +395,3 @@ const Verb verb_version = {
         .mute = true,
         .alone = true,
 };
-
-int options_take_power(Ctl *ctl, const char *text)
-{
-        ctl->power_table = text;
-        return EXIT_FINE;
-}

@@ -16,9 +16,6 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
  * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
 
-/* Takes --power of any verb: a VerbOption's take(). */
-int options_take_power(Ctl *ctl, const char *text);
-
 /* Prints help about everything, or about one verb. */
 void options_help(const Program *program, const Verb *verb);
 

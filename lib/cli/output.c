@@ -12,14 +12,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int take_output(Ctl *ctl, const char *text)
-{
-        ctl->output = text;
-        return EXIT_FINE;
-}
-
 const VerbOption output_option[] = {
-        { "output", "FILE", "write the result to FILE", .take = take_output },
+        { "output", "FILE", "write the result to FILE", .member = offsetof(Ctl, output) },
         { 0 },
 };
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/offline.h"
-#include "cli/options.h"
 #include "sense/sensor.h"
 #include "sense/topology-read.h"
 
@@ -78,7 +77,8 @@ double estimate_watts(const PowerTable *table, const Watch *watch)
 }
 
 const VerbOption price_option[] = {
-        { "power", "NAME", "the power table, to estimate watts", .take = options_take_power },
+        { "power", "NAME", "the power table, to estimate watts",
+          .member = offsetof(Ctl, power_table) },
         { 0 },
 };
 

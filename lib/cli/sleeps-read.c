@@ -17,26 +17,12 @@
 #include "base/number.h"
 
 #define SECONDS_USUAL 10
-#define SECONDS_MOST  86400
 
-uint64_t sleeps_asked_usec;
-
-int sleeps_take_seconds(Ctl *ctl, const char *text)
-{
-        double seconds;
-
-        if (real_parse(text, &seconds) < 0 || seconds < 0.1 || seconds > SECONDS_MOST)
-                return complain_usage(NULL,
-                                      "--seconds: found \"%s\", expected a number from 0.1 to "
-                                      "86400",
-                                      text);
-        sleeps_asked_usec = (uint64_t)(seconds * 1e6);
-        return EXIT_FINE;
-}
+double sleeps_asked;
 
 uint64_t sleeps_usec(void)
 {
-        return sleeps_asked_usec ?: SECONDS_USUAL * G_USEC_PER_SEC;
+        return (uint64_t)((sleeps_asked > 0 ? sleeps_asked : SECONDS_USUAL) * G_USEC_PER_SEC);
 }
 
 /* Times are 0 of a CPU whose counters could not be read. */

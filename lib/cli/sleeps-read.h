@@ -43,11 +43,12 @@ LedgerCpu *sleeps_cpus(int root, const IdleTable *tables, int n_cpus);
 /* How many CPUs the machine may have: the highest number and 1. */
 int sleeps_possible_cpus(int root);
 
-/* Takes --seconds, as in sleeps_seconds_option. EXIT_USAGE after a message. */
-int sleeps_take_seconds(Ctl *ctl, const char *text);
-
 /* How long to measure: --seconds, else 10 s; and that option alone, 0: not given. */
 uint64_t sleeps_usec(void);
-extern uint64_t sleeps_asked_usec;
+extern double sleeps_asked;
+
+/* What takes that option, in its row. */
+#define SLEEPS_SECONDS                                                                             \
+        .real = &sleeps_asked, .least = 0.1, .most = 86400, .expected = "a number from 0.1 to 86400"
 
 #endif

@@ -50,16 +50,19 @@ typedef struct VerbOption {
 
         int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
 
-        /* What the option sets if there is no take(), each NULL or a variable. */
-        bool *flag; /* becomes true */
+        /* What the option sets if there is no take(): a bool, text or time of Ctl, or those that
+         * are not NULL. */
+        size_t member; /* offset in Ctl; 0: none */
+        bool *flag;    /* becomes true */
         const char **text;
         CpuSet *cpus;
         uint64_t *number; /* or microseconds, if the placeholder is TIME */
+        double *real;     /* above 0; a share, if the placeholder is PERCENT */
         int *choice;      /* becomes the index of the word in this list, which ends with NULL */
         const char *const *choices;
 
-        uint64_t least, most; /* of the number; 0: none */
-        const char *expected; /* of number or choice, for messages: "a duration such as 10s" */
+        double least, most;   /* of the number; 0: none */
+        const char *expected; /* of numbers or choice, for messages: "a duration such as 10s" */
 } VerbOption;
 
 /* --interval, for verbs that measure: ctl->interval_usec. */
