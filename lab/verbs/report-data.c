@@ -6,41 +6,15 @@
 
 #include "report.h"
 
+/* Texts of a recording are cut after so many bytes. */
+#define TEXT_MAX 600
+
+/* Of a policy, with the 95 % interval. */
+#define SAVED_WATTS "saved_watts saved_watts_low saved_watts_high"
+
 static void series_clear(gpointer data)
 {
         g_free(((ReportSeries *)data)->name);
-}
-
-static void event_clear(gpointer data)
-{
-        ReportEvent *event = data;
-
-        g_free(event->kind);
-        g_free(event->cpus);
-        g_free(event->policy);
-        g_free(event->text);
-}
-
-static void source_clear(gpointer data)
-{
-        g_free(((ReportSource *)data)->name);
-}
-
-static void saving_clear(gpointer data)
-{
-        ReportSaving *saving = data;
-
-        g_free(saving->policy);
-        g_free(saving->verdict);
-        g_free(saving->source);
-}
-
-static GArray *list_new(size_t size, GDestroyNotify clear)
-{
-        GArray *list = g_array_new(FALSE, TRUE, (guint)size);
-
-        g_array_set_clear_func(list, clear);
-        return list;
 }
 
 Report *report_new(const char *path, size_t points)
@@ -48,14 +22,15 @@ Report *report_new(const char *path, size_t points)
         Report *report = g_new0(Report, 1);
 
         report->path = g_strdup(path);
-        report->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        report->series = list_new(sizeof(ReportSeries), series_clear);
-        report->events = list_new(sizeof(ReportEvent), event_clear);
-        report->sources = list_new(sizeof(ReportSource), source_clear);
-        report->savings = list_new(sizeof(ReportSaving), saving_clear);
+        report->facts = json_object_new_object();
+        report->series = g_array_new(FALSE, TRUE, sizeof(ReportSeries));
+        g_array_set_clear_func(report->series, series_clear);
+        report->events = json_object_new_array();
+        report->sources = json_object_new_array();
+        report->savings = json_object_new_array();
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
-                report->histograms[i] = list_new(sizeof(ReportBucket), NULL);
-        report->notes = g_ptr_array_new_with_free_func(g_free);
+                report->histograms[i] = g_array_new(FALSE, TRUE, sizeof(ReportBucket));
+        report->notes = json_object_new_array();
         report->samples = reduced_new(points / 2);
         report->cpus = report->cores = report->packages = NAN;
         report->begin = report->end = NAN;
@@ -68,21 +43,16 @@ Report *report_new(const char *path, size_t points)
 void report_free(Report *report)
 {
         g_free(report->path);
-        g_hash_table_unref(report->facts);
+        json_object_put(report->facts);
         g_array_unref(report->series);
-        g_array_unref(report->events);
-        g_array_unref(report->sources);
-        g_array_unref(report->savings);
+        json_object_put(report->events);
+        json_object_put(report->sources);
+        json_object_put(report->savings);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 g_array_unref(report->histograms[i]);
-        g_ptr_array_unref(report->notes);
+        json_object_put(report->notes);
         reduced_free(report->samples);
         g_free(report);
-}
-
-const char *report_fact(const Report *report, const char *key)
-{
-        return g_hash_table_lookup(report->facts, key);
 }
 
 /* The number that the next column gets. */
@@ -133,11 +103,111 @@ size_t report_column_interval(Report *report, ReportChart chart, const char *nam
 
 void report_note(Report *report, const char *format, ...)
 {
+        g_autofree char *note = NULL;
         va_list arguments;
 
         va_start(arguments, format);
-        g_ptr_array_add(report->notes, g_strdup_vprintf(format, arguments));
+        note = g_strdup_vprintf(format, arguments);
         va_end(arguments);
+        json_add_text(report->notes, note);
+}
+
+char *report_text(const char *text)
+{
+        g_autofree char *cut = g_strndup(text, TEXT_MAX);
+
+        return g_utf8_make_valid(cut, -1);
+}
+
+void report_put_text(json_object *object, const char *key, const char *text)
+{
+        g_autofree char *cut = text ? report_text(text) : NULL;
+
+        json_put_text(object, key, cut);
+}
+
+/* The policy's object, as --json has it, which is added if it is not there. NULL: there are too
+ * many. */
+static json_object *saving_of(Report *report, const char *policy)
+{
+        json_object *saving;
+
+        JSON_FOREACH(saving, report->savings)
+                if (g_str_equal(json_text(saving, "policy"), policy))
+                        return saving;
+        if (json_length(report->savings) == REPORT_SERIES)
+                return NULL;
+        saving = json_add(report->savings);
+        json_put_text(saving, "policy", policy);
+        json_put_members(
+                saving, NULL,
+                "verdict energy_source saved_joules saved_joules_low saved_joules_high " SAVED_WATTS
+                " effective_percent");
+        return saving;
+}
+
+/* Takes a value of a policy, whose column has this name. */
+static void take_saving(json_object *saving, const char *name, double number, const char *text)
+{
+        if (text && g_str_equal(name, "saved_verdict"))
+                report_put_text(saving, "verdict", text);
+        if (text && g_str_equal(name, "saved_source"))
+                report_put_text(saving, "energy_source", text);
+        if (isfinite(number) && g_str_equal(name, "effective_share"))
+                json_put_real(saving, "effective_percent", number * 100, 1);
+        else if (isfinite(number) && json_object_object_get_ex(saving, name, NULL))
+                json_put_real(saving, name, number, g_str_has_prefix(name, "saved_watts") ? 3 : 1);
+}
+
+/* True if a row has a value in this column, and the column is about what a policy saves. */
+static bool is_about_saving(const RecordedColumn *column, size_t row)
+{
+        return (g_str_has_prefix(column->name, "saved_") ||
+                g_str_equal(column->name, "effective_share")) &&
+               (column->numbers ? isfinite(column->numbers[row]) : column->texts[row] != NULL);
+}
+
+/* What a policy saves is not known any more if a row is about the policy and does not have it: the
+ * load is another one, for example. */
+static void forget_watts(Report *report, const RecordedTable *machine, size_t row)
+{
+        json_object *saving;
+
+        JSON_FOREACH(saving, report->savings)
+                for (int k = 0; k < machine->n_columns; k++)
+                        if (is_about_saving(&machine->columns[k], row) &&
+                            g_str_equal(machine->columns[k].of, json_text(saving, "policy")))
+                                json_put_members(saving, NULL, SAVED_WATTS);
+}
+
+void report_savings(Report *report, const RecordedTable *machine, size_t row)
+{
+        static const char *const ends[] = { "saved_watts", "saved_watts_low", "saved_watts_high" };
+        json_object *saving;
+
+        forget_watts(report, machine, row);
+        for (int i = 0; i < machine->n_columns; i++) {
+                const RecordedColumn *column = &machine->columns[i];
+
+                if (!is_about_saving(column, row))
+                        continue;
+                saving = saving_of(report, column->of);
+                if (saving)
+                        take_saving(saving, column->name,
+                                    column->numbers ? column->numbers[row] : NAN,
+                                    column->texts ? column->texts[row] : NULL);
+        }
+        JSON_FOREACH(saving, report->savings) {
+                size_t to;
+
+                if (!json_get(saving, "saved_watts"))
+                        continue;
+                to = report_column_interval(report, REPORT_SAVED, json_text(saving, "policy"));
+                if (to == REPORT_NO_COLUMN)
+                        continue;
+                for (size_t k = 0; k < G_N_ELEMENTS(ends); k++)
+                        reduced_put(report->samples, to + k, json_number(saving, ends[k], NAN));
+        }
 }
 
 /* Half of the histogram's counts, 99 %, ..., do not exceed this, to a bucket. NaN if it is empty.
@@ -156,23 +226,6 @@ static double quantile(const GArray *buckets, double share)
         return NAN;
 }
 
-static json_object *describe_saving(const ReportSaving *saving)
-{
-        json_object *object = json_object_new_object();
-
-        json_put_text(object, "policy", saving->policy);
-        json_put_text(object, "verdict", saving->verdict);
-        json_put_text(object, "energy_source", saving->source);
-        json_put_real(object, "saved_joules", saving->joules[0], 1);
-        json_put_real(object, "saved_joules_low", saving->joules[1], 1);
-        json_put_real(object, "saved_joules_high", saving->joules[2], 1);
-        json_put_real(object, "saved_watts", saving->watts[0], 3);
-        json_put_real(object, "saved_watts_low", saving->watts[1], 3);
-        json_put_real(object, "saved_watts_high", saving->watts[2], 3);
-        json_put_real(object, "effective_percent", saving->share * 100, 1);
-        return object;
-}
-
 static json_object *describe_histogram(const GArray *buckets)
 {
         json_object *object;
@@ -186,31 +239,6 @@ static json_object *describe_histogram(const GArray *buckets)
         return object;
 }
 
-static json_object *describe_sources(const GArray *sources)
-{
-        json_object *array = json_object_new_array();
-
-        for (guint i = 0; i < sources->len; i++) {
-                const ReportSource *source = &g_array_index(sources, ReportSource, i);
-                json_object *object = json_add(array);
-
-                json_put_text(object, "name", source->name);
-                json_put_int(object, "sleeps", (int64_t)source->sleeps);
-                json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
-        }
-        return array;
-}
-
-static void describe_facts(json_object *object, const Report *report)
-{
-        static const char *const facts[] = { "program",       "version",   "hostname",
-                                             "kernel",        "cpu_model", "command",
-                                             "energy_source", "daemon",    "sleeps" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(facts); i++)
-                json_put_text(object, facts[i], report_fact(report, facts[i]));
-}
-
 static void put_count(json_object *object, const char *key, double value)
 {
         json_put(object, key, isfinite(value) ? json_object_new_int64((int64_t)value) : NULL);
@@ -218,11 +246,12 @@ static void put_count(json_object *object, const char *key, double value)
 
 json_object *report_describe(const Report *report)
 {
-        json_object *object = json_object_new_object(), *savings = json_object_new_array();
-        json_object *notes = json_object_new_array();
+        json_object *object = json_object_new_object();
 
         json_put_text(object, "file", report->path);
-        describe_facts(object, report);
+        json_put_members(object, report->facts,
+                         "program version hostname kernel cpu_model command energy_source daemon "
+                         "sleeps");
         put_count(object, "cpus", report->cpus);
         put_count(object, "cores", report->cores);
         put_count(object, "packages", report->packages);
@@ -239,15 +268,10 @@ json_object *report_describe(const Report *report)
         json_put_real(object, "joules", report->joules, 1);
         json_put_real(object, "wakeups_per_second", report->means[REPORT_MEAN_WAKEUPS], 2);
         put_count(object, "transitions", report->transitions);
-        for (guint i = 0; i < report->savings->len; i++)
-                json_object_array_add(
-                        savings, describe_saving(&g_array_index(report->savings, ReportSaving, i)));
-        json_put(object, "savings", savings);
+        json_put(object, "savings", json_object_get(report->savings));
         json_put(object, "latency", describe_histogram(report->histograms[REPORT_LATENCIES]));
         json_put(object, "sleep_length", describe_histogram(report->histograms[REPORT_SLEEPS]));
-        json_put(object, "wakeup_sources", describe_sources(report->sources));
-        for (guint i = 0; i < report->notes->len; i++)
-                json_add_text(notes, report->notes->pdata[i]);
-        json_put(object, "notes", notes);
+        json_put(object, "wakeup_sources", json_object_get(report->sources));
+        json_put(object, "notes", json_object_get(report->notes));
         return object;
 }

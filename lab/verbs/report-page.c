@@ -59,24 +59,6 @@ static json_object *describe_charts(const Report *report)
         return charts;
 }
 
-static json_object *describe_events(const Report *report, double offset)
-{
-        json_object *array = json_object_new_array();
-
-        for (guint i = 0; i < report->events->len; i++) {
-                const ReportEvent *event = &g_array_index(report->events, ReportEvent, i);
-                json_object *object = json_add(array);
-
-                json_put_real(object, "x", event->seconds + offset, 3);
-                json_put_text(object, "kind", event->kind);
-                /* No CPU is not the same as nothing said. */
-                json_put_text(object, "cpus", event->cpus && !*event->cpus ? "none" : event->cpus);
-                json_put_text(object, "policy", event->policy);
-                json_put_text(object, "text", event->text);
-        }
-        return array;
-}
-
 /* Each bucket as [from, to, count]. */
 static json_object *describe_buckets(const GArray *buckets)
 {
@@ -98,14 +80,17 @@ static json_object *describe(const Report *report, double offset)
 {
         json_object *object = report_describe(report), *histograms = json_object_new_array();
         g_autofree char *name = g_path_get_basename(report->path);
+        json_object *event;
 
+        JSON_FOREACH(event, report->events)
+                json_put_real(event, "x", json_number(event, "x", NAN) + offset, 3);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 json_object_array_add(histograms, describe_buckets(report->histograms[i]));
         json_put_text(object, "name", name);
         json_put(object, "times", reduced_times(report->samples, offset));
         json_put(object, "charts", describe_charts(report));
         json_put(object, "histograms", histograms);
-        json_put(object, "events", describe_events(report, offset));
+        json_put(object, "events", json_object_get(report->events));
         json_put_int(object, "events_left", (int64_t)report->events_left);
         json_put_int(object, "sources_left", (int64_t)report->sources_left);
         return object;

@@ -17,9 +17,6 @@
 /* More idle states than any machine has names for. */
 #define STATES_MAX 32
 
-/* Texts of a recording are cut after so many bytes. */
-#define TEXT_MAX 600
-
 #define FACTS_MAX 100
 
 /* The most sources of wake-ups and histogram buckets that a report counts separately. */
@@ -64,11 +61,17 @@ typedef struct Cores {
         int n;
 } Cores;
 
+/* What ended sleeps, on all CPUs. */
+typedef struct Source {
+        const char *name;
+        double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
+} Source;
+
 typedef struct Reading {
         Report *report;
         GArray *states; /* of State, the shallowest first */
         Cores cores;
-        GHashTable *sources;                    /* name: ReportSource */
+        GHashTable *sources;                    /* name: Source */
         GHashTable *buckets[REPORT_HISTOGRAMS]; /* begin in ns: ReportBucket */
         double shift, last;                     /* seconds; see begin_sample() */
         unsigned steps_back;                    /* of the clock */
@@ -105,13 +108,6 @@ static const char *text_at(const char *const *texts, size_t row)
         return texts ? texts[row] : NULL;
 }
 
-static char *copy(const char *text)
-{
-        g_autofree char *cut = text ? g_strndup(text, TEXT_MAX) : NULL;
-
-        return cut ? g_utf8_make_valid(cut, -1) : NULL;
-}
-
 static void put(Reading *reading, ReportChart chart, ReportKind kind, const char *name,
                 double value)
 {
@@ -131,9 +127,9 @@ static void read_info(Reading *reading, const RecordedFrame *frame)
         const char *const *values = recorded_texts(table, "value", NULL);
 
         for (size_t i = 0; keys && values && i < table->n_rows; i++)
-                if (keys[i] && values[i] && g_hash_table_size(reading->report->facts) < FACTS_MAX)
-                        g_hash_table_replace(reading->report->facts, g_strdup(keys[i]),
-                                             copy(values[i]));
+                if (keys[i] && values[i] &&
+                    json_object_object_length(reading->report->facts) < FACTS_MAX)
+                        report_put_text(reading->report->facts, keys[i], values[i]);
 }
 
 static int compare_states(const void *a, const void *b)
@@ -438,106 +434,6 @@ static void put_power(Reading *reading, const RecordedTable *machine, size_t row
         power->unread = 0;
 }
 
-static ReportSaving *saving_of(Report *report, const char *policy)
-{
-        const ReportSaving none = { .joules = { NAN, NAN, NAN },
-                                    .watts = { NAN, NAN, NAN },
-                                    .share = NAN };
-
-        for (guint i = 0; i < report->savings->len; i++) {
-                ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
-
-                if (g_str_equal(saving->policy, policy))
-                        return saving;
-        }
-        if (report->savings->len == REPORT_SERIES)
-                return NULL;
-        g_array_append_val(report->savings, none);
-        g_array_index(report->savings, ReportSaving, report->savings->len - 1).policy = g_strdup(
-                policy);
-        return &g_array_index(report->savings, ReportSaving, report->savings->len - 1);
-}
-
-/* Takes a value of a policy, whose column has this name. */
-static void take_saving(ReportSaving *saving, const char *name, double number, const char *text)
-{
-        static const char *const ends[] = { "", "_low", "_high" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
-                g_autofree char *joules = g_strconcat("saved_joules", ends[i], NULL);
-                g_autofree char *watts = g_strconcat("saved_watts", ends[i], NULL);
-
-                if (g_str_equal(name, joules) && isfinite(number))
-                        saving->joules[i] = number;
-                if (g_str_equal(name, watts) && isfinite(number))
-                        saving->watts[i] = number;
-        }
-        if (g_str_equal(name, "effective_share") && isfinite(number))
-                saving->share = number;
-        if (g_str_equal(name, "saved_verdict") && text) {
-                g_free(saving->verdict);
-                saving->verdict = copy(text);
-        }
-        if (g_str_equal(name, "saved_source") && text) {
-                g_free(saving->source);
-                saving->source = copy(text);
-        }
-}
-
-/* True if a row has a value in this column, and the column is about what a policy saves. */
-static bool is_about_saving(const RecordedColumn *column, size_t row)
-{
-        return (g_str_has_prefix(column->name, "saved_") ||
-                g_str_equal(column->name, "effective_share")) &&
-               (isfinite(at(column->numbers, row)) || text_at(column->texts, row));
-}
-
-/* What a policy saves is not known any more if a row is about the policy and does not have it: the
- * load is another one, for example. */
-static void forget_watts(Report *report, const RecordedTable *machine, size_t row)
-{
-        for (guint i = 0; i < report->savings->len; i++) {
-                ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
-
-                for (int k = 0; k < machine->n_columns; k++)
-                        if (is_about_saving(&machine->columns[k], row) &&
-                            g_str_equal(machine->columns[k].of, saving->policy))
-                                for (size_t end = 0; end < G_N_ELEMENTS(saving->watts); end++)
-                                        saving->watts[end] = NAN;
-        }
-}
-
-/* What each policy saved until this row, and what it saves. */
-static void put_savings(Reading *reading, const RecordedTable *machine, size_t row)
-{
-        Report *report = reading->report;
-
-        forget_watts(report, machine, row);
-        for (int i = 0; i < machine->n_columns; i++) {
-                const RecordedColumn *column = &machine->columns[i];
-                ReportSaving *saving;
-
-                if (!is_about_saving(column, row))
-                        continue;
-                saving = saving_of(report, column->of);
-                if (saving)
-                        take_saving(saving, column->name, at(column->numbers, row),
-                                    text_at(column->texts, row));
-        }
-        for (guint i = 0; i < report->savings->len; i++) {
-                const ReportSaving *saving = &g_array_index(report->savings, ReportSaving, i);
-                size_t to;
-
-                if (!isfinite(saving->watts[0]))
-                        continue;
-                to = report_column_interval(report, REPORT_SAVED, saving->policy);
-                if (to == REPORT_NO_COLUMN)
-                        continue;
-                for (size_t k = 0; k < 3; k++)
-                        reduced_put(report->samples, to + k, saving->watts[k]);
-        }
-}
-
 /* Begins the sample that ends at this time. A clock that was set back is ignored: later samples
  * follow the ones before. False: the row says no time. */
 static bool begin_sample(Reading *reading, double time_usec, double interval_usec)
@@ -580,7 +476,7 @@ static void read_samples(Reading *reading, const RecordedFrame *frame)
                 tally = tally_rows(reading, &columns, times[row]);
                 put_cpus(reading, &tally, seconds);
                 put_power(reading, machine, row, seconds);
-                put_savings(reading, machine, row);
+                report_savings(reading->report, machine, row);
                 put(reading, REPORT_PRESSURE, REPORT_LINE, "some task waited for a CPU",
                     100 * share_at(pressures, row));
         }
@@ -597,7 +493,7 @@ static void read_events(Reading *reading, const RecordedFrame *frame)
         Report *report = reading->report;
 
         for (size_t i = 0; times && kinds && i < table->n_rows; i++) {
-                ReportEvent event;
+                json_object *event;
 
                 if (!isfinite(times[i]) || !kinds[i] || g_str_equal(kinds[i], "request"))
                         continue;
@@ -605,15 +501,19 @@ static void read_events(Reading *reading, const RecordedFrame *frame)
                         report->transitions = 1 + (isnan(report->transitions)
                                                            ? 0
                                                            : report->transitions);
-                event = (ReportEvent){ times[i] / 1e6 + reading->shift, copy(kinds[i]),
-                                       copy(text_at(cpus, i)), copy(text_at(policies, i)),
-                                       copy(text_at(texts, i)) };
-                g_array_append_val(report->events, event);
+                event = json_add(report->events);
+                json_put_real(event, "x", times[i] / 1e6 + reading->shift, 3);
+                report_put_text(event, "kind", kinds[i]);
+                /* No CPU is not the same as nothing said. */
+                report_put_text(event, "cpus",
+                                cpus && cpus[i] && !*cpus[i] ? "none" : text_at(cpus, i));
+                report_put_text(event, "policy", text_at(policies, i));
+                report_put_text(event, "text", text_at(texts, i));
         }
-        if (report->events->len > REPORT_EVENTS) {
-                guint n = report->events->len - REPORT_EVENTS;
+        if (json_length(report->events) > REPORT_EVENTS) {
+                size_t n = json_length(report->events) - REPORT_EVENTS;
 
-                g_array_remove_range(report->events, 0, n);
+                json_object_array_del_idx(report->events, 0, n);
                 report->events_left += n;
         }
 }
@@ -630,19 +530,19 @@ static void read_wakeups(Reading *reading, const RecordedFrame *frame)
         for (size_t i = 0; kinds && sleeps && i < table->n_rows; i++) {
                 const char *name = text_at(names, i), *unit = text_at(units, i);
                 g_autofree char *key = NULL, *cut = NULL;
-                ReportSource *source;
+                Source *source;
 
                 if (!kinds[i] || !(sleeps[i] > 0))
                         continue;
                 key = g_strconcat(kinds[i], name && *name ? " " : "", name ?: "",
                                   unit && *unit ? " in " : "", unit ?: "", NULL);
-                cut = copy(g_hash_table_size(reading->sources) < KINDS_MAX ||
-                                           g_hash_table_contains(reading->sources, key)
-                                   ? key
-                                   : "others");
+                cut = report_text(g_hash_table_size(reading->sources) < KINDS_MAX ||
+                                                  g_hash_table_contains(reading->sources, key)
+                                          ? key
+                                          : "others");
                 source = g_hash_table_lookup(reading->sources, cut);
                 if (!source) {
-                        source = g_new0(ReportSource, 1);
+                        source = g_new0(Source, 1);
                         g_hash_table_insert(reading->sources, g_strdup(cut), source);
                 }
                 source->sleeps += sleeps[i];
@@ -677,7 +577,7 @@ static void read_histogram(GHashTable *buckets, const RecordedTable *table)
 
 static int compare_sources(const void *a, const void *b)
 {
-        const ReportSource *x = a, *y = b;
+        const Source *x = a, *y = b;
 
         if (x->sleeps != y->sleeps)
                 return x->sleeps < y->sleeps ? 1 : -1;
@@ -691,29 +591,40 @@ static int compare_buckets(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* From hash tables to lists. */
-static void collect(Reading *reading)
+static void collect_sources(Reading *reading)
 {
+        g_autoptr(GArray) sources = g_array_new(FALSE, FALSE, sizeof(Source));
         Report *report = reading->report;
         GHashTableIter iter;
         gpointer key, value;
 
         g_hash_table_iter_init(&iter, reading->sources);
         while (g_hash_table_iter_next(&iter, &key, &value)) {
-                ReportSource source = *(ReportSource *)value;
+                ((Source *)value)->name = key;
+                g_array_append_vals(sources, value, 1);
+        }
+        g_array_sort(sources, compare_sources);
+        report->sources_left = sources->len - MIN(sources->len, REPORT_SOURCES);
+        for (guint i = 0; i < sources->len - report->sources_left; i++) {
+                const Source *source = &g_array_index(sources, Source, i);
+                json_object *object = json_add(report->sources);
 
-                source.name = g_strdup(key);
-                g_array_append_val(report->sources, source);
+                json_put_text(object, "name", source->name);
+                json_put_int(object, "sleeps", (int64_t)source->sleeps);
+                json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
         }
-        g_array_sort(report->sources, compare_sources);
-        if (report->sources->len > REPORT_SOURCES) {
-                report->sources_left = report->sources->len - REPORT_SOURCES;
-                g_array_set_size(report->sources, REPORT_SOURCES);
-        }
+}
+
+static void collect_buckets(Reading *reading)
+{
+        Report *report = reading->report;
+        GHashTableIter iter;
+        gpointer value;
+
         for (int i = 0; i < REPORT_HISTOGRAMS; i++) {
                 g_hash_table_iter_init(&iter, reading->buckets[i]);
-                while (g_hash_table_iter_next(&iter, &key, &value))
-                        g_array_append_val(report->histograms[i], *(ReportBucket *)value);
+                while (g_hash_table_iter_next(&iter, NULL, &value))
+                        g_array_append_vals(report->histograms[i], value, 1);
                 g_array_sort(report->histograms[i], compare_buckets);
         }
 }
@@ -722,15 +633,16 @@ static void summarize(Reading *reading)
 {
         Report *report = reading->report;
         const Mean *means = reading->means;
-        const char *daemon = report_fact(report, "daemon");
+        const char *daemon = json_text(report->facts, "daemon");
 
-        collect(reading);
+        collect_sources(reading);
+        collect_buckets(reading);
         for (int i = 0; i < REPORT_MEANS; i++)
                 if (means[i].seconds > 0)
                         report->means[i] = means[i].sum / means[i].seconds;
         if (reading->any_energy)
                 report->joules = means[REPORT_MEAN_WATTS].sum;
-        if (daemon && !reading->any_parked)
+        if (*daemon && !reading->any_parked)
                 report_note(report, "Nothing of idled was recorded: %s.", daemon);
         else if (!reading->any_parked && reduced_samples(report->samples))
                 report_note(report, "The recording does not say which CPUs were parked.");

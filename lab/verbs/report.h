@@ -9,6 +9,7 @@
 #define IDLED_REPORT_H
 
 #include "cli/verb.h"
+#include "recording/read.h"
 #include "reduce.h"
 
 /* More recordings than this are not next to each other on any screen. */
@@ -46,28 +47,11 @@ typedef struct ReportSeries {
                            * to the greatest of the samples that a point unites */
 } ReportSeries;
 
-typedef struct ReportEvent {
-        double seconds;
-        char *kind, *cpus, *policy, *text;
-} ReportEvent;
-
-/* What ended sleeps, on all CPUs. */
-typedef struct ReportSource {
-        char *name;
-        double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
-} ReportSource;
-
 typedef struct ReportBucket {
         double from_us, to_us, count;
 } ReportBucket;
 
 typedef enum ReportHistogram { REPORT_LATENCIES, REPORT_SLEEPS, REPORT_HISTOGRAMS } ReportHistogram;
-
-/* What a policy saved, as its evaluator last said. */
-typedef struct ReportSaving {
-        char *policy, *verdict, *source;
-        double joules[3], watts[3], share; /* value and 95 % interval */
-} ReportSaving;
 
 /* Means by time, of the whole recording. */
 typedef enum ReportMean {
@@ -81,7 +65,7 @@ typedef enum ReportMean {
 
 typedef struct Report {
         char *path;
-        GHashTable *facts; /* keys and values of table info */
+        json_object *facts; /* keys and values of table info */
         double cpus, cores, packages;
         double begin, end; /* seconds since 1970 */
         double seconds;    /* recorded, without gaps */
@@ -89,21 +73,18 @@ typedef struct Report {
         double means[REPORT_MEANS];
         double transitions;
         GArray *series;                        /* of ReportSeries */
-        GArray *events;                        /* of ReportEvent, in the order of time */
-        GArray *sources;                       /* of ReportSource, the most frequent first */
-        GArray *savings;                       /* of ReportSaving */
+        json_object *events;                   /* as the page has them, in the order of time */
+        json_object *sources;                  /* what ended sleeps, the most frequent first */
+        json_object *savings;                  /* of policies, as their evaluators last said */
         GArray *histograms[REPORT_HISTOGRAMS]; /* of ReportBucket, ascending */
         size_t events_left, sources_left;      /* that were too many */
-        GPtrArray *notes;                      /* what a person should know: sentences */
+        json_object *notes;                    /* what a person should know: sentences */
         Reduced *samples;
 } Report;
 
 /* An empty one; `points` bounds its samples. */
 Report *report_new(const char *path, size_t points);
 void report_free(Report *report);
-
-/* A fact about the recording; NULL: not known. */
-const char *report_fact(const Report *report, const char *key);
 
 /* The column of a series, which is added if it is not there; REPORT_NO_COLUMN if the chart has no
  * room for it. */
@@ -114,6 +95,14 @@ size_t report_column(Report *report, ReportChart chart, ReportKind kind, const c
 size_t report_column_interval(Report *report, ReportChart chart, const char *name);
 
 void report_note(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A text of a recording, cut where it is too long for a page, as a new string; and the same as a
+ * member of an object, null if it is NULL. */
+char *report_text(const char *text);
+void report_put_text(json_object *object, const char *key, const char *text);
+
+/* Takes what each policy saved until this row of table machine, and what it saves. */
+void report_savings(Report *report, const RecordedTable *machine, size_t row);
 
 /* Reads a recording. Returns EXIT_FINE, or EXIT_FAILED after a message. */
 int report_read(Report *report);
