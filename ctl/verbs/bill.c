@@ -250,8 +250,7 @@ static void put_limit(const Machine *machine, json_object *answer)
         g_autofree char *unknown = prices_unknown(machine->prices, machine->tables,
                                                   machine->n_cpus);
 
-        json_put(answer, "limit_us",
-                 asked.limit_us ? json_object_new_int64((int64_t)asked.limit_us) : NULL);
+        json_put_int_from(answer, "limit_us", (int64_t)asked.limit_us, 1);
         json_put_real(answer, "limit_watts_estimate", limit_cost(machine), 2);
         json_put_text(answer, "power_table", prices_name(machine->prices));
         json_put_text(answer, "states_without_figure", unknown);
@@ -367,7 +366,7 @@ static json_object *describe_split(const Machine *machine, const UnitWakeups *un
                               !idle                             ? NULL
                               : kind < machine->names->n_states ? machine->names->states[kind].name
                                                                 : number);
-                json_put(row, "state_index", idle ? json_object_new_int(kind) : NULL);
+                json_put_int_from(row, "state_index", idle ? kind : -1, 0);
                 put_delays(row, delays);
                 json_put_real(row, "share_percent",
                               all_ns > 0 ? (double)delays->sum_ns * 100 / all_ns : NAN, 1);

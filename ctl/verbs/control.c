@@ -35,10 +35,9 @@ json_object *pauses_describe(json_object *manager)
 
         JSON_FOREACH(row, json_get(manager, "Pauses")) {
                 json_object *object = json_add(answer);
-                int64_t until = json_int(row, "until_usec", 0);
 
                 json_put_members(object, row, "owner reason lasting");
-                json_put(object, "until_usec", until > 0 ? json_object_new_int64(until) : NULL);
+                json_put_int_from(object, "until_usec", json_int(row, "until_usec", 0), 1);
         }
         return answer;
 }
@@ -156,11 +155,10 @@ json_object *refused_describe(json_object *manager)
 
         JSON_FOREACH(row, json_get(manager, "RefusedAffinities")) {
                 json_object *object = json_add(answer);
-                int64_t pid = json_int(row, "pid", 0);
 
                 json_put_texts(object, row, "unit program");
                 json_put_members(object, row, "user cpus count");
-                json_put(object, "pid", pid > 0 ? json_object_new_int64(pid) : NULL);
+                json_put_int_from(object, "pid", json_int(row, "pid", 0), 1);
         }
         return answer;
 }

@@ -82,17 +82,6 @@ static bool have_limits(json_object *cpus)
         return false;
 }
 
-/* The row of Residency for a state, NULL if there is none. */
-static json_object *residency_of(json_object *residency, const char *name)
-{
-        json_object *row;
-
-        JSON_FOREACH(row, residency)
-                if (g_str_equal(json_element_text(row, 0), name))
-                        return row;
-        return NULL;
-}
-
 /* False until something was measured: then all shares are 0. */
 static bool is_known(json_object *residency)
 {
@@ -130,10 +119,11 @@ static json_object *describe_states(json_object *cpu, bool known)
         JSON_FOREACH(info, infos)
                 json_object_array_add(
                         states,
-                        describe_state(info,
-                                       known ? residency_of(residency, json_element_text(info, 0))
-                                             : NULL,
-                                       json_text(cpu, "Estimated")));
+                        describe_state(
+                                info,
+                                known ? json_find_row(residency, json_element_text(info, 0), NULL)
+                                      : NULL,
+                                json_text(cpu, "Estimated")));
         return states;
 }
 
@@ -154,16 +144,13 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
         json_object *answer = json_object_new_object();
         json_object *residency = json_get(cpu, "Residency");
         bool online = json_true(cpu, "Online"), known = online && is_known(residency);
-        double busy = known                ? json_element_number(residency_of(residency, "C0"), 1)
+        double busy = known ? json_element_number(json_find_row(residency, "C0", NULL), 1)
                       : online && observed ? json_number(cpu, "Utilization", NAN)
                                            : NAN;
 
         json_put_int(answer, "cpu", json_int(cpu, "Number", 0));
-        for (size_t i = 0; i < G_N_ELEMENTS(groups); i++) {
-                int64_t group = json_int(cpu, groups[i][1], -1);
-
-                json_put(answer, groups[i][0], group < 0 ? NULL : json_object_new_int64(group));
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
+                json_put_int_from(answer, groups[i][0], json_int(cpu, groups[i][1], -1), 0);
         if (online)
                 json_put_members(answer, cpu, "capacity=Capacity");
         else
@@ -195,17 +182,6 @@ json_object *cpus_interval(json_object *facts)
                 if (is_known(json_get(cpu, "Residency")))
                         usec = json_int(cpu, "ResidencyUSec", 0);
         return usec ? json_object_new_int64(usec) : NULL;
-}
-
-/* The element of "states" with this name, NULL if there is none. */
-static json_object *find_state(json_object *cpu, const char *name)
-{
-        json_object *states = json_get(cpu, "states"), *state;
-
-        JSON_FOREACH(state, states)
-                if (g_str_equal(json_text(state, "name"), name))
-                        return state;
-        return NULL;
 }
 
 static bool has_name(json_object *names, const char *name)
@@ -242,7 +218,7 @@ static json_object *summarize_state(json_object *cpus, const char *name, int n)
         double sum = 0;
 
         JSON_FOREACH(cpu, cpus) {
-                json_object *state = find_state(cpu, name);
+                json_object *state = json_find(json_get(cpu, "states"), "name", name);
 
                 sum += json_number(state, "percent", 0);
                 estimated |= json_get(state, "percent") && json_true(state, "estimated");
@@ -344,18 +320,18 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
 
 static void add_states(Table *table, json_object *cpu, json_object *names)
 {
-        json_object *name;
+        json_object *states = json_get(cpu, "states"), *name;
 
         JSON_FOREACH(name, names) {
-                json_object *state = find_state(cpu, json_object_get_string(name));
+                json_object *state = json_find(states, "name", json_object_get_string(name));
                 g_autofree char *text = percent_text(state, "percent",
                                                      json_true(state, "estimated"));
 
                 table_cell(table, STYLE_PLAIN, text);
         }
         JSON_FOREACH(name, names)
-                table_member(table, find_state(cpu, json_object_get_string(name)), "entered", 1, 0,
-                             "");
+                table_member(table, json_find(states, "name", json_object_get_string(name)),
+                             "entered", 1, 0, "");
 }
 
 static void add_limits(Table *table, json_object *cpu)

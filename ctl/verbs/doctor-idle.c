@@ -234,12 +234,10 @@ static void check_driver(Doctor *doctor)
 /* True if the running idled changed a knob of that name, and no other program took it over. */
 static bool is_idleds(const Doctor *doctor, const char *name)
 {
-        json_object *knobs = json_get(client_manager(doctor->ctl->client), "Knobs"), *row;
+        json_object *knobs = json_get(client_manager(doctor->ctl->client), "Knobs");
+        json_object *row = json_find_row(knobs, NULL, name);
 
-        JSON_FOREACH(row, knobs)
-                if (g_str_equal(json_element_text(row, 1), name))
-                        return !g_str_equal(json_element_text(row, 4), "foreign");
-        return false;
+        return row && !g_str_equal(json_element_text(row, 4), "foreign");
 }
 
 /* True if an idled that died left the knob at this value. */

@@ -573,18 +573,6 @@ static void check_daemon(Doctor *doctor)
                            "HARDENING)");
 }
 
-/* True if another program has taken the knob over. */
-static bool is_foreign(json_object *manager, const char *kind, const char *name)
-{
-        json_object *row;
-
-        JSON_FOREACH(row, json_get(manager, "Knobs"))
-                if (g_str_equal(json_element_text(row, 0), kind) &&
-                    g_str_equal(json_element_text(row, 1), name))
-                        return g_str_equal(json_element_text(row, 4), "foreign");
-        return false;
-}
-
 /* A reload manages knobs again that were taken over. No command helps where a write failed. */
 static void check_degraded(Doctor *doctor)
 {
@@ -592,13 +580,15 @@ static void check_degraded(Doctor *doctor)
 
         JSON_FOREACH(row, json_get(manager, "Degraded")) {
                 const char *kind = json_element_text(row, 0), *name = json_element_text(row, 1);
+                json_object *knob = json_find_row(json_get(manager, "Knobs"), kind, name);
+                bool foreign = g_str_equal(json_element_text(knob, 4), "foreign");
 
                 if (facts_missing(manager, kind))
                         continue; /* said by check_daemon() */
                 doctor_add(doctor, true, "idled",
                            g_strdup_printf("%s %s: %s", kind, name, json_element_text(row, 2)),
                            "not all that idled requests there is in effect",
-                           is_foreign(manager, kind, name) ? "sudo idlectl reload" : NULL);
+                           foreign ? "sudo idlectl reload" : NULL);
         }
 }
 

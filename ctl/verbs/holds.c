@@ -333,15 +333,6 @@ static void holds_measured_power(const Ctl *ctl, json_object *answer)
 #define HOLD_PREFIX    "/org/idled1/hold/"
 #define HOLD_INTERFACE "org.idled1.Hold"
 
-/* A number that stands for nothing if it is less than `least`. */
-static void put_number(json_object *answer, const char *key, json_object *hold, const char *from,
-                       int64_t least)
-{
-        int64_t number = json_int(hold, from, least - 1);
-
-        json_put(answer, key, number >= least ? json_object_new_int64(number) : NULL);
-}
-
 /* The name of the process. Any process can choose its own, so it proves nothing. */
 static void put_process(const Ctl *ctl, json_object *answer, json_object *hold)
 {
@@ -357,15 +348,16 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
         json_object *answer = json_object_new_object(), *request = json_get(hold, "Request");
 
         json_put_members(answer, hold, "hold=Id owner=Owner user=User");
-        put_number(answer, "pid", hold, "Pid", 1);
+        json_put_int_from(answer, "pid", json_int(hold, "Pid", -1), 1);
         put_process(ctl, answer, hold);
         json_put_members(answer, hold,
                          "ends_with_process=Bound since_usec=SinceUSec reason=Reason");
-        put_number(answer, "latency_us", request, "latency_us", 0);
-        put_number(answer, "wakeup_p99_us", request, "wakeup_p99_us", 1);
+        json_put_int_from(answer, "latency_us", json_int(request, "latency_us", -1), 0);
+        json_put_int_from(answer, "wakeup_p99_us", json_int(request, "wakeup_p99_us", -1), 1);
         json_put_bool(answer, "global", json_true(request, "global"));
-        put_number(answer, "min_cores", request, "min_cores", 1);
-        put_number(answer, "min_frequency_khz", request, "min_frequency_khz", 1);
+        json_put_int_from(answer, "min_cores", json_int(request, "min_cores", -1), 1);
+        json_put_int_from(answer, "min_frequency_khz", json_int(request, "min_frequency_khz", -1),
+                          1);
         json_put_texts(answer, request, "kind profile");
         json_put_members(answer, hold, "cpus=CPUs");
         json_put_text_any(answer, "obstacle", json_text(hold, "Obstacle"));

@@ -12,13 +12,12 @@
 static json_object *describe_loaded(json_object *policy)
 {
         json_object *answer = json_object_new_object();
-        int64_t period = json_int(policy, "PeriodUSec", 0);
 
         json_put_bool(answer, "loaded", true);
         json_put_members(answer, policy,
                          "name=Name rank=Rank summary=Summary allowed=Allowed reason=Reason "
                          "settled=Settled options=Options");
-        json_put(answer, "period_usec", period ? json_object_new_int64(period) : NULL);
+        json_put_int_from(answer, "period_usec", json_int(policy, "PeriodUSec", 0), 1);
         return answer;
 }
 
@@ -37,16 +36,6 @@ static json_object *describe_module(const char *dir, const char *name)
         return answer;
 }
 
-static bool has_policy(json_object *policies, const char *name)
-{
-        json_object *policy;
-
-        JSON_FOREACH(policy, policies)
-                if (g_str_equal(json_text(policy, "name"), name))
-                        return true;
-        return false;
-}
-
 static int policies_ask(Ctl *ctl, json_object **ret_answer)
 {
         json_object *answer, *policies = json_object_new_array(), *policy;
@@ -60,7 +49,7 @@ static int policies_ask(Ctl *ctl, json_object **ret_answer)
                         json_object_array_add(policies, describe_loaded(policy));
         }
         for (char **name = modules; *name; name++)
-                if (!has_policy(policies, *name))
+                if (!json_find(policies, "name", *name))
                         json_object_array_add(policies, describe_module(dir, *name));
         answer = answer_new(ctl);
         json_put_text(answer, "policy_dir", dir);

@@ -35,16 +35,6 @@ static json_object *list_of_daemon(json_object *manager)
         return array;
 }
 
-static bool is_loaded(json_object *profiles, const char *name)
-{
-        json_object *profile;
-
-        JSON_FOREACH(profile, profiles)
-                if (g_str_equal(json_text(profile, "name"), name))
-                        return true;
-        return false;
-}
-
 /* Profiles that have a file, but are not among those that the daemon knows. */
 static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
 {
@@ -52,7 +42,7 @@ static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
         g_auto(GStrv) names = offline_profiles(ctl);
 
         for (char **name = names; *name; name++)
-                if (!is_loaded(profiles, *name))
+                if (!json_find(profiles, "name", *name))
                         json_add_text(array, *name);
         return array;
 }
@@ -102,7 +92,8 @@ static int complain_choice(const Ctl *ctl, const char *name, const char *error)
         g_auto(GStrv) names = offline_profiles(ctl);
         g_autofree char *hint = NULL;
 
-        if (!known || is_loaded(known, name) || !g_strv_contains((const char *const *)names, name))
+        if (!known || json_find(known, "name", name) ||
+            !g_strv_contains((const char *const *)names, name))
                 return complain("%s", error);
         hint = reload_hint(name);
         return complain("%s", hint);

@@ -86,19 +86,6 @@ char *requester_text(json_object *request)
                        : g_strdup_printf("; requested by %s", owner);
 }
 
-/* The row of Knobs with what idled changed of the unit; NULL: nothing. */
-static json_object *find_knob(json_object *manager, const char *cgroup)
-{
-        g_autofree char *unit = g_path_get_basename(cgroup);
-        json_object *row;
-
-        JSON_FOREACH(row, json_get(manager, "Knobs"))
-                if (g_str_equal(json_element_text(row, 0), "kinds") &&
-                    g_str_equal(json_element_text(row, 1), unit))
-                        return row;
-        return NULL;
-}
-
 json_object *kinds_describe(json_object *manager, json_object *objects)
 {
         json_object *answer = json_object_new_array();
@@ -107,17 +94,18 @@ json_object *kinds_describe(json_object *manager, json_object *objects)
         {
                 json_object *hold = json_get(interfaces, "org.idled1.Hold"), *object, *knob;
                 const char *cgroup = json_text(hold, "Unit");
+                g_autofree char *unit = g_path_get_basename(cgroup);
 
                 if (!*cgroup || !*path)
                         continue;
                 object = json_add(answer);
-                knob = find_knob(manager, cgroup);
+                knob = json_find_row(json_get(manager, "Knobs"), "kinds", unit);
                 json_put_members(object, hold, "hold=Id");
                 json_put_text(object, "cgroup", cgroup);
                 json_put_text_any(object, "kind", json_text(json_get(hold, "Request"), "kind"));
                 json_put_texts(object, hold, "owner=Owner reason=Reason obstacle=Obstacle");
-                json_put_text_any(object, "cpus", knob ? json_element_text(knob, 3) : "");
-                json_put_text_any(object, "cpus_before", knob ? json_element_text(knob, 2) : "");
+                json_put_text_any(object, "cpus", json_element_text(knob, 3));
+                json_put_text_any(object, "cpus_before", json_element_text(knob, 2));
         }
         return answer;
 }

@@ -219,7 +219,7 @@ static json_object *describe_cause(const Group *group, double all)
 
         json_put_text(object, "cause", text);
         json_put_text(object, "kind", ledger_kind_text(cause->kind));
-        json_put(object, "irq", cause->irq >= 0 ? json_object_new_int(cause->irq) : NULL);
+        json_put_int_from(object, "irq", cause->irq, 0);
         json_put_text(object, "function", cause->function);
         json_put_text(object, "task", cause->kind == CAUSE_IRQ ? NULL : cause->name);
         json_put_text(object, "unit", cause->unit);
@@ -275,8 +275,8 @@ static json_object *describe(Ctl *ctl, const Sleeps *sleeps, const Prices *price
         json_put_text(answer, "source_error", sleeps->why);
         json_put_text(answer, "missing", sleeps->missing);
         json_put_real(answer, "seconds", (double)sleeps->totals.duration_ns / 1e9, 3);
-        json_put(answer, "began_before",
-                 counted ? json_object_new_int64((int64_t)sleeps->totals.unpaired) : NULL);
+        json_put_int_from(answer, "began_before", counted ? (int64_t)sleeps->totals.unpaired : -1,
+                          0);
         CPUSET_FOREACH(cpu, cpus)
                 if (cpu < sleeps->totals.n_cpus)
                         json_object_array_add(rows, describe_cpu(sleeps, cpu));

@@ -45,7 +45,6 @@ static json_object *describe_trial(json_object *trial)
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
         json_object *keeps = json_get(manager, "KeepsAffinities");
-        int64_t period = json_int(manager, "PeriodUSec", 0);
 
         json_put_texts(daemon, manager, "profile=Profile profile_reason=ProfileReason");
         json_put(daemon, "pauses", pauses_describe(manager));
@@ -57,7 +56,7 @@ static void describe_daemon(json_object *daemon, json_object *manager)
                          "ticks=Ticks cpu_usec=CpuUSec wakeups=Wakeups");
         json_put(daemon, "keeps_affinities", json_object_get(json_element(keeps, 0)));
         json_put(daemon, "keeps_affinities_because", json_object_get(json_element(keeps, 1)));
-        json_put(daemon, "next_tick_usec", period ? json_object_new_int64(period) : NULL);
+        json_put_int_from(daemon, "next_tick_usec", json_int(manager, "PeriodUSec", 0), 1);
 }
 
 static json_object *describe_cpus(json_object *manager)
@@ -118,8 +117,7 @@ static void put_measured(json_object *answer, json_object *manager)
                         json_put(json_get(answer, row->group), row->keys[i],
                                  measured_json(manager, row, i, known));
         }
-        json_put(json_get(answer, "load"), "interval_usec",
-                 observed ? json_object_new_int64(observed) : NULL);
+        json_put_int_from(json_get(answer, "load"), "interval_usec", observed, 1);
 }
 
 static json_object *describe_energy(json_object *facts)
@@ -428,7 +426,6 @@ static int status_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(json_object) facts = NULL, cpus = NULL;
         json_object *manager, *answer;
-        int left;
 
         if (dump_asked())
                 return dump_ask(ctl, ret_answer);
@@ -436,11 +433,10 @@ static int status_ask(Ctl *ctl, json_object **ret_answer)
         if (!facts)
                 return EXIT_FAILED;
         manager = json_get(facts, "Manager");
-        left = left_count(ctl);
         answer = answer_new(ctl);
         if (json_get(answer, "daemon"))
                 describe_daemon(json_get(answer, "daemon"), manager);
-        json_put(answer, "to_restore", left < 0 ? NULL : json_object_new_int(left));
+        json_put_int_from(answer, "to_restore", left_count(ctl), 0);
         cpus = cpus_describe(facts);
         json_put(answer, "cpus", describe_cpus(manager));
         put_nothing_parked(ctl, json_get(answer, "cpus"));

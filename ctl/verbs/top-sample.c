@@ -194,11 +194,6 @@ int top_restart(Top *top)
         return watch_begin(top->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, true);
 }
 
-static void put_place(json_object *object, const char *key, int number)
-{
-        json_put(object, key, number < 0 ? NULL : json_object_new_int(number));
-}
-
 static json_object *describe_states(const Top *top, const TopRow *row)
 {
         bool known = top->watch->seen->have & SENSE_IDLE_STATISTICS;
@@ -239,10 +234,10 @@ static json_object *describe_row(const Top *top, const TopRow *row)
         bool watts = isfinite(row->sensors.package_watts);
         g_autofree char *cpus = top_row_cpus(top, row);
 
-        put_place(object, "cpu", row->cpu);
+        json_put_int_from(object, "cpu", row->cpu, 0);
         json_put_text(object, "cpu_list", cpus);
-        put_place(object, "core", row->core);
-        put_place(object, "package", row->package);
+        json_put_int_from(object, "core", row->core, 0);
+        json_put_int_from(object, "package", row->package, 0);
         json_put_int(object, "cpus", row->n_cpus);
         json_put_real(object, "busy_percent", row->busy * 100, 3);
         json_put_real(object, "busy_mhz", row->mhz, 0);
@@ -250,8 +245,8 @@ static json_object *describe_row(const Top *top, const TopRow *row)
         json_put_real(object, "wakeups_per_second", row->wakes_per_sec, 2);
         json_put_real(object, "mean_sleep_usec", row->sleep_usec, 1);
         json_put_real(object, "longest_sleep_at_least_usec", row->longest_usec, 1);
-        put_place(object, "parked_cpus", row->parked);
-        put_place(object, "latency_limit_us", row->limit_us);
+        json_put_int_from(object, "parked_cpus", row->parked, 0);
+        json_put_int_from(object, "latency_limit_us", row->limit_us, 0);
         json_put_real(object, "package_watts", row->sensors.package_watts, 3);
         json_put_text(object, "package_watts_source",
                       !watts                   ? NULL

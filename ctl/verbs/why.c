@@ -72,7 +72,6 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
 
         JSON_FOREACH(row, explained) {
                 json_object *object;
-                int64_t since = json_int(row, "since_usec", 0);
                 int cpu = (int)json_int(row, "cpu", -1);
 
                 if (asked && !cpuset_has(asked, cpu))
@@ -80,7 +79,7 @@ static json_object *describe_cpus(json_object *manager, json_object *explained, 
                 object = json_add(answer);
                 json_put_members(object, row, "cpu parked");
                 json_put_bool(object, "in_idle_mask", cpuset_has(&idle_mask, cpu));
-                json_put(object, "since_usec", since ? json_object_new_int64(since) : NULL);
+                json_put_int_from(object, "since_usec", json_int(row, "since_usec", 0), 1);
                 describe_reason(object, row);
                 json_put_text_any(object, "obstacle", json_text(row, "obstacle"));
                 describe_rest(object, row);

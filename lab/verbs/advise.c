@@ -469,8 +469,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
                 bound->energy = NAN;
         json_put_int(answer, "periods", (int64_t)best->score.periods);
         json_put_int(answer, "periods_needed", PERIODS_NEEDED);
-        json_put(answer, "latency_us",
-                 asked_usec ? json_object_new_int64((int64_t)asked_usec) : NULL);
+        json_put_int_from(answer, "latency_us", (int64_t)asked_usec, 1);
         json_put_bool(answer, "powers_assumed", assumed);
         json_put(answer, "candidates", rows);
         json_put_text_any(answer, "governor_now", present->governor);

@@ -130,11 +130,10 @@ void report_put_text(json_object *object, const char *key, const char *text)
  * many. */
 static json_object *saving_of(Report *report, const char *policy)
 {
-        json_object *saving;
+        json_object *saving = json_find(report->savings, "policy", policy);
 
-        JSON_FOREACH(saving, report->savings)
-                if (g_str_equal(json_text(saving, "policy"), policy))
-                        return saving;
+        if (saving)
+                return saving;
         if (json_length(report->savings) == REPORT_SERIES)
                 return NULL;
         saving = json_add(report->savings);

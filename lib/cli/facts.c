@@ -317,10 +317,5 @@ void answer_show_daemon(const Ctl *ctl, json_object *answer)
 
 bool facts_missing(json_object *manager, const char *what)
 {
-        json_object *missing = json_get(manager, "Missing"), *pair;
-
-        JSON_FOREACH(pair, missing)
-                if (g_str_equal(json_element_text(pair, 0), what))
-                        return true;
-        return false;
+        return json_find_row(json_get(manager, "Missing"), what, NULL);
 }

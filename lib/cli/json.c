@@ -81,6 +81,27 @@ double json_number_at(json_object *object, const char *key, int element)
                            : json_element_number(json_get(object, key), (size_t)element);
 }
 
+json_object *json_find(json_object *array, const char *key, const char *text)
+{
+        json_object *object;
+
+        JSON_FOREACH(object, array)
+                if (g_str_equal(json_text(object, key), text))
+                        return object;
+        return NULL;
+}
+
+json_object *json_find_row(json_object *rows, const char *first, const char *second)
+{
+        json_object *row;
+
+        JSON_FOREACH(row, rows)
+                if ((!first || g_str_equal(json_element_text(row, 0), first)) &&
+                    (!second || g_str_equal(json_element_text(row, 1), second)))
+                        return row;
+        return NULL;
+}
+
 void json_put(json_object *object, const char *key, json_object *value)
 {
         json_object_object_add(object, key, value);
@@ -99,6 +120,11 @@ void json_put_text_any(json_object *object, const char *key, const char *text)
 void json_put_int(json_object *object, const char *key, int64_t value)
 {
         json_put(object, key, json_object_new_int64(value));
+}
+
+void json_put_int_from(json_object *object, const char *key, int64_t value, int64_t least)
+{
+        json_put(object, key, value >= least ? json_object_new_int64(value) : NULL);
 }
 
 void json_put_bool(json_object *object, const char *key, bool value)

@@ -35,11 +35,19 @@ double json_element_number(json_object *array, size_t i);
  * it is not there or is something else. */
 double json_number_at(json_object *object, const char *key, int element);
 
+/* The first object of an array whose member is this text; NULL: there is none. */
+json_object *json_find(json_object *array, const char *key, const char *text);
+
+/* The same in an array of arrays, which begin with these texts; NULL: with any. */
+json_object *json_find_row(json_object *rows, const char *first, const char *second);
+
 /* Adds a member; each takes what is passed. */
 void json_put(json_object *object, const char *key, json_object *value);
 void json_put_text(json_object *object, const char *key, const char *text);     /* NULL: null */
 void json_put_text_any(json_object *object, const char *key, const char *text); /* "": null too */
 void json_put_int(json_object *object, const char *key, int64_t value);
+/* The same, null if it is less than `least`. */
+void json_put_int_from(json_object *object, const char *key, int64_t value, int64_t least);
 void json_put_bool(json_object *object, const char *key, bool value);
 /* With so many decimals; what is not finite is null. */
 void json_put_real(json_object *object, const char *key, double value, int decimals);
