@@ -66,8 +66,6 @@ typedef struct Present {
         int deepest;    /* state */
         bool by_utilisation, by_history;
         bool here; /* the periods are this machine's, not maybe another's */
-        /* The options that are not at their defaults, so that an advice without them sets these. */
-        bool has_limit, has_utilisation, has_history;
 } Present;
 
 static const VerbOption advise_options[] = {
@@ -327,26 +325,25 @@ static json_object *describe(const Result *result, const StateTable *table, bool
         return answer;
 }
 
-static void put_choice(json_object *settings, const char *key, bool value, bool is_set)
+/* An option that is not at its default is set by an advice without it, too. */
+static void put_choice(const Ctl *ctl, json_object *settings, const char *key, bool value)
 {
-        if (value || is_set)
+        if (value || present_is_set(ctl, key))
                 json_put_text(settings, key, value ? "yes" : "no");
 }
 
 /* "Key=value" of each option of cstates that differs from its default or is set. */
-static json_object *describe_settings(const Result *best, const StateTable *table,
-                                      const Present *present)
+static json_object *describe_settings(const Ctl *ctl, const Result *best, const StateTable *table)
 {
         json_object *settings = json_object_new_object();
         int64_t latency_us = table->states[best->deepest].latency_ns / 1000;
         g_autofree char *latency = g_strdup_printf("%" G_GINT64_FORMAT "us", latency_us);
 
         json_put_text(settings, "IdleGovernor", best->candidate->kernel);
-        if (present->has_limit || is_enabled_deeper(table, best->deepest))
+        if ((!by_auto && present_is_limited(ctl)) || is_enabled_deeper(table, best->deepest))
                 json_put_text(settings, "DeepestState", latency);
-        put_choice(settings, "UtilizationAware", best->candidate->by_utilisation,
-                   present->has_utilisation);
-        put_choice(settings, "History", best->candidate->by_history, present->has_history);
+        put_choice(ctl, settings, "UtilizationAware", best->candidate->by_utilisation);
+        put_choice(ctl, settings, "History", best->candidate->by_history);
         return settings;
 }
 
@@ -428,11 +425,11 @@ static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now
                                sure, assumed ? ", because powers are assumed" : "");
 }
 
-static void describe_change(json_object *answer, const Result *best, const StateTable *table,
-                            const Present *present, const char *obstacle)
+static void describe_change(const Ctl *ctl, json_object *answer, const Result *best,
+                            const StateTable *table, const char *obstacle)
 {
         json_object *settings = obstacle ? json_object_new_object()
-                                         : describe_settings(best, table, present);
+                                         : describe_settings(ctl, best, table);
 
         json_put_bool(answer, "change", !obstacle);
         json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
@@ -478,7 +475,7 @@ static json_object *describe_all(const Ctl *ctl, const GArray *within, const GAr
         json_put_real(answer, "saved_percent", now ? saving(best, now->score.energy) : NAN, 3);
         json_put_real(answer, "above_ideal_percent",
                       bound->energy > 0 ? 100 * (best->score.energy / bound->energy - 1) : NAN, 3);
-        describe_change(answer, best, table, present, obstacle);
+        describe_change(ctl, answer, best, table, obstacle);
         return answer;
 }
 
@@ -489,15 +486,10 @@ static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *
         *ret_present = (Present){
                 .governor = governor ? governor : g_strdup(""),
                 .deepest = present_deepest(ctl, table),
+                .by_utilisation = present_is(ctl, "UtilizationAware", "yes"),
+                .by_history = present_is(ctl, "History", "yes"),
                 .here = here,
         };
-        if (!client_manager(ctl->client))
-                return;
-        ret_present->by_utilisation = present_is(ctl, "UtilizationAware", "yes");
-        ret_present->by_history = present_is(ctl, "History", "yes");
-        ret_present->has_limit = !by_auto && present_is_limited(ctl);
-        ret_present->has_utilisation = present_is_set(ctl, "UtilizationAware");
-        ret_present->has_history = present_is_set(ctl, "History");
 }
 
 /* The candidates of this machine and their models. NULL after a message. */

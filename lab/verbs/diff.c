@@ -33,7 +33,7 @@ typedef struct Source {
         const char *path;
         uint64_t samples;
         double seconds;
-        GHashTable *facts;
+        json_object *facts;
         char *problem;      /* what of it was left out; NULL: nothing */
         double counters[2]; /* last values of columns that only grow */
         double end_usec;    /* of the last sample, CLOCK_MONOTONIC */
@@ -242,8 +242,7 @@ static void add_facts(Source *source, const RecordedTable *info)
 
         for (size_t row = 0; keys && values && row < info->n_rows; row++)
                 if (keys[row] && values[row])
-                        g_hash_table_replace(source->facts, g_strdup(keys[row]),
-                                             g_strdup(values[row]));
+                        json_put_text(source->facts, keys[row], values[row]);
 }
 
 /* EXIT_TROUBLE after a message. */
@@ -300,18 +299,13 @@ static json_object *describe_mean(const Mean *mean)
 
 static json_object *describe_source(const Source *source)
 {
-        json_object *object = json_object_new_object(), *facts = json_object_new_object();
-        GHashTableIter iter;
-        gpointer key, value;
+        json_object *object = json_object_new_object();
 
         json_put_text(object, "file", source->path);
         json_put_int(object, "samples", (int64_t)source->samples);
         json_put_real(object, "seconds", source->seconds, 3);
         json_put_text(object, "left_out", source->problem);
-        g_hash_table_iter_init(&iter, source->facts);
-        while (g_hash_table_iter_next(&iter, &key, &value))
-                json_put_text(facts, key, value);
-        json_put(object, "facts", facts);
+        json_put(object, "facts", json_object_get(source->facts));
         return object;
 }
 
@@ -360,8 +354,7 @@ static int diff_ask(Ctl *ctl, json_object **ret_answer)
         for (int i = 0; i < 2; i++) {
                 comparison.sources[i].path = ctl->args[i];
                 comparison.sources[i].end_usec = NAN;
-                comparison.sources[i].facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                                                    g_free);
+                comparison.sources[i].facts = json_object_new_object();
                 for (size_t c = 0; c < G_N_ELEMENTS(counters); c++)
                         comparison.sources[i].counters[c] = NAN;
                 if (read_source(&comparison, i) != EXIT_SAME)
@@ -372,7 +365,7 @@ static int diff_ask(Ctl *ctl, json_object **ret_answer)
                 status = describe(&comparison, ret_answer);
         }
         for (int i = 0; i < 2; i++) {
-                g_hash_table_unref(comparison.sources[i].facts);
+                json_object_put(comparison.sources[i].facts);
                 g_free(comparison.sources[i].problem);
         }
         g_ptr_array_unref(comparison.metrics);

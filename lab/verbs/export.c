@@ -25,7 +25,7 @@
 typedef struct Format {
         void (*begin)(void);
         void (*frame)(const RecordedFrame *frame, GHashTable *seen);
-        void (*end)(void);
+        void (*end)(void);        /* may be NULL */
         GDestroyNotify seen_free; /* frees what frame() puts into `seen` */
 } Format;
 
@@ -143,10 +143,6 @@ static void csv_frame(const RecordedFrame *frame, GHashTable *tables)
                 g_hash_table_unref(seen->last);
                 seen->last = g_steal_pointer(&now);
         }
-}
-
-static void csv_end(void)
-{
 }
 
 static void print_string(const char *text)
@@ -324,7 +320,7 @@ static void trace_end(void)
 }
 
 static const Format formats[] = {
-        { csv_begin, csv_frame, csv_end, seen_free },
+        { csv_begin, csv_frame, NULL, seen_free },
         { trace_begin, trace_frame, trace_end, g_free },
 };
 
@@ -356,7 +352,7 @@ static int export_ask(Ctl *ctl, json_object **ret_answer)
         for (; r > 0 && !ferror(stdout); r = recording_read(reader, &frame))
                 format->frame(frame, seen);
         read = recording_report(reader)->frames > 0;
-        if (read)
+        if (read && format->end)
                 format->end();
         problem = recording_problem(reader);
         if (r < 0)

@@ -85,11 +85,6 @@ static void fail(Reader *reader, const char *format, ...)
                                          : g_steal_pointer(&text);
 }
 
-static bool word_in(const char *word, const char *const *words)
-{
-        return g_strv_contains(words, word);
-}
-
 /* "c6" and "C1E" are states, "pc6" and "GFX" are none. */
 static bool is_state(const char *text)
 {
@@ -99,24 +94,23 @@ static bool is_state(const char *text)
 /* What the header says about one column. */
 static Column column_parse(const char *word)
 {
-        static const char *const packages[] = { "Package", "pk", "pkg", "Pkg", "Socket", NULL };
-        static const char *const cores[] = { "Core", "cor", "core", "cr", NULL };
-        static const char *const ids[] = { "Die", "Node", "L3", "APIC", "X2APIC", "Module", NULL };
-        static const char *const watts[] = { "PkgWatt", "Pkg_W", NULL };
+        static const struct {
+                const char *word;
+                Role role;
+        } words[] = {
+                { "Package", ROLE_PACKAGE }, { "pk", ROLE_PACKAGE },     { "pkg", ROLE_PACKAGE },
+                { "Pkg", ROLE_PACKAGE },     { "Socket", ROLE_PACKAGE }, { "Core", ROLE_CORE },
+                { "cor", ROLE_CORE },        { "core", ROLE_CORE },      { "cr", ROLE_CORE },
+                { "CPU", ROLE_CPU },         { "Die", ROLE_ID },         { "Node", ROLE_ID },
+                { "L3", ROLE_ID },           { "APIC", ROLE_ID },        { "X2APIC", ROLE_ID },
+                { "Module", ROLE_ID },       { "PkgWatt", ROLE_WATTS },  { "Pkg_W", ROLE_WATTS },
+                { "%c0", ROLE_C0 },          { "Busy%", ROLE_C0 },
+        };
         size_t length = strlen(word);
 
-        if (word_in(word, packages))
-                return (Column){ ROLE_PACKAGE };
-        if (word_in(word, cores))
-                return (Column){ ROLE_CORE };
-        if (g_str_equal(word, "CPU"))
-                return (Column){ ROLE_CPU };
-        if (word_in(word, ids))
-                return (Column){ ROLE_ID };
-        if (word_in(word, watts))
-                return (Column){ ROLE_WATTS };
-        if (g_str_equal(word, "%c0") || g_str_equal(word, "Busy%"))
-                return (Column){ ROLE_C0 };
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+                if (g_str_equal(word, words[i].word))
+                        return (Column){ words[i].role };
         if (word[0] == '%' && is_state(word + 1))
                 return (Column){ ROLE_HARDWARE, g_ascii_strup(word + 1, -1) };
         if (g_str_has_prefix(word, "CPU%") && is_state(word + 4))

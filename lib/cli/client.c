@@ -103,13 +103,11 @@ static json_object *read_dictionary(sd_bus_message *m, const char *contents)
         return object;
 }
 
+/* Of the types that idled has. */
 static json_object *read_basic(sd_bus_message *m, char type)
 {
         union {
                 int b;
-                uint8_t y;
-                int16_t n;
-                uint16_t q;
                 int32_t i;
                 uint32_t u;
                 int64_t x;
@@ -123,12 +121,6 @@ static json_object *read_basic(sd_bus_message *m, char type)
         switch (type) {
         case 'b':
                 return json_object_new_boolean(v.b);
-        case 'y':
-                return json_object_new_int(v.y);
-        case 'n':
-                return json_object_new_int(v.n);
-        case 'q':
-                return json_object_new_int(v.q);
         case 'i':
                 return json_object_new_int(v.i);
         case 'u':
@@ -141,7 +133,6 @@ static json_object *read_basic(sd_bus_message *m, char type)
                 return json_plain(v.d);
         case 's':
         case 'o':
-        case 'g':
                 return json_object_new_string(v.s);
         default:
                 return NULL;
@@ -245,21 +236,24 @@ static uint64_t patience(const Client *client, sd_bus_message *message)
         return asks ? PASSWORD_USEC : 0;
 }
 
-/* Sends the call, if making it went well (`r`), and waits for the answer. */
-static int call_send(Client *client, sd_bus_message *message, int r, sd_bus_message **ret_reply,
-                     char **ret_error)
+/* Sends the call, if making it went well (`r`), and waits for the answer: so long, or patiently if
+ * that is 0. */
+static int call_send(Client *client, sd_bus_message *message, int r, uint64_t usec,
+                     sd_bus_message **ret_reply, char **ret_error)
 {
         _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         bool gone;
 
         if (r >= 0)
-                r = sd_bus_call(client->connection, message, patience(client, message), &error,
-                                ret_reply);
+                r = sd_bus_call(client->connection, message, usec ?: patience(client, message),
+                                &error, ret_reply);
         if (r >= 0)
                 return 0;
         gone = note_gone(client, &error, r);
         *ret_error = gone ? g_strdup(client->problem) : error_text(&error, r);
-        return gone ? -ENOTCONN : -EREMOTEIO;
+        return gone                                                            ? -ENOTCONN
+               : sd_bus_error_has_name(&error, BUS_NAME ".Error.NotAvailable") ? -EOPNOTSUPP
+                                                                               : -EREMOTEIO;
 }
 
 void client_set_patience(Client *client, uint64_t usec)
@@ -281,7 +275,7 @@ static int call(Client *client, const char *path, const char *interface, const c
                 r = sd_bus_message_append_basic(
                         message, types[i],
                         strchr("so", types[i]) ? arguments[i].s : (const void *)&arguments[i]);
-        r = call_send(client, message, r, &reply, ret_error);
+        r = call_send(client, message, r, 0, &reply, ret_error);
         if (r >= 0 && ret_answer)
                 *ret_answer = read_value(reply);
         return r;
@@ -332,14 +326,16 @@ static int call_new(Client *client, const char *interface, const char *method,
         return call_new_at(client, BUS_PATH, interface, method, ret_message, ret_error);
 }
 
-/* A descriptor of an answer (-1: it has none) that outlives it; negative errno. */
-static int keep_fd(int fd, char **ret_error)
+/* Keeps a descriptor of an answer (-1: it has none) that goes with it. */
+static int keep_fd(int fd, int *ret_fd, char **ret_error)
 {
         fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (fd >= 0)
-                return fd;
-        *ret_error = g_strdup("the answer contains no descriptor");
-        return -EREMOTEIO;
+        if (fd < 0) {
+                *ret_error = g_strdup("the answer contains no descriptor");
+                return -EREMOTEIO;
+        }
+        *ret_fd = fd;
+        return 0;
 }
 
 void client_forget(Client *client)
@@ -395,38 +391,32 @@ json_object *client_history(Client *client, uint64_t after, char **ret_error)
         return g_steal_pointer(&all);
 }
 
-static int append_number(sd_bus_message *m, const char *key, uint64_t number, bool given)
-{
-        return given ? sd_bus_message_append(m, "{sv}", key, "u", (uint32_t)number) : 0;
-}
-
-static int append_text(sd_bus_message *m, const char *key, const char *text)
-{
-        return text ? sd_bus_message_append(m, "{sv}", key, "s", text) : 0;
-}
-
 static int append_request(sd_bus_message *m, const HoldArguments *request)
 {
+        const struct {
+                const char *key;
+                uint64_t number;
+                bool given;
+        } numbers[] = {
+                { "latency_us", request->latency_us, request->latency_given },
+                { "wakeup_p99_us", request->p99_us, request->p99_us > 0 },
+                { "min_cores", request->min_cores, request->min_cores > 0 },
+                { "min_frequency_khz", request->min_khz, request->min_khz > 0 },
+                { "pid", request->pid, request->pid > 0 },
+        };
+        const char *const texts[][2] = { { "cpus", request->cpus },
+                                         { "kind", request->kind },
+                                         { "profile", request->profile },
+                                         { "reason", request->reason } };
         int r = sd_bus_message_open_container(m, 'a', "{sv}");
 
-        if (r >= 0)
-                r = append_number(m, "latency_us", request->latency_us, request->latency_given);
-        if (r >= 0)
-                r = append_number(m, "wakeup_p99_us", request->p99_us, request->p99_us > 0);
-        if (r >= 0)
-                r = append_number(m, "min_cores", request->min_cores, request->min_cores > 0);
-        if (r >= 0)
-                r = append_number(m, "min_frequency_khz", request->min_khz, request->min_khz > 0);
-        if (r >= 0)
-                r = append_number(m, "pid", request->pid, request->pid > 0);
-        if (r >= 0)
-                r = append_text(m, "cpus", request->cpus);
-        if (r >= 0)
-                r = append_text(m, "kind", request->kind);
-        if (r >= 0)
-                r = append_text(m, "profile", request->profile);
-        if (r >= 0)
-                r = append_text(m, "reason", request->reason);
+        for (size_t i = 0; i < G_N_ELEMENTS(numbers) && r >= 0; i++)
+                if (numbers[i].given)
+                        r = sd_bus_message_append(m, "{sv}", numbers[i].key, "u",
+                                                  (uint32_t)numbers[i].number);
+        for (size_t i = 0; i < G_N_ELEMENTS(texts) && r >= 0; i++)
+                if (texts[i][1])
+                        r = sd_bus_message_append(m, "{sv}", texts[i][0], "s", texts[i][1]);
         if (r >= 0 && request->global)
                 r = sd_bus_message_append(m, "{sv}", "global", "b", 1);
         return r < 0 ? r : sd_bus_message_close_container(m);
@@ -442,16 +432,14 @@ int client_hold(Client *client, const HoldArguments *request, char **ret_path, i
         r = call_new(client, MANAGER_INTERFACE, "Hold", &message, ret_error);
         if (r < 0)
                 return r;
-        r = call_send(client, message, append_request(message, request), &reply, ret_error);
+        r = call_send(client, message, append_request(message, request), 0, &reply, ret_error);
         if (r < 0)
                 return r;
         sd_bus_message_read(reply, "oh", &path, &fd);
-        fd = keep_fd(fd, ret_error);
-        if (fd < 0)
-                return fd;
-        *ret_path = g_strdup(path);
-        *ret_fd = fd;
-        return 0;
+        r = keep_fd(fd, ret_fd, ret_error);
+        if (r >= 0)
+                *ret_path = g_strdup(path);
+        return r;
 }
 
 /* Section, key and value of each as a(sss). */
@@ -473,7 +461,7 @@ int client_set_options(Client *client, const char *const *options, json_object *
         r = call_new(client, MANAGER_INTERFACE, "SetOptions", &message, ret_error);
         if (r < 0)
                 return r;
-        r = call_send(client, message, append_options(message, options), &reply, ret_error);
+        r = call_send(client, message, append_options(message, options), 0, &reply, ret_error);
         if (r >= 0)
                 *ret_warnings = read_value(reply);
         return r;
@@ -497,14 +485,11 @@ int client_trial(Client *client, const char *const *policies, bool honoured,
                 r = append_options(message, options);
         if (r >= 0)
                 r = sd_bus_message_append(message, "s", reason);
-        r = call_send(client, message, r, &reply, ret_error);
+        r = call_send(client, message, r, 0, &reply, ret_error);
         if (r < 0)
                 return r;
         sd_bus_message_read(reply, "h", &fd);
-        fd = keep_fd(fd, ret_error);
-        if (fd >= 0)
-                *ret_fd = fd;
-        return MIN(fd, 0);
+        return keep_fd(fd, ret_fd, ret_error);
 }
 
 /* The properties in its dictionary, and behind it those that were only invalidated. */
@@ -561,14 +546,11 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
         if (r < 0)
                 return r;
         r = sd_bus_message_append(message, "a{sv}", 1, "Latencies", "b", (int)latencies);
-        r = call_send(client, message, r, &reply, ret_error);
+        r = call_send(client, message, r, 0, &reply, ret_error);
         if (r < 0)
                 return r;
         sd_bus_message_read(reply, "uh", ret_number, &fd);
-        fd = keep_fd(fd, ret_error);
-        if (fd >= 0)
-                *ret_fd = fd;
-        return MIN(fd, 0);
+        return keep_fd(fd, ret_fd, ret_error);
 }
 
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error)
@@ -581,7 +563,6 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
                 char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
-        _bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
         r = call_new(client, MANAGER_INTERFACE, "WakeupBill", &message, ret_error);
@@ -590,20 +571,11 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
         r = sd_bus_message_append(message, "a{sv}", 3, "Seconds", "d", request->seconds,
                                   "Processes", "b", (int)request->by_process, "All", "b",
                                   (int)request->all);
+        r = call_send(client, message, r, PASSWORD_USEC + (uint64_t)(request->seconds * 1e6),
+                      &reply, ret_error);
         if (r >= 0)
-                r = sd_bus_call(client->connection, message,
-                                PASSWORD_USEC + (uint64_t)(request->seconds * 1e6), &error, &reply);
-        if (r >= 0) {
                 *ret_answer = read_value(reply);
-                return 0;
-        }
-        if (note_gone(client, &error, r)) {
-                *ret_error = g_strdup(client->problem);
-                return -ENOTCONN;
-        }
-        *ret_error = error_text(&error, r);
-        return sd_bus_error_has_name(&error, BUS_NAME ".Error.NotAvailable") ? -EOPNOTSUPP
-                                                                             : -EREMOTEIO;
+        return r;
 }
 
 /* A text of the hold, new; NULL if it is empty or unknown. */

@@ -47,7 +47,8 @@ const char *client_problem(const Client *client);
 
 /* Calls a method of the manager with arguments of the basic D-Bus types that the letters in `types`
  * say. Returns 0, or negative errno and `*ret_error`, a new string for people: -ENOTCONN if the
- * daemon is not there, -EREMOTEIO if it says no. `ret_answer` may be NULL. */
+ * daemon is not there, -EREMOTEIO if it says no, -EOPNOTSUPP if it cannot. `ret_answer` may be
+ * NULL. */
 typedef union ClientArgument {
         const char *s; /* s, o */
         uint64_t t;
@@ -88,7 +89,7 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
 
 /* What WakeupBill() counts in `seconds`, as org.idled1(5) describes it: with a row per executable,
- * and of all users. Errors as those of client_call(), and -EOPNOTSUPP: idled cannot count here. */
+ * and of all users. Errors as those of client_call(). */
 typedef struct BillRequest {
         double seconds;
         bool by_process, all;

@@ -10,17 +10,9 @@
 #include "base/cpuset-text.h"
 #include "cli/client.h"
 #include "cli/json.h"
+#include "cli/watch.h"
 #include "model/kind.h"
 #include "model/measured.h"
-#include "sense/readings.h"
-#include "sense/topology-read.h"
-
-typedef struct Machine {
-        int root;
-        const Topology *topology;
-        Sensors *sensors;
-        const Snapshot *seen;
-} Machine;
 
 static void put_set(json_object *object, const char *key, const CpuSet *set)
 {
@@ -36,12 +28,12 @@ static json_object *pair(const char *a, const char *b)
         return json_copy_strings(strings);
 }
 
-static json_object *missing(const Machine *machine)
+static json_object *missing(const Watch *watch)
 {
         json_object *array = json_object_new_array();
 
         for (const SenseSource *source = sense_sources; source->sense; source++) {
-                int error = sensors_error(machine->sensors, source->sense);
+                int error = sensors_error(watch->sensors, source->sense);
 
                 if (source->name && error < 0)
                         json_object_array_add(array, pair(source->name, missing_reason(error)));
@@ -50,11 +42,10 @@ static json_object *missing(const Machine *machine)
 }
 
 /* A property as the daemon has it. */
-static json_object *measured_value(const Measured *row, const Machine *machine)
+static json_object *measured_value(const Measured *row, const Watch *watch)
 {
         double numbers[MEASURED_NUMBERS];
-        int n = measured_numbers(row, machine->seen, cpuset_count(&machine->topology->online),
-                                 numbers);
+        int n = measured_numbers(row, watch->seen, cpuset_count(&watch->topology->online), numbers);
         json_object *array;
 
         if (*row->signature == 'b')
@@ -69,17 +60,17 @@ static json_object *measured_value(const Measured *row, const Machine *machine)
         return array;
 }
 
-static json_object *manager(const Machine *machine)
+static json_object *manager(const Watch *watch)
 {
         json_object *object = json_object_new_object();
 
-        put_set(object, "Online", &machine->topology->online);
-        put_set(object, "Isolated", &machine->topology->isolated);
-        json_put_int(object, "Cores", machine->topology->n_cores);
+        put_set(object, "Online", &watch->topology->online);
+        put_set(object, "Isolated", &watch->topology->isolated);
+        json_put_int(object, "Cores", watch->topology->n_cores);
         for (const Measured *row = measured_properties; row->property; row++)
-                json_put(object, row->property, measured_value(row, machine));
-        json_put_int(object, "ObservedUSec", (int64_t)machine->seen->interval_usec);
-        json_put(object, "Missing", missing(machine));
+                json_put(object, row->property, measured_value(row, watch));
+        json_put_int(object, "ObservedUSec", (int64_t)watch->seen->interval_usec);
+        json_put(object, "Missing", missing(watch));
         return object;
 }
 
@@ -96,15 +87,15 @@ static json_object *residency_row(const char *name, double share, const uint32_t
 }
 
 /* IdleStates, Residency, Estimated. */
-static void put_states(json_object *object, const Machine *machine, int cpu)
+static void put_states(json_object *object, const Watch *watch, int cpu)
 {
         json_object *states = json_object_new_array(), *shares = json_object_new_array();
-        const Residency *r = machine->seen->have & SENSE_RESIDENCY &&
-                                             cpuset_has(&machine->seen->cpus, cpu)
-                                     ? &machine->seen->residency[cpu]
+        const Residency *r = watch->seen->have & SENSE_RESIDENCY &&
+                                             cpuset_has(&watch->seen->cpus, cpu)
+                                     ? &watch->seen->residency[cpu]
                                      : NULL;
         IdleState info[IDLE_STATES_MAX];
-        int n = idle_states_read(machine->root, cpu, info);
+        int n = idle_states_read(watch->root, cpu, info);
         const char *estimated = "";
 
         if (r)
@@ -141,15 +132,15 @@ static json_object *kinds_of(const TopologyCpu *cpu)
         return array;
 }
 
-static json_object *cpu_object(const Machine *machine, int cpu)
+static json_object *cpu_object(const Watch *watch, int cpu)
 {
-        const TopologyCpu *place = &machine->topology->cpus[cpu];
-        const Snapshot *seen = machine->seen;
+        const TopologyCpu *place = &watch->topology->cpus[cpu];
+        const Snapshot *seen = watch->seen;
         json_object *object = json_object_new_object();
 
         json_put_int(object, "Number", cpu);
-        json_put_bool(object, "Online", cpuset_has(&machine->topology->online, cpu));
-        json_put_bool(object, "Isolated", cpuset_has(&machine->topology->isolated, cpu));
+        json_put_bool(object, "Online", cpuset_has(&watch->topology->online, cpu));
+        json_put_bool(object, "Isolated", cpuset_has(&watch->topology->isolated, cpu));
         json_put_int(object, "Core", place->core);
         json_put_int(object, "Cluster", place->cluster);
         json_put_int(object, "Die", place->die);
@@ -160,19 +151,19 @@ static json_object *cpu_object(const Machine *machine, int cpu)
         json_put(object, "Kinds", kinds_of(place));
         json_put(object, "Utilization",
                  json_plain(cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0));
-        put_states(object, machine, cpu);
+        put_states(object, watch, cpu);
         json_put_int(object, "ResidencyUSec", (int64_t)seen->interval_usec);
         return object;
 }
 
-static json_object *energy(const Machine *machine)
+static json_object *energy(const Watch *watch)
 {
         json_object *array = json_object_new_array();
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(machine->sensors, &domains);
+        int n = sensors_energy_domains(watch->sensors, &domains);
 
-        for (int i = 0; i < MIN(n, machine->seen->n_energy); i++) {
-                const EnergyUse *use = &machine->seen->energy[i];
+        for (int i = 0; i < MIN(n, watch->seen->n_energy); i++) {
+                const EnergyUse *use = &watch->seen->energy[i];
                 json_object *object = json_add(array);
 
                 json_put_text(object, "Name", domains[i].name);
@@ -187,70 +178,37 @@ static json_object *energy(const Machine *machine)
         return array;
 }
 
-static json_object *describe(const Machine *machine)
+static json_object *describe(const Watch *watch)
 {
         json_object *facts = json_object_new_object(), *cpus = json_object_new_array();
 
-        CPUSET_FOREACH(cpu, &machine->topology->present)
-                json_object_array_add(cpus, cpu_object(machine, cpu));
-        json_put(facts, "Manager", manager(machine));
+        CPUSET_FOREACH(cpu, &watch->topology->present)
+                json_object_array_add(cpus, cpu_object(watch, cpu));
+        json_put(facts, "Manager", manager(watch));
         json_put(facts, "Cpus", cpus);
         json_put(facts, "Policies", json_object_new_array());
-        json_put(facts, "Energy", energy(machine));
+        json_put(facts, "Energy", energy(watch));
         return facts;
 }
 
-/* Watches the machine below `root` for so long; the result is as facts.h says. Negative errno if
- * its CPUs or their load cannot be read. */
-static int measure(int root, uint64_t interval_usec, json_object **ret_facts)
+/* By number, rank or name: objects of one interface have one of these. */
+static int compare_objects(const void *a, const void *b)
 {
-        g_autoptr(Topology) topology = NULL;
-        g_autoptr(Sensors) sensors = NULL;
-        g_auto(Readings) readings = { 0 };
-        int r;
+        static const char *const numbers[] = { "Number", "Rank" };
+        json_object *one = *(json_object *const *)a, *other = *(json_object *const *)b;
 
-        r = topology_read(root, &topology);
-        if (r < 0)
-                return r;
-        sensors = sensors_new(root, topology);
-        readings_init(&readings, topology->n_cpus);
-        r = readings_read(&readings, sensors, SENSE_EVERYTHING);
-        g_usleep(r < 0 ? 0 : interval_usec);
-        if (r >= 0)
-                r = readings_read(&readings, sensors, SENSE_EVERYTHING);
-        if (r < 0)
-                return r;
-        *ret_facts = describe(&(Machine){ root, topology, sensors, readings.seen });
-        return 0;
-}
+        for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+                int64_t x = json_int(one, numbers[i], 0), y = json_int(other, numbers[i], 0);
 
-static int compare_numbers(const void *a, const void *b, const char *key)
-{
-        int64_t x = json_int(*(json_object *const *)a, key, 0);
-        int64_t y = json_int(*(json_object *const *)b, key, 0);
-
-        return (x > y) - (x < y);
-}
-
-static int compare_cpus(const void *a, const void *b)
-{
-        return compare_numbers(a, b, "Number");
-}
-
-static int compare_policies(const void *a, const void *b)
-{
-        return compare_numbers(a, b, "Rank");
-}
-
-static int compare_energy(const void *a, const void *b)
-{
-        return strcmp(json_text(*(json_object *const *)a, "Name"),
-                      json_text(*(json_object *const *)b, "Name"));
+                if (x != y)
+                        return x < y ? -1 : 1;
+        }
+        return strcmp(json_text(one, "Name"), json_text(other, "Name"));
 }
 
 /* The objects that have the interface, sorted, as member `name` of `facts`. */
 static void add_objects(json_object *facts, const char *name, json_object *objects,
-                        const char *interface, int (*compare)(const void *, const void *))
+                        const char *interface)
 {
         json_object *array = json_object_new_array();
 
@@ -263,7 +221,7 @@ static void add_objects(json_object *facts, const char *name, json_object *objec
                                 json_object_array_add(array, json_object_get(properties));
                 }
         }
-        json_object_array_sort(array, compare);
+        json_object_array_sort(array, compare_objects);
         json_put(facts, name, array);
 }
 
@@ -277,20 +235,26 @@ json_object *facts_get(Ctl *ctl)
         objects = client_objects(ctl->client);
         facts = json_object_new_object();
         json_put(facts, "Manager", json_object_get(client_manager(ctl->client)));
-        add_objects(facts, "Cpus", objects, "org.idled1.Cpu", compare_cpus);
-        add_objects(facts, "Policies", objects, "org.idled1.Policy", compare_policies);
-        add_objects(facts, "Energy", objects, "org.idled1.Energy", compare_energy);
+        add_objects(facts, "Cpus", objects, "org.idled1.Cpu");
+        add_objects(facts, "Policies", objects, "org.idled1.Policy");
+        add_objects(facts, "Energy", objects, "org.idled1.Energy");
         return facts;
 }
 
 json_object *facts_measure(Ctl *ctl, uint64_t interval_usec)
 {
-        json_object *facts = NULL;
-        int r = measure(ctl->root, interval_usec, &facts);
+        g_autoptr(Watch) watch = NULL;
+        int r = watch_new(ctl->root, &watch);
 
-        if (r < 0)
-                complain_cpus(ctl, r);
-        return facts;
+        if (r >= 0)
+                r = watch_begin(watch, SENSE_EVERYTHING, false);
+        g_usleep(r < 0 ? 0 : interval_usec);
+        if (r >= 0)
+                r = watch_sample(watch, SENSE_EVERYTHING, false);
+        if (r >= 0)
+                return describe(watch);
+        complain_cpus(ctl, r);
+        return NULL;
 }
 
 json_object *answer_new(Ctl *ctl)
