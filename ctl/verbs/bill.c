@@ -584,13 +584,12 @@ static void show_limit(const Screen *screen, int root, json_object *answer)
 {
         double watts = json_number(answer, "limit_watts_estimate", NAN);
         g_autofree char *limit = duration_format((uint64_t)json_int(answer, "limit_us", 0));
-        g_autofree char *text = g_strdup_printf(
-                "With a limit of %s the p99 would be that in column ~p99, and the CPUs would draw "
-                "~%.2f W more (estimates).",
-                limit, watts);
 
         if (!isnan(watts))
-                screen_sentence(screen, STYLE_PLAIN, text);
+                screen_sentencef(screen, STYLE_PLAIN,
+                                 "With a limit of %s the p99 would be that in column ~p99, and the "
+                                 "CPUs would draw ~%.2f W more (estimates).",
+                                 limit, watts);
         else if (!*json_text(answer, "power_table"))
                 price_show_missing(screen, "To show what the limit costs", price_can_fit(root));
         price_show_unknown(screen, json_text(answer, "power_table"),
@@ -617,14 +616,12 @@ static void bill_show(const Ctl *ctl, json_object *answer)
         const Screen *screen = &ctl->screen;
         json_object *units = json_get(answer, "units");
         bool counted = g_str_equal(json_text(answer, "source"), "idled");
-        g_autofree char *error = NULL;
 
-        if (!counted) {
-                error = g_strdup_printf("No bill of wake-ups: %s. This is the mean time that tasks "
-                                        "waited before each run, by the kernel's counters.",
-                                        json_text(answer, "source_error"));
-                screen_sentence(screen, STYLE_WARN, error);
-        }
+        if (!counted)
+                screen_sentencef(screen, STYLE_WARN,
+                                 "No bill of wake-ups: %s. This is the mean time that tasks waited "
+                                 "before each run, by the kernel's counters.",
+                                 json_text(answer, "source_error"));
         if (!json_length(units) && counted && geteuid() != 0 && !asked.all)
                 screen_sentence(screen, STYLE_PLAIN,
                                 "There were no wake-ups in your own units. --all shows all units.");

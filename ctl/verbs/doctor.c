@@ -669,12 +669,11 @@ static void doctor_show(const Ctl *ctl, json_object *answer)
 
         JSON_FOREACH(finding, findings) {
                 bool bad = g_str_equal(json_text(finding, "level"), "wrong");
-                const char *found = json_text(finding, "found");
-                g_autofree char *text = g_strdup_printf("%s   %s", bad ? "wrong" : "note ", found);
                 g_autofree char *cost = cost_text(finding);
                 g_autofree char *fix = g_strdup_printf("fix:   %s", json_text(finding, "fix"));
 
-                screen_sentence(&ctl->screen, bad ? STYLE_BAD : STYLE_WARN, text);
+                screen_sentencef(&ctl->screen, bad ? STYLE_BAD : STYLE_WARN, "%s   %s",
+                                 bad ? "wrong" : "note ", json_text(finding, "found"));
                 if (json_get(finding, "cost"))
                         screen_paragraph(&ctl->screen, STYLE_PLAIN, INDENT, cost);
                 if (json_get(finding, "fix"))

@@ -401,7 +401,6 @@ static void add_row(Table *table, json_object *hold, bool measured)
 {
         double since = json_number(hold, "since_usec", 0) / 1e6;
         g_autofree char *age = text_duration(MAX((double)time(NULL) - since, 0));
-        g_autofree char *who = NULL, *p99 = NULL;
 
         table_member(table, hold, "hold", 1, -1, "");
         table_member(table, hold, "user", 1, -1, "");
@@ -419,23 +418,17 @@ static void add_row(Table *table, json_object *hold, bool measured)
         if (measured)
                 holds_measured_cells(table, hold);
         table_note(table, STYLE_PLAIN, json_text(hold, "reason"));
-        if (json_get(hold, "kind")) {
-                g_autofree char *kind = g_strdup_printf("On cores of kind %s.",
-                                                        json_text(hold, "kind"));
-
-                table_note(table, STYLE_PLAIN, kind);
-        }
+        if (json_get(hold, "kind"))
+                table_notef(table, STYLE_PLAIN, "On cores of kind %s.", json_text(hold, "kind"));
         if (json_get(hold, "wakeup_p99_us")) {
                 g_autofree char *limit = us_text(json_number(hold, "wakeup_p99_us", 0));
 
-                p99 = g_strdup_printf("Contract of its unit: 99 %% of wake-ups run within %s.",
-                                      limit);
-                table_note(table, STYLE_PLAIN, p99);
+                table_notef(table, STYLE_PLAIN,
+                            "Contract of its unit: 99 %% of wake-ups run within %s.", limit);
         }
-        if (json_get(hold, "obstacle")) {
-                who = g_strdup_printf("Not fully in effect: %s.", json_text(hold, "obstacle"));
-                table_note(table, STYLE_WARN, who);
-        }
+        if (json_get(hold, "obstacle"))
+                table_notef(table, STYLE_WARN, "Not fully in effect: %s.",
+                            json_text(hold, "obstacle"));
 }
 
 static void holds_show(const Ctl *ctl, json_object *answer)

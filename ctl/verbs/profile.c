@@ -47,11 +47,7 @@ static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
         return array;
 }
 
-static char *reload_hint(const char *name)
-{
-        return g_strdup_printf("profiles/%s.conf exists but is not loaded: run \"idlectl reload\"",
-                               name);
-}
+#define RELOAD_HINT "profiles/%s.conf exists but is not loaded: run \"idlectl reload\""
 
 /* NULL after messages if the files are wrong. */
 static json_object *list_of_files(Ctl *ctl)
@@ -90,13 +86,11 @@ static int complain_choice(const Ctl *ctl, const char *name, const char *error)
                                                ? list_of_daemon(client_manager(ctl->client))
                                                : NULL;
         g_auto(GStrv) names = offline_profiles(ctl);
-        g_autofree char *hint = NULL;
 
         if (!known || json_find(known, "name", name) ||
             !g_strv_contains((const char *const *)names, name))
                 return complain("%s", error);
-        hint = reload_hint(name);
-        return complain("%s", hint);
+        return complain(RELOAD_HINT, name);
 }
 
 /* Chooses, then reports the result. */
@@ -143,18 +137,14 @@ static int profile_ask(Ctl *ctl, json_object **ret_answer)
 static void show_active(const Ctl *ctl, json_object *answer)
 {
         const char *chosen = json_text(answer, "chosen");
-        g_autofree char *active = g_strdup_printf("%s (%s)", json_text(answer, "active"),
-                                                  json_text(answer, "reason"));
 
-        screen_sentence(&ctl->screen, STYLE_PLAIN, active);
+        screen_sentencef(&ctl->screen, STYLE_PLAIN, "%s (%s)", json_text(answer, "active"),
+                         json_text(answer, "reason"));
         if (*chosen && !g_str_equal(chosen, json_text(answer, "active")))
                 screen_line(&ctl->screen, STYLE_WARN, "chosen: %s", chosen);
-        if (json_get(answer, "inhibited")) {
-                g_autofree char *text = g_strconcat(
-                        "not in effect: ", json_text(answer, "inhibited"), NULL);
-
-                screen_sentence(&ctl->screen, STYLE_WARN, text);
-        }
+        if (json_get(answer, "inhibited"))
+                screen_sentencef(&ctl->screen, STYLE_WARN, "not in effect: %s",
+                                 json_text(answer, "inhibited"));
 }
 
 static void show_list(const Ctl *ctl, json_object *answer)
@@ -179,11 +169,9 @@ static void show_not_loaded(const Ctl *ctl, json_object *answer)
 {
         json_object *names = json_get(answer, "not_loaded");
 
-        for (size_t i = 0; i < json_length(names); i++) {
-                g_autofree char *hint = reload_hint(json_element_text(names, i));
-
-                screen_sentence(&ctl->screen, STYLE_WARN, hint);
-        }
+        for (size_t i = 0; i < json_length(names); i++)
+                screen_sentencef(&ctl->screen, STYLE_WARN, RELOAD_HINT,
+                                 json_element_text(names, i));
 }
 
 static void profile_show(const Ctl *ctl, json_object *answer)

@@ -84,12 +84,11 @@ static void add_value(const Ctl *ctl, Table *table, json_object *row, bool narro
 static void add_notes(Table *table, json_object *row)
 {
         const char *help = json_text(row, "help"), *expects = json_text(row, "expects");
-        g_autofree char *expected = g_strconcat("Expects ", expects, NULL);
 
         if (*help)
                 table_note(table, STYLE_PLAIN, help);
         if (*expects)
-                table_note(table, STYLE_DIM, expected);
+                table_notef(table, STYLE_DIM, "Expects %s", expects);
 }
 
 static void settings_show(const Ctl *ctl, json_object *answer)

@@ -385,18 +385,13 @@ static void sleeps_show(const Ctl *ctl, json_object *answer)
                    *missing = json_text(answer, "missing");
 
         if (*error) {
-                g_autofree char *text = g_strdup_printf("No sleep ledger: %s.", error);
-
-                screen_sentence(screen, STYLE_WARN, text);
+                screen_sentencef(screen, STYLE_WARN, "No sleep ledger: %s.", error);
                 screen_sentence(screen, STYLE_WARN,
                                 "These are the kernel's counters, which have neither spread nor "
                                 "causes and omit sleeps that have not ended.");
         }
-        if (*missing) {
-                g_autofree char *text = g_strconcat("This kernel does not offer: ", missing, NULL);
-
-                screen_sentence(screen, STYLE_DIM, text);
-        }
+        if (*missing)
+                screen_sentencef(screen, STYLE_DIM, "This kernel does not offer: %s", missing);
         show_cpus(screen, json_get(answer, "cpus"));
         if (!json_length(json_get(answer, "causes")))
                 return;

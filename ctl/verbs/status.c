@@ -365,11 +365,10 @@ static void show_cost(const Screen *screen, json_object *daemon)
 static void show_left(const Screen *screen, int count)
 {
         g_autofree char *left = left_text(count);
-        g_autofree char *text = g_strdup_printf("%s; \"idled --restore\" restores %s", left,
-                                                count == 1 ? "it" : "them");
 
         if (count > 0)
-                screen_sentence(screen, STYLE_BAD, text);
+                screen_sentencef(screen, STYLE_BAD, "%s; \"idled --restore\" restores %s", left,
+                                 count == 1 ? "it" : "them");
 }
 
 /* The row's reason, unless the line of the back end says it. */

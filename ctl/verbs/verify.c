@@ -106,14 +106,13 @@ static void show_record(const Screen *screen, json_object *answer)
         json_object *record = json_get(answer, "to_restore"), *row;
         int damaged = (int)json_int(answer, "damaged_lines", 0);
         const char *kept = json_text(answer, "damaged_record");
-        g_autofree char *unread = g_strdup_printf(
-                "%s has lines that idled could not read, and knobs may stay changed: set them as "
-                "you want them, then remove this file",
-                kept);
         size_t n = json_length(record);
 
         if (*kept)
-                screen_sentence(screen, STYLE_BAD, unread);
+                screen_sentencef(screen, STYLE_BAD,
+                                 "%s has lines that idled could not read, and knobs may stay "
+                                 "changed: set them as you want them, then remove this file",
+                                 kept);
         if (damaged > 0)
                 screen_line(screen, STYLE_BAD, "%d line%s not readable: see --restore in idled(8)",
                             damaged, damaged == 1 ? " of the record is" : "s of the record are");
@@ -123,31 +122,24 @@ static void show_record(const Screen *screen, json_object *answer)
                 screen_line(screen, STYLE_BAD,
                             "%zu knob%s left to restore by \"idled --restore\":", n,
                             n == 1 ? " is" : "s are");
-        JSON_FOREACH(row, record) {
-                g_autofree char *text = g_strdup_printf("%s %s: was \"%s\"", json_text(row, "kind"),
-                                                        json_text(row, "name"),
-                                                        json_text(row, "original"));
-
-                screen_sentence(screen, STYLE_PLAIN, text);
-        }
+        JSON_FOREACH(row, record)
+                screen_sentencef(screen, STYLE_PLAIN, "%s %s: was \"%s\"", json_text(row, "kind"),
+                                 json_text(row, "name"), json_text(row, "original"));
 }
 
 /* Without values it is not about one knob. */
 static void show_problem(const Screen *screen, json_object *row)
 {
-        bool has_values = json_get(row, "expected") || json_get(row, "found");
-        g_autofree char *found = json_get(row, "found")
-                                         ? g_strdup_printf("\"%s\"", json_text(row, "found"))
-                                         : g_strdup("nothing readable");
-        g_autofree char *text = has_values ? g_strdup_printf("%s %s: %s: expected \"%s\", found %s",
-                                                             json_text(row, "kind"),
-                                                             json_text(row, "name"),
-                                                             json_text(row, "problem"),
-                                                             json_text(row, "expected"), found)
-                                           : g_strdup_printf("%s: %s", json_text(row, "kind"),
-                                                             json_text(row, "problem"));
+        const char *mark = json_get(row, "found") ? "\"" : "";
 
-        screen_sentence(screen, STYLE_BAD, text);
+        if (!json_get(row, "expected") && !json_get(row, "found"))
+                screen_sentencef(screen, STYLE_BAD, "%s: %s", json_text(row, "kind"),
+                                 json_text(row, "problem"));
+        else
+                screen_sentencef(screen, STYLE_BAD, "%s %s: %s: expected \"%s\", found %s%s%s",
+                                 json_text(row, "kind"), json_text(row, "name"),
+                                 json_text(row, "problem"), json_text(row, "expected"), mark,
+                                 *mark ? json_text(row, "found") : "nothing readable", mark);
 }
 
 static void verify_show(const Ctl *ctl, json_object *answer)

@@ -236,7 +236,6 @@ static void say_rest(Said *said, int cpu, json_object *row)
 static void show_group(const Screen *screen, const Said *said, guint first)
 {
         g_autofree char *text = g_steal_pointer(&said->texts->pdata[first]), *cpus = NULL;
-        g_autofree char *line = NULL;
         CpuSet group = { 0 };
 
         cpuset_add(&group, g_array_index(said->numbers, int, first));
@@ -249,8 +248,8 @@ static void show_group(const Screen *screen, const Said *said, guint first)
                 g_clear_pointer(other, g_free);
         }
         cpus = cpuset_format(&group);
-        line = g_strdup_printf("%s %s", cpus, text);
-        screen_sentence(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN, line);
+        screen_sentencef(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN,
+                         "%s %s", cpus, text);
 }
 
 static void show_groups(const Screen *screen, const Said *said)
@@ -284,9 +283,9 @@ static void show_transition(const Screen *screen, json_object *row)
         const char *parked = json_text(row, "parked");
         Explanation why = explained_why(row);
         g_autofree char *ago = text_duration(past), *change = explain_change(parked, &why);
-        g_autofree char *text = g_strdup_printf("%s%s ago: %s", when ?: "", ago, change);
 
-        screen_sentence(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, text);
+        screen_sentencef(screen, *parked ? STYLE_GOOD : STYLE_PLAIN, "%s%s ago: %s", when ?: "",
+                         ago, change);
 }
 
 /* "parked for 3 h in all (41 % of the time)". */
@@ -327,9 +326,8 @@ static void show_requests(const Screen *screen, json_object *answer)
 
         JSON_FOREACH(row, json_get(answer, "contracts")) {
                 g_autofree char *text = contract_text(row, cores), *by = requester_text(row);
-                g_autofree char *whole = g_strconcat(text, by, NULL);
 
-                screen_sentence(screen, STYLE_PLAIN, whole);
+                screen_sentencef(screen, STYLE_PLAIN, "%s%s", text, by);
         }
         JSON_FOREACH(row, json_get(answer, "kinds")) {
                 g_autofree char *text = kind_text(row);

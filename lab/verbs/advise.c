@@ -781,15 +781,13 @@ static void show_doubt(const Ctl *ctl, json_object *answer)
 {
         int64_t periods = json_int(answer, "periods", 0);
         int64_t needed = json_int(answer, "periods_needed", 0);
-        g_autofree char *text = NULL;
 
         if (periods >= needed || apply || save)
                 return;
-        text = g_strdup_printf("%" G_GINT64_FORMAT " idle period%s few: a reliable choice needs "
-                               "%" G_GINT64_FORMAT ". A longer recording may lead to another "
-                               "choice.",
-                               periods, periods == 1 ? " is" : "s are", needed);
-        screen_sentence(&ctl->screen, STYLE_WARN, text);
+        screen_sentencef(&ctl->screen, STYLE_WARN,
+                         "%" G_GINT64_FORMAT " idle period%s few: a reliable choice needs "
+                         "%" G_GINT64_FORMAT ". A longer recording may lead to another choice.",
+                         periods, periods == 1 ? " is" : "s are", needed);
 }
 
 static void advise_show(const Ctl *ctl, json_object *answer)

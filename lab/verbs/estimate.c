@@ -341,12 +341,11 @@ static void show_rejected(const Ctl *ctl, json_object *fit_info)
                 g_autofree char *time = duration_format(
                         (uint64_t)(ceil(usec * times / step) * step));
                 g_autofree char *more = g_strdup_printf("%.0f samples", ceil(samples * times));
-                g_autofree char *text = g_strdup_printf(
-                        "State %s has no figure: %.2f W is %s; measure for about %s",
-                        json_text(state, "state"), json_number(state, "watts", 0),
-                        json_text(state, "reason"), asked.turbostat ? more : time);
 
-                screen_sentence(&ctl->screen, STYLE_WARN, text);
+                screen_sentencef(&ctl->screen, STYLE_WARN,
+                                 "State %s has no figure: %.2f W is %s; measure for about %s",
+                                 json_text(state, "state"), json_number(state, "watts", 0),
+                                 json_text(state, "reason"), asked.turbostat ? more : time);
         }
 }
 

@@ -558,8 +558,9 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
                         most = fmax(most, overrun_share(json_get(run, "all")));
                         late |= was_late(run);
                 }
-                if (most >= OVERRUNS_MOST) {
-                        g_autofree char *text = g_strdup_printf(
+                if (most >= OVERRUNS_MOST)
+                        screen_sentencef(
+                                &ctl->screen, STYLE_WARN,
                                 "Interval %s: %s%.0f %% of the wake-ups were left out, because "
                                 "they were due while the thread was late or still awake. The "
                                 "latencies are those of the others%s",
@@ -567,9 +568,6 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
                                 late ? "; in the row \"due\", what was due while the thread was "
                                        "late counts as well"
                                      : "");
-
-                        screen_sentence(&ctl->screen, STYLE_WARN, text);
-                }
         }
 }
 

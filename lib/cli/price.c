@@ -151,11 +151,9 @@ char *prices_unknown(const Prices *prices, const IdleTable *tables, int n_cpus)
 
 void price_show_unknown(const Screen *screen, const char *table, const char *unknown)
 {
-        g_autofree char *text = g_strdup_printf("The power table %s has no figure for %s.", table,
-                                                unknown);
-
         if (*unknown)
-                screen_sentence(screen, STYLE_WARN, text);
+                screen_sentencef(screen, STYLE_WARN, "The power table %s has no figure for %s.",
+                                 table, unknown);
 }
 
 bool price_can_fit(int root)
@@ -172,13 +170,10 @@ bool price_can_fit(int root)
 
 void price_show_missing(const Screen *screen, const char *what, bool can_fit)
 {
-        g_autofree char *text = NULL;
-
-        text = g_strdup_printf(
-                "%s: %s.", what,
+        screen_sentencef(
+                screen, STYLE_DIM, "%s: %s.", what,
                 can_fit ? "run sudo idlelab estimate --fit --output /etc/idled/power/machine.conf, "
                           "or name a table with --power"
                         : "name a table with --power; idlelab estimate --fit cannot make one here, "
                           "because it needs RAPL and idle states");
-        screen_sentence(screen, STYLE_DIM, text);
 }

@@ -200,6 +200,17 @@ void screen_sentence(const Screen *screen, Style style, const char *text)
         screen_wrapped(screen, style, 0, text);
 }
 
+void screen_sentencef(const Screen *screen, Style style, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        screen_sentence(screen, style, text);
+}
+
 void screen_paragraph(const Screen *screen, Style style, int indent, const char *text)
 {
         if (!*text)

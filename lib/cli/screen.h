@@ -43,6 +43,8 @@ void screen_line(const Screen *screen, Style style, const char *format, ...)
 
 /* Text that is of no use if it is cut: a line on its own, on a terminal wrapped between words. */
 void screen_sentence(const Screen *screen, Style style, const char *text);
+void screen_sentencef(const Screen *screen, Style style, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* The same behind `column` columns of a line that is begun: the lines that follow are indented by
  * as many. */

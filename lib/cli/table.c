@@ -144,6 +144,17 @@ void table_note(Table *table, Style style, const char *text)
         g_array_append_val(table->notes, note);
 }
 
+void table_notef(Table *table, Style style, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        table_note(table, style, text);
+}
+
 void table_wrap_last(Table *table)
 {
         table->wrap_last = true;

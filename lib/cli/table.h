@@ -35,6 +35,8 @@ void table_member(Table *table, json_object *object, const char *key, double div
 
 /* Adds a line of its own below the row that is full now, for text that no column has room for. */
 void table_note(Table *table, Style style, const char *text);
+void table_notef(Table *table, Style style, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* On a terminal the last column that is shown, of texts, is wrapped between words instead of cut.
  */
