@@ -160,7 +160,7 @@ typedef struct Machine {
         Prices *prices;         /* NULL: no power table */
 } Machine;
 
-static int take_by(Ctl *ctl, const char *text)
+static int take_by(Ctl *ctl, const VerbOption *row, const char *text)
 {
         asked.by_process = g_str_equal(text, "process");
         return asked.by_process

@@ -105,11 +105,6 @@ static int pause_ask(Ctl *ctl, json_object **ret_answer)
         return EXIT_FINE;
 }
 
-static void pause_show(const Ctl *ctl, json_object *answer)
-{
-        show_pauses(ctl, answer);
-}
-
 /* Fails if another program's pause is left: idled is not resumed then. */
 static int resume_ask(Ctl *ctl, json_object **ret_answer)
 {
@@ -252,7 +247,7 @@ const Verb verb_pause = {
                 "  idlectl pause --for 10min --reason \"a benchmark\"",
         .options = { pause_options },
         .ask = pause_ask,
-        .show = pause_show,
+        .show = show_pauses,
 };
 
 const Verb verb_resume = {

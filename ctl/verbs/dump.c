@@ -70,7 +70,7 @@ static void add_files(GTree *values, int root, const char *dir, const char *cons
 }
 
 /* What a CPU, or a cpufreq policy, has of its own. */
-static void add_cpu(GTree *values, int root, const char *parent, const char *name)
+static void add_cpu(GTree *values, int root, const char *dir)
 {
         static const char *const files[] = { "power/pm_qos_resume_latency_us",
                                              "power/energy_perf_bias",
@@ -80,7 +80,6 @@ static void add_cpu(GTree *values, int root, const char *parent, const char *nam
                                              "energy_performance_preference",
                                              "boost",
                                              NULL };
-        g_autofree char *dir = g_build_filename(parent, name, NULL);
 
         add_files(values, root, dir, files);
         for (int i = 0; i < IDLE_STATES_MAX; i++) {
@@ -90,18 +89,25 @@ static void add_cpu(GTree *values, int root, const char *parent, const char *nam
         }
 }
 
-/* Those below `dir` whose names are `prefix` and a number. */
+/* A file of those below `dir` whose names are `prefix` and a number; NULL: all that CPUs have. */
 static void add_numbered(GTree *values, int root, const char *dir, const char *prefix,
-                         void (*add)(GTree *values, int root, const char *parent, const char *name))
+                         const char *file)
 {
         _dir_ DIR *handle = dir_open(root, dir);
         struct dirent *entry;
         int number;
 
-        while (handle && (entry = readdir(handle)))
-                if (g_str_has_prefix(entry->d_name, prefix) &&
-                    int_parse(entry->d_name + strlen(prefix), &number) == 0)
-                        add(values, root, dir, entry->d_name);
+        while (handle && (entry = readdir(handle))) {
+                g_autofree char *path = g_build_filename(dir, entry->d_name, NULL);
+
+                if (!g_str_has_prefix(entry->d_name, prefix) ||
+                    int_parse(entry->d_name + strlen(prefix), &number) < 0)
+                        continue;
+                if (file)
+                        add_file(values, root, path, file);
+                else
+                        add_cpu(values, root, path);
+        }
 }
 
 static void add_tunings(GTree *values, int root)
@@ -110,33 +116,20 @@ static void add_tunings(GTree *values, int root)
                                              "cpuidle/current_governor", NULL };
 
         add_files(values, root, CPUS, files);
-        add_numbered(values, root, CPUS, "cpu", add_cpu);
-        add_numbered(values, root, CPUS "/cpufreq", "policy", add_cpu);
-}
-
-static void add_interrupt(GTree *values, int root, const char *parent, const char *name)
-{
-        g_autofree char *dir = g_build_filename(parent, name, NULL);
-
-        add_file(values, root, dir, "smp_affinity_list");
-}
-
-static void add_check(GTree *values, int root, const char *parent, const char *name)
-{
-        g_autofree char *dir = g_build_filename(parent, name, NULL);
-
-        add_file(values, root, dir, "check_interval");
+        add_numbered(values, root, CPUS, "cpu", NULL);
+        add_numbered(values, root, CPUS "/cpufreq", "policy", NULL);
 }
 
 /* What the policy quiet changes. */
 static void add_housekeeping(GTree *values, int root)
 {
-        add_numbered(values, root, "proc/irq", "", add_interrupt);
+        add_numbered(values, root, "proc/irq", "", "smp_affinity_list");
         add_file(values, root, "proc/irq", "default_smp_affinity");
         add_file(values, root, "sys/devices/virtual/workqueue", "cpumask");
         add_file(values, root, "proc/sys/vm", "stat_interval");
         add_file(values, root, "proc/sys/vm", "dirty_writeback_centisecs");
-        add_numbered(values, root, "sys/devices/system/machinecheck", "machinecheck", add_check);
+        add_numbered(values, root, "sys/devices/system/machinecheck", "machinecheck",
+                     "check_interval");
 }
 
 static void add_units(GTree *values, const char *bus)

@@ -41,7 +41,7 @@ static int frequency_parse(const char *text, uint64_t *ret_khz)
         return -EINVAL;
 }
 
-static int take_frequency(Ctl *ctl, const char *text)
+static int take_frequency(Ctl *ctl, const VerbOption *row, const char *text)
 {
         if (frequency_parse(text, &hold_arguments.min_khz) < 0)
                 return complain_usage(NULL,

@@ -22,13 +22,8 @@
 #include "hold-options.h"
 #include "verbs.h"
 
-/* A descriptor that reports the signals by which people and services end a program. */
-static int catch_signals(void)
-{
-        static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-
-        return signals_open(ends, NULL);
-}
+/* The signals by which people and services end a program. */
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
 /* The time left until `end_usec`, as ppoll() wants it; NULL: for ever. */
 static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
@@ -39,13 +34,6 @@ static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
                 return NULL;
         *left = timespec_of(usec * 1000);
         return left;
-}
-
-/* A descriptor that is readable when the process of --pid has ended; -1: there is none, or the
- * kernel has no such descriptors. */
-static int watch_process(const Ctl *ctl)
-{
-        return hold_arguments.pid ? (int)syscall(SYS_pidfd_open, (pid_t)hold_arguments.pid, 0) : -1;
 }
 
 /* The hold hung up before its time. */
@@ -106,11 +94,14 @@ static void report(const Ctl *ctl, const char *path)
 static int hold_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autofree char *path = NULL, *error = NULL;
-        _fd_ int process = watch_process(ctl), signals = -1, hold = -1;
+        _fd_ int process = -1, signals = -1, hold = -1;
 
+        /* Readable when the process has ended; -1 where the kernel has no such descriptors. */
+        if (hold_arguments.pid)
+                process = (int)syscall(SYS_pidfd_open, (pid_t)hold_arguments.pid, 0);
         if (client_hold(ctl->client, &hold_arguments, &path, &hold, &error) < 0)
                 return hold_complain(error, "");
-        signals = catch_signals();
+        signals = signals_open(ends, NULL);
         if (signals < 0)
                 return complain("failed to wait for signals: %s", g_strerror(-signals));
         report(ctl, path);

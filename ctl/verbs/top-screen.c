@@ -318,12 +318,6 @@ static int live_open(Live *live)
         return 0;
 }
 
-static void live_close(Live *live)
-{
-        leave_terminal(live);
-        fd_close(&live->signals);
-}
-
 int top_live(Top *top, uint64_t interval_usec)
 {
         Live live = { .top = top, .signals = -1, .view = { .sort = top->sort } };
@@ -344,7 +338,8 @@ int top_live(Top *top, uint64_t interval_usec)
                 draw(&live);
                 pace_done(pace);
         }
-        live_close(&live);
+        leave_terminal(&live);
+        fd_close(&live.signals);
         g_ptr_array_unref(live.columns);
         return r < 0 ? complain("failed to read the CPUs again: %s", g_strerror(-r)) : EXIT_FINE;
 }

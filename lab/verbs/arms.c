@@ -17,7 +17,6 @@
 
 struct Arms {
         Ctl *ctl;
-        const ArmsAsked *asked;
         char *labels[2];
         char *reason; /* for idled's log */
         Sweep *sweep; /* of knobs; NULL: another kind */
@@ -47,10 +46,19 @@ const char *arms_kind_text(ArmsKind kind)
         return kinds[kind].name;
 }
 
-static bool is_named(const ArmsAsked *asked, const char *name)
+static ArmsKind kind_of(const char *name)
 {
-        return asked->kind != ARMS_NONE &&
-               g_ptr_array_find_with_equal_func(asked->names, name, g_str_equal, NULL);
+        ArmsKind kind = ARMS_POLICY;
+
+        while (!g_str_equal(kinds[kind].name, name))
+                kind++;
+        return kind;
+}
+
+static bool is_named(const char *name)
+{
+        return arms_asked.kind != ARMS_NONE &&
+               g_ptr_array_find_with_equal_func(arms_asked.names, name, g_str_equal, NULL);
 }
 
 /* What the values are of, and these, as a new list; NULL: the text is not of that form. */
@@ -101,90 +109,69 @@ static int check_knob(const char *name)
         return status;
 }
 
-static int take(ArmsKind kind, const char *text)
+static int take(Ctl *ctl, const VerbOption *row, const char *text)
 {
-        ArmsAsked *asked = &arms_asked;
+        ArmsKind kind = kind_of(row->name);
         g_auto(GStrv) parts = split(kind, text);
         int status;
 
         if (!parts)
                 return complain_usage(NULL, "--%s: found \"%s\", expected %s", kinds[kind].name,
                                       text, kinds[kind].form);
-        if (asked->kind != ARMS_NONE && asked->kind != kind)
+        if (arms_asked.kind != ARMS_NONE && arms_asked.kind != kind)
                 return complain_usage(NULL, "--%s and --%s: expected one of them",
-                                      kinds[asked->kind].name, kinds[kind].name);
-        if (kind != ARMS_POLICY && is_named(asked, parts[0]))
+                                      kinds[arms_asked.kind].name, kinds[kind].name);
+        if (kind != ARMS_POLICY && is_named(parts[0]))
                 return complain_usage(NULL, "--%s%s%s: expected once", kinds[kind].name,
                                       kind == ARMS_PROFILE ? "" : " ",
                                       kind == ARMS_PROFILE ? "" : parts[0]);
-        if (asked->kind == ARMS_NONE) {
-                asked->kind = kind;
-                asked->names = g_ptr_array_new_with_free_func(g_free);
+        if (arms_asked.kind == ARMS_NONE) {
+                arms_asked.kind = kind;
+                arms_asked.names = g_ptr_array_new_with_free_func(g_free);
                 for (int i = 0; i < 2; i++)
-                        asked->values[i] = g_ptr_array_new_with_free_func(g_free);
+                        arms_asked.values[i] = g_ptr_array_new_with_free_func(g_free);
         }
-        g_ptr_array_add(asked->names, g_strdup(parts[0]));
+        g_ptr_array_add(arms_asked.names, g_strdup(parts[0]));
         if (kind == ARMS_POLICY)
                 return EXIT_FINE;
         status = add_values(kind, kind == ARMS_PROFILE ? text : parts[1]);
         return status == EXIT_FINE && kind == ARMS_KNOB ? check_knob(parts[0]) : status;
 }
 
-static int take_policy(Ctl *ctl, const char *text)
-{
-        return take(ARMS_POLICY, text);
-}
-
-static int take_profile(Ctl *ctl, const char *text)
-{
-        return take(ARMS_PROFILE, text);
-}
-
-static int take_option(Ctl *ctl, const char *text)
-{
-        return take(ARMS_OPTION, text);
-}
-
-static int take_knob(Ctl *ctl, const char *text)
-{
-        return take(ARMS_KNOB, text);
-}
-
 const VerbOption arms_options[] = {
-        { "policy", "NAME", "compare NAME ignored with NAME active", .take = take_policy },
-        { "profile", "NAMES", "compare two profiles, or one with the active one",
-          .take = take_profile },
-        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable",
-          .take = take_option },
-        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states",
-          .take = take_knob },
+        { "policy", "NAME", "compare NAME ignored with NAME active", .take = take },
+        { "profile", "NAMES", "compare two profiles, or one with the active one", .take = take },
+        { "option", "KEY=VALUES", "SECTION.KEY=A,B: compare two values; repeatable", .take = take },
+        { "knob", "NAME=VALUES", "governor, epp, latency, dma-latency or states", .take = take },
         { 0 },
 };
 
 /* What the arm is called. */
-static char *label_of(const ArmsAsked *asked, int arm)
+static char *label_of(int arm)
 {
         GString *text = g_string_new(NULL);
 
-        for (guint i = 0; i < asked->names->len; i++) {
-                const char *name = asked->names->pdata[i];
-                const char *value = asked->kind == ARMS_POLICY ? NULL
-                                                               : asked->values[arm]->pdata[i];
+        for (guint i = 0; i < arms_asked.names->len; i++) {
+                const char *name = arms_asked.names->pdata[i];
+                const char *value = arms_asked.kind == ARMS_POLICY
+                                            ? NULL
+                                            : arms_asked.values[arm]->pdata[i];
 
-                if (value && !*value && asked->kind != ARMS_OPTION)
+                if (value && !*value && arms_asked.kind != ARMS_OPTION)
                         continue;
                 if (text->len)
                         g_string_append(text, ", ");
                 if (!value)
                         g_string_append_printf(text, "%s %s", name, arm ? "active" : "ignored");
-                else if (asked->kind == ARMS_PROFILE)
+                else if (arms_asked.kind == ARMS_PROFILE)
                         g_string_append(text, value);
                 else if (!*value)
                         g_string_append_printf(text, "%s as configured", strchr(name, '.') + 1);
                 else
                         g_string_append_printf(
                                 text, "%s=%s",
-                                asked->kind == ARMS_OPTION ? strchr(name, '.') + 1 : name, value);
+                                arms_asked.kind == ARMS_OPTION ? strchr(name, '.') + 1 : name,
+                                value);
         }
         if (!text->len)
                 g_string_append(text, "as found");
@@ -195,16 +182,15 @@ static char *label_of(const ArmsAsked *asked, int arm)
 static int open_knobs(Arms *arms, const Topology *topology)
 {
         g_autoptr(GPtrArray) wanted = g_ptr_array_new_with_free_func(g_free);
-        const ArmsAsked *asked = arms->asked;
 
-        for (guint i = 0; i < asked->names->len; i++)
+        for (guint i = 0; i < arms_asked.names->len; i++)
                 for (int arm = 0; arm < 2; arm++) {
-                        const char *value = asked->values[arm]->pdata[i];
+                        const char *value = arms_asked.values[arm]->pdata[i];
 
                         if (*value)
                                 g_ptr_array_add(wanted,
                                                 g_strdup_printf("%s=%s",
-                                                                (char *)asked->names->pdata[i],
+                                                                (char *)arms_asked.names->pdata[i],
                                                                 value));
                 }
         arms->sweep = sweep_new(arms->ctl, "--knob", wanted, topology, &topology->online);
@@ -218,29 +204,28 @@ static int check_daemon(const Arms *arms)
         bool paused;
 
         if (!manager)
-                return complain("--%s: %s", kinds[arms->asked->kind].name,
+                return complain("--%s: %s", kinds[arms_asked.kind].name,
                                 client_problem(arms->ctl->client));
         paused = json_length(json_get(manager, "Pauses")) > 0;
         if (json_true(manager, "DryRun") || paused)
                 return complain("--%s: idled %s, so nothing would change",
-                                kinds[arms->asked->kind].name,
+                                kinds[arms_asked.kind].name,
                                 paused ? "is paused" : "runs with --dry-run");
         return EXIT_FINE;
 }
 
-Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology)
+Arms *arms_new(Ctl *ctl, const Topology *topology)
 {
         g_autoptr(Arms) arms = g_new0(Arms, 1);
         g_autofree char *reason = NULL;
 
         arms->ctl = ctl;
-        arms->asked = asked;
         arms->trial = arms->hold = -1;
         for (int arm = 0; arm < 2; arm++)
-                arms->labels[arm] = label_of(asked, arm);
+                arms->labels[arm] = label_of(arm);
         reason = g_strdup_printf("idlelab prove: %.80s, %.80s", arms->labels[0], arms->labels[1]);
         arms->reason = g_utf8_make_valid(reason, -1); /* a character may have been cut */
-        if ((asked->kind == ARMS_KNOB ? open_knobs(arms, topology) : check_daemon(arms)) !=
+        if ((arms_asked.kind == ARMS_KNOB ? open_knobs(arms, topology) : check_daemon(arms)) !=
             EXIT_FINE)
                 return NULL;
         return g_steal_pointer(&arms);
@@ -265,21 +250,20 @@ static void replace(int *fd, int by)
 /* The trial of the arm, in place of that of the other. */
 static int enter_trial(Arms *arms, int arm, char **ret_error)
 {
-        const ArmsAsked *asked = arms->asked;
         g_autoptr(GPtrArray) policies = g_ptr_array_new();
         g_autoptr(GPtrArray) options = g_ptr_array_new_with_free_func(g_free);
         int fd, r;
 
-        for (guint i = 0; i < asked->names->len; i++) {
-                const char *name = asked->names->pdata[i], *dot = strchr(name, '.');
+        for (guint i = 0; i < arms_asked.names->len; i++) {
+                const char *name = arms_asked.names->pdata[i], *dot = strchr(name, '.');
 
-                if (asked->kind == ARMS_POLICY)
+                if (arms_asked.kind == ARMS_POLICY)
                         g_ptr_array_add(policies, (gpointer)name);
-                if (asked->kind != ARMS_OPTION || !*(char *)asked->values[arm]->pdata[i])
+                if (arms_asked.kind != ARMS_OPTION || !*(char *)arms_asked.values[arm]->pdata[i])
                         continue;
                 g_ptr_array_add(options, g_strndup(name, (gsize)(dot - name)));
                 g_ptr_array_add(options, g_strdup(dot + 1));
-                g_ptr_array_add(options, g_strdup(asked->values[arm]->pdata[i]));
+                g_ptr_array_add(options, g_strdup(arms_asked.values[arm]->pdata[i]));
         }
         g_ptr_array_add(policies, NULL);
         g_ptr_array_add(options, NULL);
@@ -321,14 +305,14 @@ static int enter_profile(Arms *arms, const char *profile, char **ret_error)
 
 static int enter_knobs(Arms *arms, int arm, char **ret_error)
 {
-        const ArmsAsked *asked = arms->asked;
         int r = sweep_leave(arms->sweep);
 
         if (r < 0)
                 *ret_error = g_strdup("the other setting could not be restored");
-        for (guint i = 0; i < asked->names->len && r >= 0; i++) {
-                g_autofree char *label = g_strdup_printf("%s=%s", (char *)asked->names->pdata[i],
-                                                         (char *)asked->values[arm]->pdata[i]);
+        for (guint i = 0; i < arms_asked.names->len && r >= 0; i++) {
+                g_autofree char *label = g_strdup_printf("%s=%s",
+                                                         (char *)arms_asked.names->pdata[i],
+                                                         (char *)arms_asked.values[arm]->pdata[i]);
                 const SweepPoint *point = sweep_find(arms->sweep, label);
 
                 if (point)
@@ -344,8 +328,8 @@ int arms_enter(Arms *arms, int arm, char **ret_error)
         if (arms->sweep)
                 return enter_knobs(arms, arm, ret_error);
         r = enter_trial(arms, arm, ret_error);
-        if (r >= 0 && arms->asked->kind == ARMS_PROFILE)
-                r = enter_profile(arms, arms->asked->values[arm]->pdata[0], ret_error);
+        if (r >= 0 && arms_asked.kind == ARMS_PROFILE)
+                r = enter_profile(arms, arms_asked.values[arm]->pdata[0], ret_error);
         if (r < 0)
                 arms_leave(arms);
         return r;
@@ -353,13 +337,12 @@ int arms_enter(Arms *arms, int arm, char **ret_error)
 
 char *arms_in_effect(const Arms *arms)
 {
-        const ArmsAsked *asked = arms->asked;
         g_autoptr(json_object) answer = NULL;
         g_autofree char *error = NULL;
         json_object *setting;
         GString *text;
 
-        if ((asked->kind != ARMS_OPTION && asked->kind != ARMS_PROFILE) ||
+        if ((arms_asked.kind != ARMS_OPTION && arms_asked.kind != ARMS_PROFILE) ||
             client_call(arms->ctl->client, "GetSettings", "", NULL, &answer, &error) < 0)
                 return NULL;
         text = g_string_new(NULL);
@@ -367,7 +350,7 @@ char *arms_in_effect(const Arms *arms)
                 g_autofree char *name = g_strdup_printf("%s.%s", json_text(setting, "section"),
                                                         json_text(setting, "key"));
 
-                if (asked->kind == ARMS_PROFILE || is_named(asked, name))
+                if (arms_asked.kind == ARMS_PROFILE || is_named(name))
                         g_string_append_printf(text, "%s=%s\n", name, json_text(setting, "value"));
         }
         return g_string_free(text, FALSE);
@@ -379,7 +362,7 @@ char *arms_state(const Arms *arms)
         g_autoptr(GString) text = g_string_new(NULL);
         int fd;
 
-        if (arms->asked->kind != ARMS_POLICY)
+        if (arms_asked.kind != ARMS_POLICY)
                 return NULL;
         for (size_t i = 0; i < G_N_ELEMENTS(properties); i++) {
                 g_autoptr(json_object) value = client_property(arms->ctl->client, properties[i]);
@@ -399,7 +382,7 @@ int64_t arms_transitions(const Arms *arms)
 {
         g_autoptr(json_object) value = NULL;
 
-        if (arms->asked->kind != ARMS_POLICY)
+        if (arms_asked.kind != ARMS_POLICY)
                 return -1;
         value = client_property(arms->ctl->client, "Transitions");
         return value ? json_object_get_int64(value) : -1;

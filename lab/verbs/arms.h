@@ -27,7 +27,7 @@ typedef struct ArmsAsked {
         GPtrArray *values[2]; /* of char *, one for each name; "": as found. Not of policies */
 } ArmsAsked;
 
-/* --policy, --profile, --option and --knob, and what they took. */
+/* --policy, --profile, --option and --knob, and what they took, which all of this is about. */
 extern const VerbOption arms_options[];
 extern ArmsAsked arms_asked;
 
@@ -38,7 +38,7 @@ typedef struct Arms Arms;
 
 /* Finds out whether both settings are available, as far as that is known without trying. Changes
  * nothing. NULL after a message. */
-Arms *arms_new(Ctl *ctl, const ArmsAsked *asked, const Topology *topology);
+Arms *arms_new(Ctl *ctl, const Topology *topology);
 
 /* The setting, for people: "ondemand ignored", "MinCores=2", "as found". */
 const char *arms_label(const Arms *arms, int arm);

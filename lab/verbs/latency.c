@@ -56,7 +56,7 @@ static struct {
         GPtrArray *sweep; /* of char *; NULL: none */
 } asked = { .policy = -1 };
 
-static int take_interval(Ctl *ctl, const char *text)
+static int take_interval(Ctl *ctl, const VerbOption *row, const char *text)
 {
         g_auto(GStrv) words = g_strsplit(text, ",", -1);
 
@@ -79,7 +79,7 @@ static const char *const policies[] = {
         [SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr", NULL
 };
 
-static int take_sweep(Ctl *ctl, const char *text)
+static int take_sweep(Ctl *ctl, const VerbOption *row, const char *text)
 {
         if (!asked.sweep)
                 asked.sweep = g_ptr_array_new_with_free_func(g_free);

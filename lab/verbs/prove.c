@@ -161,7 +161,7 @@ static bool open_arms(Prove *prove)
         if (r < 0)
                 complain_cpus(prove->ctl, r);
         else
-                prove->arms = arms_new(prove->ctl, &arms_asked, prove->topology);
+                prove->arms = arms_new(prove->ctl, prove->topology);
         return prove->arms != NULL;
 }
 

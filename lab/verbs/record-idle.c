@@ -36,7 +36,6 @@ typedef struct Recorder {
         const LedgerBackend *backend;
         Ledger *ledger;
         FILE *file;
-        bool causes, exits;
         GArray *waiting;                         /* of Line */
         ExitLatency (*latencies)[SLEEPS_STATES]; /* by CPU and state */
         uint64_t written, guessed;
@@ -48,7 +47,7 @@ static void take(const struct sleep_record *record, const LedgerCause *cause, vo
         Recorder *recorder = data;
         Line line = { .record = *record };
 
-        if (recorder->causes)
+        if (record_asked.causes)
                 line.cause = ledger_cause_text(cause);
         g_array_append_val(recorder->waiting, line);
 }
@@ -88,7 +87,7 @@ static void write_line(Recorder *recorder, const Line *line)
         end = number_put(end, record->io_waiting, ',');
         end = number_put(end, record->resched, ',');
         end = number_put(end, record->got_tick, ',');
-        if (recorder->exits)
+        if (record_asked.exits)
                 end = number_put(end, record->idle_ns - idle_ns, ',');
         end[-1] = '\n';
         fwrite(text, 1, (size_t)(end - text), recorder->file);
@@ -210,7 +209,7 @@ static bool is_standard_output(const Ctl *ctl)
 
 int record_idle_ask(Ctl *ctl, json_object **ret_answer)
 {
-        Recorder recorder = { .causes = record_asked.causes, .exits = record_asked.exits };
+        Recorder recorder = { 0 };
         int status = open_ledger(ctl, &recorder);
 
         if (status != EXIT_FINE || !recorder.backend)

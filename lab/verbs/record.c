@@ -33,7 +33,7 @@ static uint64_t parse_size(const char *text)
         return number << shift;
 }
 
-static int take_max_size(Ctl *ctl, const char *text)
+static int take_max_size(Ctl *ctl, const VerbOption *row, const char *text)
 {
         record_asked.limits.max_bytes = parse_size(text);
         if (record_asked.limits.max_bytes < RECORDING_SIZE_LEAST)

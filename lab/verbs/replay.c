@@ -17,7 +17,7 @@
 
 ReplayArguments replay_arguments;
 
-static int take_option(Ctl *ctl, const char *text)
+static int take_option(Ctl *ctl, const VerbOption *row, const char *text)
 {
         const char *sign = strchr(text, '=');
 

@@ -302,19 +302,14 @@ static void take_row(Reader *reader, const char *line, bool last)
         g_ptr_array_add(reader->rows, g_steal_pointer(&row));
 }
 
-/* "5.003 sec": how long the interval was. */
-static bool is_duration(const char *line)
-{
-        return g_str_has_suffix(line, UNITS_SECOND) && g_ascii_isdigit(*line);
-}
-
 static void take_line(Reader *reader, char *line, bool last)
 {
         g_autofree char *stripped = g_strstrip(g_strdup(line));
 
         if (g_str_has_suffix(line, "\r"))
                 line[strlen(line) - 1] = '\0';
-        if (!*stripped || is_duration(stripped))
+        /* "5.003 sec": how long the interval was. */
+        if (!*stripped || (g_str_has_suffix(stripped, UNITS_SECOND) && g_ascii_isdigit(*stripped)))
                 return;
         if (take_header(reader, line)) {
                 sample_end(reader);

@@ -21,13 +21,6 @@ static void put_set(json_object *object, const char *key, const CpuSet *set)
         json_put_text(object, key, text);
 }
 
-static json_object *pair(const char *a, const char *b)
-{
-        const char *const strings[] = { a, b, NULL };
-
-        return json_copy_strings(strings);
-}
-
 static json_object *missing(const Watch *watch)
 {
         json_object *array = json_object_new_array();
@@ -35,8 +28,10 @@ static json_object *missing(const Watch *watch)
         for (const SenseSource *source = sense_sources; source->sense; source++) {
                 int error = sensors_error(watch->sensors, source->sense);
 
+                const char *const pair[] = { source->name, missing_reason(error), NULL };
+
                 if (source->name && error < 0)
-                        json_object_array_add(array, pair(source->name, missing_reason(error)));
+                        json_object_array_add(array, json_copy_strings(pair));
         }
         return array;
 }

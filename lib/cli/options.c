@@ -17,7 +17,7 @@
 #include "cli/offline.h"
 #include "systemd/bus-connect.h"
 
-static int take_bus(Ctl *ctl, const char *text)
+static int take_bus(Ctl *ctl, const VerbOption *row, const char *text)
 {
         if (ctl->bus)
                 return complain_usage(NULL, "--session-bus and --bus-address: expected one of "
@@ -267,7 +267,7 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
                 if (!row)
                         return complain_usage(verb, "%s does not take --%s", verb->name,
                                               table[index].name);
-                status = row->take ? row->take(ctl, optarg) : take_value(ctl, row, optarg);
+                status = row->take ? row->take(ctl, row, optarg) : take_value(ctl, row, optarg);
                 if (status != EXIT_FINE)
                         return status;
         }

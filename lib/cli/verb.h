@@ -48,7 +48,8 @@ typedef struct VerbOption {
         const char *argument; /* placeholder; NULL: takes none */
         const char *help;     /* one line */
 
-        int (*take)(Ctl *ctl, const char *text); /* EXIT_FINE, or EXIT_USAGE after a message */
+        /* EXIT_FINE, or EXIT_USAGE after a message */
+        int (*take)(Ctl *ctl, const struct VerbOption *row, const char *text);
 
         /* What the option sets if there is no take(): a bool, text or time of Ctl, or those that
          * are not NULL. */
