@@ -151,10 +151,7 @@ static json_object *describe_cpu(json_object *cpu, bool observed)
         json_put_int(answer, "cpu", json_int(cpu, "Number", 0));
         for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
                 json_put_int_from(answer, groups[i][0], json_int(cpu, groups[i][1], -1), 0);
-        if (online)
-                json_put_members(answer, cpu, "capacity=Capacity");
-        else
-                json_put(answer, "capacity", NULL);
+        json_put_members(answer, online ? cpu : NULL, "capacity=Capacity");
         json_put_text(answer, "state", state_of(cpu));
         json_put_members(answer, cpu, "kinds=Kinds parked_usec=ParkedUSec");
         json_put_real(answer, "busy_percent", busy * 100, 2);

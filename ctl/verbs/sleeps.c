@@ -126,12 +126,6 @@ typedef struct Group {
         double joules; /* lost; NaN: not known */
 } Group;
 
-static char *group_key(const LedgerCause *cause)
-{
-        return g_strdup_printf("%d %d %s|%s|%s", cause->kind, cause->irq, cause->function ?: "",
-                               cause->name ?: "", cause->unit ?: "");
-}
-
 /* The watts that the residency lost by sleeps of a CPU in `state` costs. NaN: not known. */
 static double lost_watts(const Ctl *ctl, const Sleeps *sleeps, const Prices *prices, int cpu,
                          int state)
@@ -186,7 +180,9 @@ static GPtrArray *group_causes(const Ctl *ctl, const Sleeps *sleeps, const Price
 
         for (size_t i = 0; i < sleeps->totals.n_causes; i++) {
                 const LedgerCause *cause = &sleeps->totals.causes[i];
-                g_autofree char *key = group_key(cause);
+                g_autofree char *key = g_strdup_printf("%d %d %s|%s|%s", cause->kind, cause->irq,
+                                                       cause->function ?: "", cause->name ?: "",
+                                                       cause->unit ?: "");
                 Group *group;
 
                 if (!cpuset_has(cpus, cause->cpu))

@@ -43,9 +43,7 @@ static int ask_daemon(Ctl *ctl, json_object **ret_answer)
         json_put_bool(answer, "fine", json_length(found) == 0);
         json_put_int(answer, "knobs", count_ours(client_manager(ctl->client)));
         json_put(answer, "problems", describe_problems(found));
-        json_put(answer, "to_restore", NULL);
-        json_put(answer, "damaged_lines", NULL);
-        json_put(answer, "damaged_record", NULL);
+        json_put_members(answer, NULL, "to_restore damaged_lines damaged_record");
         *ret_answer = answer;
         return EXIT_FINE;
 }
@@ -83,8 +81,7 @@ static int ask_record(Ctl *ctl, json_object **ret_answer)
         }
         answer = answer_new(ctl);
         json_put_bool(answer, "fine", entries.list.length == 0 && skipped == 0 && !damaged);
-        json_put(answer, "knobs", NULL);
-        json_put(answer, "problems", NULL);
+        json_put_members(answer, NULL, "knobs problems");
         json_put(answer, "to_restore", describe_record(&entries));
         json_put_int(answer, "damaged_lines", skipped);
         json_put_text(answer, "damaged_record", damaged);

@@ -160,10 +160,8 @@ static int choose(Teo *teo, const StateTable *table, const Period *period, bool 
                         return teo_fit_tick(table, state, 0, length_ns, period->tick_ns);
         }
         candidate = find_candidate(teo, table, period);
-        if (candidate.state == NONE)
-                return 0;
-        if (candidate.state == candidate.first)
-                return candidate.state;
+        if (candidate.state <= candidate.first) /* there is nothing to choose, or no state */
+                return candidate.state < 0 ? 0 : candidate.state;
         state = expect_early(teo, table, &candidate, &length_ns);
         if (state > candidate.allowed)
                 state = candidate.allowed;

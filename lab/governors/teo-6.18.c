@@ -72,10 +72,8 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         if (table->n < 2)
                 return 0;
         candidate = teo_find_candidate(&teo->bins, table, period->limit_ns);
-        if (candidate.state < 0)
-                return 0;
-        if (candidate.state == candidate.first)
-                return candidate.state;
+        if (candidate.state <= candidate.first) /* there is nothing to choose, or no state */
+                return candidate.state < 0 ? 0 : candidate.state;
         state = teo_expect_early(&teo->bins, table, &candidate);
         /* Steps 6 to 8. */
         return teo_finish(&teo->bins, table, &candidate, state, teo->shorts,

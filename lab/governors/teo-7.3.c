@@ -107,10 +107,8 @@ static int teo_select(void *data, const StateTable *table, const Period *period)
         learn(teo, table);
         teo->bins.sleep_ns = INT64_MAX;
         candidate = teo_find_candidate(&teo->bins, table, period->limit_ns);
-        if (candidate.state == NONE)
-                return 0;
-        if (candidate.state == candidate.first)
-                return candidate.state;
+        if (candidate.state <= candidate.first) /* there is nothing to choose, or no state */
+                return candidate.state < 0 ? 0 : candidate.state;
         state = expect_early(teo, table, &candidate);
         /* Steps 7 to 9. */
         return teo_finish(&teo->bins, table, &candidate, state, teo->shorts,

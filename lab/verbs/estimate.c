@@ -232,15 +232,14 @@ static json_object *answer_begin(const Turbostat *seen)
 }
 
 /* Writes the whole file next to the old one and puts it in its place. */
-static bool save_table(const PowerTable *table, const char *path)
+static int save_table(const PowerTable *table, const char *path)
 {
         g_autofree char *text = power_table_format(table);
         g_autoptr(GError) error = NULL;
 
         if (g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error))
-                return true;
-        complain("--output: %s", error->message);
-        return false;
+                return EXIT_FINE;
+        return complain("--output: %s", error->message);
 }
 
 static int fit(Ctl *ctl, json_object **ret_answer)
@@ -274,7 +273,7 @@ static int fit(Ctl *ctl, json_object **ret_answer)
                 complain("--fit: found no figure for C0 or %s, expected one for both ends; no "
                          "table is written",
                          seen->states[seen->n_states - 1]);
-        complete = complete && (!asked.save || save_table(table, asked.save));
+        complete = complete && (!asked.save || save_table(table, asked.save) == EXIT_FINE);
         json_put_text(answer, "saved", complete ? asked.save : NULL);
         *ret_answer = answer;
         return !complete ? EXIT_FAILED : EXIT_FINE;

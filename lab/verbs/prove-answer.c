@@ -240,12 +240,6 @@ static bool has_probe(json_object *answer)
         return g_str_equal(json_text(answer, "delay_source"), "probe");
 }
 
-static const char *title_of(json_object *answer, int quantity)
-{
-        return quantity == QUANTITY_DELAY_MEAN && has_probe(answer) ? "Delay of the probe, us"
-                                                                    : rows[quantity].title;
-}
-
 static void show_table(const Ctl *ctl, json_object *answer)
 {
         g_autoptr(Table) table = table_new();
@@ -259,8 +253,11 @@ static void show_table(const Ctl *ctl, json_object *answer)
                                 "joules", true);
         for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
                 if (json_get(answer, rows[i].key))
-                        add_row(table, title_of(answer, i), json_get(answer, rows[i].key),
-                                rows[i].suffix, false);
+                        add_row(table,
+                                i == QUANTITY_DELAY_MEAN && has_probe(answer)
+                                        ? "Delay of the probe, us"
+                                        : rows[i].title,
+                                json_get(answer, rows[i].key), rows[i].suffix, false);
         table_print(table, &ctl->screen);
 }
 

@@ -51,16 +51,13 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
                 effect->without++;
 }
 
-/* True if the compared policies had no effect in any block, so that the settings are the same. */
-static bool is_idle(const Prove *prove)
-{
-        return prove->results.effect.blocks > 0 &&
-               prove->results.effect.without == prove->results.effect.blocks;
-}
-
 Verdict prove_verdict(const Prove *prove, const Estimate *found)
 {
-        return is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
+        const ProveEffect *effect = &prove->results.effect;
+
+        /* If compared policies had no effect in any block the settings are the same. */
+        return effect->blocks > 0 && effect->without == effect->blocks ? VERDICT_UNKNOWN
+                                                                       : found->verdict;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)

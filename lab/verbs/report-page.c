@@ -9,13 +9,6 @@
 #include "page/page.h"
 #include "report.h"
 
-/* True if a point unites samples, so that its series has a band. */
-static bool has_band(const Report *report, const ReportSeries *series)
-{
-        return series->kind != REPORT_STACK &&
-               (series->low != series->column || reduced_united(report->samples) > 1);
-}
-
 static json_object *describe_series(const Report *report, const ReportSeries *series)
 {
         const Reduced *samples = report->samples;
@@ -26,7 +19,8 @@ static json_object *describe_series(const Report *report, const ReportSeries *se
         json_put_bool(object, "steps", series->kind == REPORT_STEPS);
         json_put_bool(object, "stacked", series->kind == REPORT_STACK);
         json_put(object, "mid", reduced_values(samples, series->column, REDUCED_MEAN));
-        if (has_band(report, series)) {
+        /* If a point unites samples its series has a band. */
+        if (series->kind != REPORT_STACK && (interval || reduced_united(samples) > 1)) {
                 json_put(object, "low",
                          reduced_values(samples, series->low,
                                         interval ? REDUCED_MEAN : REDUCED_LEAST));
