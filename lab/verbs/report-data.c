@@ -9,7 +9,7 @@
 /* Texts of a recording are cut after so many bytes. */
 #define TEXT_MAX 600
 
-/* Of a policy, with the 95 % interval. */
+/* The members with the power that a policy saves, and its 95 % interval. */
 #define SAVED_WATTS "saved_watts saved_watts_low saved_watts_high"
 
 static void series_clear(gpointer data)

@@ -103,7 +103,7 @@ static json_object *read_dictionary(sd_bus_message *m, const char *contents)
         return object;
 }
 
-/* Of the types that idled has. */
+/* Handles the types that idled uses. */
 static json_object *read_basic(sd_bus_message *m, char type)
 {
         union {
