@@ -25,6 +25,20 @@ static inline Knobs *park_open_knobs(void)
         return knobs_new(&context, scratch_fd, false);
 }
 
+/* With the test's own apply() and expect_log(): CPUs are parked, and this is all that is done. */
+#define apply_does(knobs, allowed, expected)                                                       \
+        do {                                                                                       \
+                ck_assert_int_eq(apply(knobs, allowed), 0);                                        \
+                expect_log(expected);                                                              \
+        } while (0)
+
+/* With the test's own expect_as_found(), and its arguments. */
+#define restore_all(knobs, ...)                                                                    \
+        do {                                                                                       \
+                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);                             \
+                expect_as_found(__VA_ARGS__);                                                      \
+        } while (0)
+
 /* Returns how many places there were. */
 static inline int kill_everywhere(void (*run)(void), Knobs *(*open_knobs)(void),
                                   void (*expect_as_found)(void))

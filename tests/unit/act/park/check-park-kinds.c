@@ -171,8 +171,7 @@ TEST(yields_to_parking)
                 expect("game.scope", steps[i].game);
                 expect("system.slice", steps[i].system);
         }
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 /* A unit passes from parking to a request, and back. */
@@ -189,8 +188,7 @@ TEST(passes_between_owners)
         request_nothing();
         ck_assert_int_eq(apply(knobs, "1-2"), 0);
         expect("background.slice", "1-2");
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 /* The list that the kernel keeps never stands in the way of a partition. */
@@ -211,8 +209,7 @@ TEST(next_to_partition)
         ck_assert_ptr_null(isolate_rival(scratch_fd, PARK_SLICE, &parked, true));
         expect("background.slice", "0-1");
         systemd->after_set = NULL;
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 /* Parking failed: the plan's CPUs are not those that tasks have. */

@@ -77,26 +77,20 @@ TEST(all_top_level_units)
 {
         g_autoptr(Knobs) knobs = park_open_knobs();
 
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("");
-        ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        expect_log("init.scope=0-2 system.slice=0-2 user.slice=0-2 "); /* batch.slice has its own */
+        apply_does(knobs, "0-3", "");
+        apply_does(knobs, "0-2",
+                   "init.scope=0-2 system.slice=0-2 user.slice=0-2 "); /* batch.slice has its own */
         ck_assert_int_eq(systemd->listed, 1);
-        ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        expect_log("");
-        ck_assert_int_eq(apply(knobs, "1"), 0);
-        expect_log("init.scope=1 system.slice=1 user.slice=1 ");
+        apply_does(knobs, "0-2", "");
+        apply_does(knobs, "1", "init.scope=1 system.slice=1 user.slice=1 ");
         expect_kept(knobs, "0-3", "0,2-3");
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         expect_kept(knobs, "0-3", "");
         /* An empty list would be refused, which systemd logs, with each change. */
         expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("");
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        expect_log("init.scope=0-1 system.slice=0-1 user.slice=0-1 ");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
+        apply_does(knobs, "0-3", "");
+        apply_does(knobs, "0-1", "init.scope=0-1 system.slice=0-1 user.slice=0-1 ");
+        apply_does(knobs, "0-3", "init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log("user.slice= system.slice= init.scope= ");
         expect_as_found();
@@ -129,8 +123,7 @@ TEST(old_list_written_again)
         systemd->after_set = start_scope;
         ck_assert_int_eq(apply(knobs, "0-3"), 0);
         systemd->after_set = NULL;
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 /* Each is given all CPUs before its limit is taken away. */
@@ -168,8 +161,7 @@ TEST_EACH(selection, selections)
         ck_assert_int_eq(apply_with(knobs, "0", c->units, c->exclude), 0);
         ck_case(c->name, g_str_equal(systemd->log, c->log), "%s", systemd->log);
         expect_kept(knobs, "0-3", c->kept);
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 TEST(units_that_come_and_go)
@@ -180,11 +172,9 @@ TEST(units_that_come_and_go)
         systemd->log[0] = '\0';
         systemd_unit("late.slice", "-.slice", "");
         systemd_gone("user.slice");
-        ck_assert_int_eq(apply(knobs, "0"), 0);
-        expect_log("late.slice=0 ");
+        apply_does(knobs, "0", "late.slice=0 ");
         ck_assert_ptr_null(knob_find(knobs, &park_unit_kind, "user.slice"));
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 TEST(limit_changed_by_the_administrator_stays)
@@ -237,8 +227,7 @@ TEST(limit_not_effective)
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FAILED);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_OURS);
         expect_kept(knobs, "0-3", "1-3");
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 /* systemd does not answer: what was parked before still is, and nothing else. */
@@ -261,8 +250,7 @@ TEST(no_answer)
         ck_assert_int_eq(park_systemd.apply(state, knobs, &fewer, &topology), 0);
         expect_kept(knobs, "0-3", "2-3");
         park_systemd.close(state);
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 TEST(bus_vanishes)
@@ -277,8 +265,7 @@ TEST(bus_vanishes)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -ENOTCONN);
         systemd->error = 0;
         ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_as_found();
+        restore_all(knobs);
 }
 
 TEST(without_systemd)
