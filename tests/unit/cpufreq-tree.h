@@ -12,8 +12,6 @@
 #define MIN_FREQ "scaling_min_freq"
 #define MAX_FREQ "scaling_max_freq"
 
-static void *state;
-static Knobs *knobs;
 static FreqPolicy policies[2];
 
 static const char *words_of_pstate[] = { "performance", "powersave", NULL };
@@ -69,8 +67,7 @@ static inline void setup(void)
         put("0", "intel_pstate/no_turbo");
         facts.frequency = policies;
         facts.n_frequency = 2;
-        knobs = open_knobs();
-        state = open_actuator(&actuator_cpufreq);
+        tuning_start(&actuator_cpufreq, &options);
 }
 
 __attribute__((unused)) static inline void acpi_setup(void)
@@ -82,16 +79,17 @@ __attribute__((unused)) static inline void acpi_setup(void)
         put("1", "cpufreq/boost");
 }
 
-static inline void teardown(void)
+/* Boost of the whole machine. */
+__attribute__((unused)) static inline void switch_boost(int8_t boost)
 {
-        actuator_cpufreq.close(state);
-        knobs_free(knobs);
-        tuning_teardown();
+        wishes[0].boost = wishes[2].boost = boost;
+        ck_assert_int_eq(apply(), 0);
 }
 
-static inline int apply(void)
+__attribute__((unused)) static inline void limit_maximum(uint32_t khz)
 {
-        return actuator_cpufreq.apply(state, knobs, &plan, &facts);
+        wishes[0].max_khz = khz;
+        ck_assert_int_eq(apply(), 0);
 }
 
 #endif

@@ -9,9 +9,6 @@
 #include "act/tune/quiet.h"
 #include "tuning.h"
 
-static void *state;
-static Knobs *knobs;
-
 /* The first line of the file: what a plain file keeps behind a shorter value does not count. */
 static inline char *text_of(const char *path)
 {
@@ -34,13 +31,11 @@ static inline void rest_cpus(const char *cpus)
         ck_assert_int_eq(cpuset_parse(cpus, &plan.resting), 0);
 }
 
-static inline void *open_with(const Actuator *actuator, const void *own_options)
+/* Keeps interrupts, or what the test is about, off these CPUs. */
+__attribute__((unused)) static inline void rest(const char *cpus)
 {
-        const ActContext context = { .root = scratch_fd };
-        void *opened = NULL;
-
-        ck_assert_int_eq(actuator->open(&context, own_options, &opened), 0);
-        return opened;
+        rest_cpus(cpus);
+        ck_assert_int_eq(apply(), 0);
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the tests of actuators for single CPUs share: a machine of four CPUs as a tree of files, a
- * plan, and an actuator with its knobs. The record of originals lies in the tree.
+ * plan, and an actuator with its knobs, once tuning_start() has opened it. The record of originals
+ * lies in the tree.
  */
 #ifndef IDLED_TESTS_TUNING_H
 #define IDLED_TESTS_TUNING_H
@@ -110,12 +111,6 @@ static inline void tuning_setup(void)
         plan_init(&plan, wishes, N_CPUS);
 }
 
-static inline void tuning_teardown(void)
-{
-        topology_free(topology);
-        scratch_close();
-}
-
 static inline Knobs *open_knobs(void)
 {
         const ActContext context = { .root = scratch_fd };
@@ -123,13 +118,52 @@ static inline Knobs *open_knobs(void)
         return knobs_new(&context, scratch_fd, false);
 }
 
-static inline void *open_actuator(const Actuator *actuator)
+static const Actuator *tuned;
+static const void *tuned_options;
+static void *state;
+static Knobs *knobs;
+
+/* As after a change of its options. */
+static inline void reopen(void)
 {
         const ActContext context = { .root = scratch_fd };
-        void *state;
 
-        ck_assert_int_eq(actuator->open(&context, &options, &state), 0);
-        return state;
+        if (state)
+                tuned->close(state);
+        ck_assert_int_eq(tuned->open(&context, tuned_options, &state), 0);
+}
+
+static inline void tuning_start(const Actuator *actuator, const void *own_options)
+{
+        tuned = actuator;
+        tuned_options = own_options;
+        knobs = open_knobs();
+        state = NULL;
+        reopen();
+}
+
+static inline void tuning_teardown(void)
+{
+        if (knobs) {
+                tuned->close(state);
+                knobs_free(g_steal_pointer(&knobs));
+        }
+        topology_free(topology);
+        scratch_close();
+}
+
+static inline int apply(void)
+{
+        return tuned->apply(state, knobs, &plan, &facts);
+}
+
+static const CpuSet no_cpus;
+
+/* As the 60 s check does. */
+static inline int apply_again(void)
+{
+        tuned->forget(state, knobs, &no_cpus);
+        return apply();
 }
 
 static inline void no_wishes(void)
@@ -137,11 +171,17 @@ static inline void no_wishes(void)
         plan_init(&plan, wishes, N_CPUS);
 }
 
-static inline CpuWish effective_of(const Actuator *actuator, void *state, int cpu)
+static inline void end_wishes(void)
+{
+        no_wishes();
+        ck_assert_int_eq(apply(), 0);
+}
+
+static inline CpuWish effective_of(int cpu)
 {
         CpuWish limits = tune_nothing;
 
-        actuator->report(state, &facts, cpu, &limits);
+        tuned->report(state, &facts, cpu, &limits);
         return limits;
 }
 
@@ -150,22 +190,20 @@ static inline bool record_exists(void)
         return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
 }
 
-static inline void restore(Knobs *knobs)
+static inline void restore(Knobs *of)
 {
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        ck_assert_int_eq(knobs_restore(of, NULL, NULL), 0);
         ck_assert(!record_exists());
 }
 
 /* A fresh instance restores what the record says. */
 static inline void recover(const Actuator *actuator)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) fresh = open_knobs();
         int skipped = 0;
 
-        ck_assert_int_ge(knobs_recover(knobs, actuator->kinds, &skipped), 0);
-        restore(knobs);
+        ck_assert_int_ge(knobs_recover(fresh, actuator->kinds, &skipped), 0);
+        restore(fresh);
 }
-
-static const CpuSet no_cpus;
 
 #endif

@@ -47,10 +47,9 @@ TEST_EACH(boost, boosts)
                 expect(c->name, 0, "boost", c->first);
                 expect(c->name, 2, "boost", c->second);
         }
-        ck_assert_int_eq(effective_of(&actuator_cpufreq, state, 0).boost,
+        ck_assert_int_eq(effective_of(0).boost,
                          *c->machine == '1' && !c->split && c->boosts[0] == 0 ? -1 : c->boosts[0]);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
+        end_wishes();
         expect_value(c->name, "cpufreq/boost", "1");
         ck_assert(!record_exists());
 }
@@ -77,8 +76,7 @@ static const struct {
 TEST_EACH(held, shown)
 {
         wishes[0].min_khz = 2000000;
-        wishes[0].max_khz = 3000000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(3000000);
         scratch_file("sys/class/thermal/cooling_device0/type", "Processor\n");
         scratch_file("sys/class/thermal/cooling_device1/type", "Fan\n");
         scratch_file("sys/class/thermal/cooling_device1/cur_state", "1\n");
@@ -98,8 +96,7 @@ TEST(vanished)
         ck_assert_int_eq(apply(), 0);
         found(0, GOVERNOR, "powersave"); /* another driver, which has no schedutil */
         policies[0].governors = (char **)words_of_pstate;
-        actuator_cpufreq.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), -EINVAL);
+        ck_assert_int_eq(apply_again(), -EINVAL);
         expect("untouched", 0, GOVERNOR, "powersave");
         wishes[0].governor = g_intern_string("performance");
         ck_assert_int_eq(apply(), 0);
@@ -113,10 +110,8 @@ TEST(disturbed)
         const Knob *knob;
 
         found(0, MAX_FREQ, "1500000");
-        wishes[0].max_khz = 3000000;
-        ck_assert_int_eq(apply(), 0);
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(3000000);
+        switch_boost(0);
         expect_value("requested", "cpufreq/boost", "0");
         expect("requested", 0, MAX_FREQ, "3000000");
         knob = knob_find(knobs, actuator_cpufreq.kinds[2], "cpufreq/policy0/" MAX_FREQ);
@@ -132,8 +127,7 @@ TEST(recorded_before)
         g_autofree char *text = NULL;
 
         wishes[0].max_khz = 3000000;
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
         expect_value("requested", "cpufreq/boost", "0");
         expect("requested", 0, MAX_FREQ, "3000000");
         ck_assert_int_eq(file_read(scratch_fd, "undo", &text), 0);
@@ -150,8 +144,7 @@ TEST(governor_left_alone)
         wishes[0].governor = g_intern_string("schedutil");
         ck_assert_int_eq(apply(), 0);
         found(0, GOVERNOR, "performance");
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
         ck_assert_int_eq(knob_find(knobs, kind, "cpufreq/policy0/" GOVERNOR)->state, KNOB_OURS);
         ck_assert_int_eq(knobs_verify(knobs), 1);
 }
@@ -182,7 +175,7 @@ TEST_EACH(rounds, rounded)
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 0, MIN_FREQ, c->then_min);
         expect(c->name, 0, MAX_FREQ, c->then_max);
-        limits = effective_of(&actuator_cpufreq, state, 0);
+        limits = effective_of(0);
         ck_assert_uint_eq(limits.min_khz, (uint32_t)atoi(c->then_min));
         ck_assert_uint_eq(limits.max_khz, (uint32_t)atoi(c->then_max));
 }
@@ -235,7 +228,7 @@ TEST(epp_dynamic)
         wishes[1].preference = g_intern_string("dynamic");
         ck_assert_int_eq(apply(), 0);
         expect("the faster one", 0, EPP, "dynamic");
-        ck_assert_str_eq(effective_of(&actuator_cpufreq, state, 0).preference, "dynamic");
+        ck_assert_str_eq(effective_of(0).preference, "dynamic");
         wishes[0].preference = g_intern_string("balance_performance");
         ck_assert_int_eq(apply(), 0);
         expect("the faster one", 0, EPP, "balance_performance");
@@ -250,14 +243,12 @@ TEST(there_already)
         CpuWish limits;
 
         wishes[0].boost = wishes[2].boost = 1;
-        wishes[0].max_khz = 4000000;
-        ck_assert_int_eq(apply(), 0);
-        limits = effective_of(&actuator_cpufreq, state, 0);
+        limit_maximum(4000000);
+        limits = effective_of(0);
         ck_assert_int_eq(limits.boost, 1);
         ck_assert_uint_eq(limits.max_khz, 4000000);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
-        limits = effective_of(&actuator_cpufreq, state, 0);
+        end_wishes();
+        limits = effective_of(0);
         ck_assert_int_eq(limits.boost, -1);
         ck_assert_uint_eq(limits.max_khz, 0);
 }
@@ -301,4 +292,4 @@ TEST(not_there)
                          -ENOENT);
 }
 
-UNIT("cpufreq-drivers", .setup = acpi_setup, .teardown = teardown)
+UNIT("cpufreq-drivers", .setup = acpi_setup, .teardown = tuning_teardown)

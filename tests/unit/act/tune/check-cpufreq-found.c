@@ -30,20 +30,16 @@ TEST_EACH(limit_after_boost, moved)
         if (strstr(c->file, "policy"))
                 found(2, "boost", "1");
         found(0, MAX_FREQ, "3000000");
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
         expect_value(c->name, c->file, "0");
         found(0, MAX_FREQ, c->meanwhile);
         found(0, "cpuinfo_max_freq", "2500000");
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(2000000);
         if (c->again) {
-                wishes[0].max_khz = 0;
-                ck_assert_int_eq(apply(), 0);
+                limit_maximum(0);
                 expect("given up", 0, MAX_FREQ, c->after);
                 found(0, MAX_FREQ, c->meanwhile);
-                wishes[0].max_khz = 2000000;
-                ck_assert_int_eq(apply(), 0);
+                limit_maximum(2000000);
         }
         if (c->on) {
                 wishes[0].boost = 1;
@@ -79,8 +75,7 @@ TEST_EACH(limit_after_turbo, turbos)
         expect_value(c->name, "intel_pstate/no_turbo", "1");
         expect(c->name, 0, MAX_FREQ, "2500000");
         found(0, MAX_FREQ, c->meanwhile);
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(2000000);
         expect(c->name, 0, MAX_FREQ, "2000000");
         restore(knobs);
         expect_value(c->name, "intel_pstate/no_turbo", "0");
@@ -91,8 +86,7 @@ TEST_EACH(limit_after_turbo, turbos)
 TEST_RANGE(limit_after_boost_in_the_heat, 0, 2)
 {
         found(0, MAX_FREQ, "3000000");
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
         found(0, MAX_FREQ, "1800000");
         found(0, "cpuinfo_max_freq", "2500000");
         if (_i == 0) {
@@ -101,8 +95,7 @@ TEST_RANGE(limit_after_boost_in_the_heat, 0, 2)
         } else {
                 found(0, "bios_limit", "1800000");
         }
-        wishes[0].max_khz = 1500000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(1500000);
         expect("requested", 0, MAX_FREQ, "1500000");
         restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
@@ -111,13 +104,10 @@ TEST_RANGE(limit_after_boost_in_the_heat, 0, 2)
 /* idled sets and restores boost; another program sets the maximum; then idled limits it. */
 static void limit_after_old_boost(void)
 {
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
+        end_wishes();
         found(0, MAX_FREQ, "3000000");
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(2000000);
 }
 
 /* A value that was set after our boost was restored is the original value then. */
@@ -132,13 +122,10 @@ TEST(limit_long_after_boost)
 TEST(limit_set_between_boosts)
 {
         limit_after_old_boost();
-        wishes[0].boost = wishes[2].boost = 0;
-        ck_assert_int_eq(apply(), 0);
-        wishes[0].max_khz = 0;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(0);
+        limit_maximum(0);
         expect("given up", 0, MAX_FREQ, "3000000");
-        wishes[0].max_khz = 2000000;
-        ck_assert_int_eq(apply(), 0);
+        limit_maximum(2000000);
         restore(knobs);
         expect("as found", 0, MAX_FREQ, "3000000");
 }
@@ -246,8 +233,7 @@ TEST_RANGE(boost_alone, 0, 3 * G_N_ELEMENTS(switched))
         expect(switching->name, 0, MAX_FREQ, switching->with);
         tuning_moves = move_maximum_back;
         if (end == 0) {
-                no_wishes();
-                ck_assert_int_eq(apply(), 0);
+                end_wishes();
         } else if (end == 1) {
                 restore(knobs);
         } else {
@@ -270,11 +256,9 @@ TEST(boost_again)
         ck_assert_int_eq(apply(), 0);
         tuning_moves = NULL;
         for (int i = 0; i < 2; i++) {
-                no_wishes();
-                ck_assert_int_eq(apply(), 0);
+                end_wishes();
                 expect("without", 0, MAX_FREQ, switching->before);
-                wishes[0].boost = wishes[2].boost = 1;
-                ck_assert_int_eq(apply(), 0);
+                switch_boost(1);
                 expect("again", 0, MAX_FREQ, switching->with);
         }
         restore(knobs);
@@ -285,10 +269,9 @@ TEST(boost_again)
 /* Boost is as requested: nothing is written, and nothing stays on record. */
 TEST(boost_as_requested)
 {
-        wishes[0].boost = wishes[2].boost = 1;
-        ck_assert_int_eq(apply(), 0);
+        switch_boost(1);
         ck_assert_uint_eq(knobs_writes(knobs), 0);
         ck_assert(!record_exists());
 }
 
-UNIT("cpufreq-found", .setup = acpi_setup, .teardown = teardown)
+UNIT("cpufreq-found", .setup = acpi_setup, .teardown = tuning_teardown)

@@ -26,18 +26,17 @@ TEST(everything)
         expect_value("EPB is of each CPU", "cpu1/power/energy_perf_bias", "15");
         expect_value("not requested", "cpu2/power/energy_perf_bias", "6");
         expect_value("the other way round", "intel_pstate/no_turbo", "1");
-        limits = effective_of(&actuator_cpufreq, state, 0);
+        limits = effective_of(0);
         ck_assert_uint_eq(limits.max_khz, 2000000);
         ck_assert_str_eq(limits.preference, "power");
         ck_assert_str_eq(limits.governor, "powersave");
         ck_assert_int_eq(limits.bias, 15);
         ck_assert_int_eq(limits.boost, 0);
         ck_assert_int_eq(limits.latency_us, -1);
-        limits = effective_of(&actuator_cpufreq, state, 2);
+        limits = effective_of(2);
         ck_assert_uint_eq(limits.max_khz, 0);
         ck_assert_ptr_null(limits.governor);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
+        end_wishes();
         expect("as found", 0, EPP, "balance_power");
         expect("as found", 0, MIN_FREQ, "800000");
         expect("as found", 0, MAX_FREQ, "4000000");
@@ -58,8 +57,7 @@ TEST(no_needless_write)
         writes = knobs_writes(knobs);
         ck_assert_uint_eq(writes, 4); /* once for each policy */
         ck_assert_int_eq(apply(), 0);
-        actuator_cpufreq.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), writes);
         wishes[0].latency_us = 3;
         wishes[1].max_khz = 3000000; /* CPU 0 still wants less */
@@ -175,8 +173,7 @@ TEST(lower_cpu_wins)
 TEST(excluded)
 {
         options.exclude = set_of("1");
-        actuator_cpufreq.close(state);
-        state = open_actuator(&actuator_cpufreq);
+        reopen();
         for (int cpu = 0; cpu < N_CPUS; cpu++) {
                 wishes[cpu].preference = g_intern_string("power");
                 wishes[cpu].boost = 0;
@@ -187,4 +184,4 @@ TEST(excluded)
         expect_value("it is for all", "intel_pstate/no_turbo", "0");
 }
 
-UNIT("cpufreq", .setup = setup, .teardown = teardown)
+UNIT("cpufreq", .setup = setup, .teardown = tuning_teardown)

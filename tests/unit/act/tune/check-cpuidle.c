@@ -6,9 +6,6 @@
 
 #define STATES 3
 
-static void *state;
-static Knobs *knobs;
-
 static void name_of(int cpu, int index, char name[TUNE_NAME])
 {
         snprintf(name, TUNE_NAME, "cpu%d/cpuidle/state%d/disable", cpu, index);
@@ -44,20 +41,7 @@ static void setup(void)
         put("acpi_idle", "cpuidle/current_driver");
         put("menu", "cpuidle/current_governor");
         put("ladder menu teo ", "cpuidle/available_governors");
-        knobs = open_knobs();
-        state = open_actuator(&actuator_cpuidle);
-}
-
-static void teardown(void)
-{
-        actuator_cpuidle.close(state);
-        knobs_free(knobs);
-        tuning_teardown();
-}
-
-static int apply(void)
-{
-        return actuator_cpuidle.apply(state, knobs, &plan, &facts);
+        tuning_start(&actuator_cpuidle, &options);
 }
 
 static const struct {
@@ -157,8 +141,7 @@ TEST(fewer_states)
         ck_assert_int_eq(apply(), -ENOENT);
         idle[1].n_states = 2;
         wishes[1].disabled = 2;
-        actuator_cpuidle.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         expect("two states", 1, "01");
         wishes[1].disabled = 0;
         ck_assert_int_eq(apply(), 0);
@@ -174,10 +157,9 @@ TEST(no_needless_write)
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
         ck_assert_int_eq(apply(), 0);
-        actuator_cpuidle.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
-        ck_assert_uint_eq(effective_of(&actuator_cpuidle, state, 2).disabled, 4);
+        ck_assert_uint_eq(effective_of(2).disabled, 4);
 }
 
 TEST(governor)
@@ -197,8 +179,7 @@ TEST(governor)
 TEST(excluded)
 {
         options.exclude = set_of("0");
-        actuator_cpuidle.close(state);
-        state = open_actuator(&actuator_cpuidle);
+        reopen();
         wishes[0].disabled = wishes[1].disabled = 4;
         plan.idle_governor = "teo";
         ck_assert_int_eq(apply(), 0);
@@ -214,8 +195,7 @@ TEST(drift)
         ck_assert_int_eq(apply(), 0);
         put("ladder", "cpuidle/current_governor");
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        actuator_cpuidle.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         expect_value("taken over", "cpuidle/current_governor", "ladder");
         restore(knobs);
         expect_value("taken over", "cpuidle/current_governor", "ladder");
@@ -267,4 +247,4 @@ TEST(not_there)
         ck_assert_int_eq(actuator_cpuidle.open(&context, &options, &none), -ENOENT);
 }
 
-UNIT("cpuidle", .setup = setup, .teardown = teardown)
+UNIT("cpuidle", .setup = setup, .teardown = tuning_teardown)

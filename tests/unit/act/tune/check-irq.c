@@ -21,13 +21,6 @@ static void add_irq(int number, const char *cpus, const char *handlers)
         scratch_file(actions, handlers);
 }
 
-static void reopen(void)
-{
-        if (state)
-                actuator_irq.close(state);
-        state = open_with(&actuator_irq, &irq_options);
-}
-
 static void setup(void)
 {
         tuning_setup();
@@ -37,30 +30,9 @@ static void setup(void)
         add_irq(24, "2-3", "eth0-rx,eth0-tx\n");
         add_irq(25, "0", "disk\n");
         add_irq(26, "0-3", "\n");
-        knobs = open_knobs();
-        state = NULL;
-        reopen();
+        tuning_start(&actuator_irq, &irq_options);
         plan.quiet.interrupts = true;
         rest_cpus("2-3");
-}
-
-static void teardown(void)
-{
-        actuator_irq.close(state);
-        knobs_free(knobs);
-        tuning_teardown();
-}
-
-static int apply(void)
-{
-        return actuator_irq.apply(state, knobs, &plan, &facts);
-}
-
-/* As the 60 s check does. */
-static int apply_again(void)
-{
-        actuator_irq.forget(state, knobs, &no_cpus);
-        return apply();
 }
 
 static void expect_originals(const char *where)
@@ -85,18 +57,14 @@ TEST(moved)
         ck_assert_int_eq(apply_again(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), 3);
 
-        rest_cpus("1-3");
-        ck_assert_int_eq(apply(), 0);
+        rest("1-3");
         expect_text("fewer CPUs", IRQ("24"), "0");
-        rest_cpus("3");
-        ck_assert_int_eq(apply(), 0);
+        rest("3");
         expect_text("more CPUs", IRQ("24"), "2");
-        rest_cpus("1");
-        ck_assert_int_eq(apply(), 0);
+        rest("1");
         expect_text("not its CPUs", IRQ("24"), "2-3");
 
-        rest_cpus("");
-        ck_assert_int_eq(apply(), 0);
+        rest("");
         expect_originals("nothing parked");
         ck_assert(!record_exists());
 }
@@ -148,8 +116,7 @@ TEST_EACH(refused, refusals)
         tuning_refusal = 0;
         ck_assert_int_eq(apply_again(), 0);
         ck_case(c->name, knobs_writes(knobs) == 0, "tried again");
-        rest_cpus("1-3");
-        ck_assert_int_eq(apply(), 0);
+        rest("1-3");
         expect_text(c->name, IRQ("24"), c->again ? "0" : "2-3");
 }
 
@@ -165,8 +132,7 @@ TEST(come_and_go)
         ck_assert_int_eq(apply_again(), 0);
         expect_text("came", IRQ("30"), "1");
         ck_assert(!knob_find(knobs, actuator_irq.kinds[0], "24/smp_affinity_list"));
-        rest_cpus("");
-        ck_assert_int_eq(apply(), 0);
+        rest("");
         expect_text("came", IRQ("30"), "1-2");
         ck_assert(!record_exists());
 }
@@ -182,8 +148,7 @@ TEST(drift)
         ck_assert_int_eq(knob->state, KNOB_FOREIGN);
         ck_assert_int_eq(apply_again(), 0);
         expect_text("taken over", IRQ("8"), "1");
-        rest_cpus("");
-        ck_assert_int_eq(apply(), 0);
+        rest("");
         expect_text("taken over", IRQ("8"), "1");
         expect_text("ours", IRQ("24"), "2-3");
 }
@@ -244,9 +209,8 @@ TEST(balancer_comes_later)
         ck_assert_int_eq(unlinkat(scratch_fd, BALANCER, AT_REMOVEDIR), 0);
         ck_assert_int_eq(apply_again(), 0);
         expect_text("irqbalance ended", IRQ("24"), "0-1");
-        rest_cpus("");
-        ck_assert_int_eq(apply(), 0);
+        rest("");
         ck_assert(!record_exists());
 }
 
-UNIT("irq", .setup = setup, .teardown = teardown)
+UNIT("irq", .setup = setup, .teardown = tuning_teardown)

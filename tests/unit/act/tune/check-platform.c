@@ -8,25 +8,15 @@
 #define SECOND "sys/class/platform-profile/platform-profile-1/"
 #define ACPI   "sys/firmware/acpi/platform_profile"
 
-static void *state;
-static Knobs *knobs;
-
 static void start(void)
 {
-        knobs = open_knobs();
-        state = open_actuator(&actuator_platform);
-}
-
-static void stop(void)
-{
-        actuator_platform.close(state);
-        knobs_free(knobs);
+        tuning_start(&actuator_platform, &options);
 }
 
 static int request(const char *profile)
 {
         plan.platform = profile;
-        return actuator_platform.apply(state, knobs, &plan, &facts);
+        return apply();
 }
 
 static void expect_file(const char *where, const char *file, const char *value)
@@ -75,7 +65,6 @@ TEST_EACH(mapping, mappings)
         expect_file("restored", FIRST "profile", "balanced");
         expect_file("restored", SECOND "profile", "balanced");
         ck_assert(!record_exists());
-        stop();
 }
 
 TEST(acpi_alone)
@@ -87,7 +76,6 @@ TEST(acpi_alone)
         expect_file("the nearest", ACPI, "low-power");
         restore(knobs);
         expect_file("restored", ACPI, "balanced");
-        stop();
 }
 
 /* A key changes the profile: neither the next request nor the end changes that. */
@@ -105,7 +93,6 @@ TEST(chosen_by_key)
         restore(knobs);
         expect_file("the person's", FIRST "profile", "performance");
         expect_file("restored", SECOND "profile", "balanced");
-        stop();
 }
 
 TEST(refused)
@@ -117,7 +104,6 @@ TEST(refused)
         tuning_refusal = 0;
         ck_assert_int_eq(request("low-power"), 0);
         expect_file("again", FIRST "profile", "low-power");
-        stop();
 }
 
 TEST(killed)
@@ -125,7 +111,6 @@ TEST(killed)
         put_handlers("low-power balanced\n", "low-power balanced\n");
         start();
         ck_assert_int_eq(request("low-power"), 0);
-        stop();
         recover(&actuator_platform);
         expect_file("restored", FIRST "profile", "balanced");
         expect_file("restored", SECOND "profile", "balanced");
@@ -139,7 +124,6 @@ TEST(not_managed)
         ck_assert_int_eq(request("low-power"), 0);
         expect_file("left alone", FIRST "profile", "balanced");
         ck_assert(strstr(actuator_platform.describe(state), "Manage="));
-        stop();
 }
 
 /* The driver is loaded after idled has started. */
@@ -154,7 +138,6 @@ TEST(late)
         expect_file("late", SECOND "profile", "quiet");
         ck_assert(!strstr(actuator_platform.describe(state), "no profile"));
         restore(knobs);
-        stop();
 }
 
 UNIT("platform", .setup = tuning_setup, .teardown = tuning_teardown)

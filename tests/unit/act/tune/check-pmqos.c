@@ -4,9 +4,6 @@
  */
 #include "tuning.h"
 
-static void *state;
-static Knobs *knobs;
-
 static void name_of(int cpu, char name[TUNE_NAME])
 {
         snprintf(name, TUNE_NAME, "cpu%d/power/pm_qos_resume_latency_us", cpu);
@@ -34,20 +31,7 @@ static void setup(void)
         for (int cpu = 0; cpu < N_CPUS; cpu++)
                 found(cpu, "0");
         scratch_file("dev/cpu_dma_latency", "");
-        knobs = open_knobs();
-        state = open_actuator(&actuator_pmqos);
-}
-
-static void teardown(void)
-{
-        actuator_pmqos.close(state);
-        knobs_free(knobs);
-        tuning_teardown();
-}
-
-static int apply(void)
-{
-        return actuator_pmqos.apply(state, knobs, &plan, &facts);
+        tuning_start(&actuator_pmqos, &options);
 }
 
 static const struct {
@@ -75,14 +59,14 @@ TEST_EACH(value, values)
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, c->value);
         expect(c->name, 0, "0");
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, c->effective);
+        ck_assert_int_eq(effective_of(1).latency_us, c->effective);
         ck_case(c->name, record_exists() == !g_str_equal(c->found, c->value), "record");
 
         wishes[1].latency_us = -1;
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, c->found);
         ck_assert(!record_exists());
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(1).latency_us, -1);
 }
 
 /* What counts is what must be written, and that it is nothing if nothing changed. */
@@ -97,29 +81,26 @@ TEST(no_needless_write)
         wishes[2].latency_us = 50;
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
-        actuator_pmqos.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), N_CPUS + 1);
 }
 
 TEST(excluded)
 {
         options.exclude = set_of("0-1");
-        actuator_pmqos.close(state);
-        state = open_actuator(&actuator_pmqos);
+        reopen();
         for (int cpu = 0; cpu < N_CPUS; cpu++)
                 wishes[cpu].latency_us = 100;
         ck_assert_int_eq(apply(), 0);
         expect("excluded", 1, "0");
         expect("not excluded", 2, "100");
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(1).latency_us, -1);
 }
 
 TEST(not_managed)
 {
         options.manage = false;
-        actuator_pmqos.close(state);
-        state = open_actuator(&actuator_pmqos);
+        reopen();
         wishes[1].latency_us = 100;
         plan.global_latency_us = 100;
         ck_assert_int_eq(apply(), 0);
@@ -144,10 +125,9 @@ TEST(drift)
         ck_assert_int_eq(apply(), 0);
         expect("taken over", 1, "70");
         expect("ours", 2, "30");
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 2).latency_us, 30);
-        no_wishes();
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(effective_of(1).latency_us, -1);
+        ck_assert_int_eq(effective_of(2).latency_us, 30);
+        end_wishes();
         restore(knobs);
         expect("still taken over", 1, "70");
         expect("as found", 2, "0");
@@ -183,8 +163,7 @@ TEST(offline)
         drop(name);
         cpuset_remove(&topology->online, 1);
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        actuator_pmqos.forget(state, knobs, &no_cpus);
-        ck_assert_int_eq(apply(), 0);
+        ck_assert_int_eq(apply_again(), 0);
         put("1", "cpu1/online");
         found(1, "0");
         cpuset_add(&topology->online, 1);
@@ -226,9 +205,8 @@ TEST(all_cpus)
 /* A limit for all CPUs would be one for those that are left alone, too. */
 TEST(all_cpus_but_some_excluded)
 {
-        actuator_pmqos.close(state);
         cpuset_add(&options.exclude, 2);
-        state = open_actuator(&actuator_pmqos);
+        reopen();
         wishes[1].latency_us = 20;
         plan.global_latency_us = 10;
         ck_assert_int_eq(apply(), 0);
@@ -285,11 +263,11 @@ TEST_EACH(refused, refusals)
         knob = knob_find(knobs, actuator_pmqos.kinds[0], name);
         ck_assert_int_eq(knob->state, KNOB_FAILED);
         ck_assert_int_eq(knob->error, c->result);
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, -1);
+        ck_assert_int_eq(effective_of(1).latency_us, -1);
         tuning_refusal = 0;
         ck_assert_int_eq(apply(), 0);
         expect(c->name, 1, "50");
-        ck_assert_int_eq(effective_of(&actuator_pmqos, state, 1).latency_us, 50);
+        ck_assert_int_eq(effective_of(1).latency_us, 50);
         restore(knobs);
         expect(c->name, 1, "0");
 }
@@ -321,4 +299,4 @@ TEST(killed)
         ck_assert_int_gt(n, 5);
 }
 
-UNIT("pmqos", .setup = setup, .teardown = teardown)
+UNIT("pmqos", .setup = setup, .teardown = tuning_teardown)

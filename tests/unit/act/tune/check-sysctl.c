@@ -11,13 +11,6 @@
 
 static HousekeepingOptions own_options;
 
-static void reopen(void)
-{
-        if (state)
-                actuator_sysctl.close(state);
-        state = open_with(&actuator_sysctl, &own_options);
-}
-
 static void setup(void)
 {
         tuning_setup();
@@ -26,22 +19,8 @@ static void setup(void)
         scratch_file(WRITEBACK, "500\n");
         scratch_file(CHECK, "300\n");
         scratch_file(MASK, "f\n");
-        knobs = open_knobs();
-        state = NULL;
-        reopen();
+        tuning_start(&actuator_sysctl, &own_options);
         rest_cpus("2-3");
-}
-
-static void teardown(void)
-{
-        actuator_sysctl.close(state);
-        knobs_free(knobs);
-        tuning_teardown();
-}
-
-static int apply(void)
-{
-        return actuator_sysctl.apply(state, knobs, &plan, &facts);
 }
 
 static void request_all(void)
@@ -54,6 +33,18 @@ static void request_nothing(void)
         plan.quiet = (QuietWish){ 0 };
 }
 
+static void apply_all(void)
+{
+        request_all();
+        ck_assert_int_eq(apply(), 0);
+}
+
+static void apply_nothing(void)
+{
+        request_nothing();
+        ck_assert_int_eq(apply(), 0);
+}
+
 static void expect_originals(const char *where)
 {
         expect_text(where, STAT, "1");
@@ -64,8 +55,7 @@ static void expect_originals(const char *where)
 
 TEST(all)
 {
-        request_all();
-        ck_assert_int_eq(apply(), 0);
+        apply_all();
         expect_text("all", STAT, "60");
         expect_text("all", WRITEBACK, "1500");
         expect_text("all", CHECK, "1800");
@@ -73,8 +63,7 @@ TEST(all)
         ck_assert_uint_eq(knobs_writes(knobs), 4);
         ck_assert_int_eq(apply(), 0);
         ck_assert_uint_eq(knobs_writes(knobs), 4);
-        request_nothing();
-        ck_assert_int_eq(apply(), 0);
+        apply_nothing();
         expect_originals("nothing requested");
         ck_assert(!record_exists());
 }
@@ -97,11 +86,9 @@ TEST_EACH(value, values)
         g_autofree char *line = g_strconcat(c->found, "\n", NULL);
 
         scratch_file(c->path, line);
-        request_all();
-        ck_assert_int_eq(apply(), 0);
+        apply_all();
         expect_text(c->name, c->path, c->then);
-        request_nothing();
-        ck_assert_int_eq(apply(), 0);
+        apply_nothing();
         expect_text(c->name, c->path, c->found);
         ck_assert(!record_exists());
 }
@@ -132,8 +119,7 @@ TEST(not_managed)
 {
         own_options.manage = false;
         reopen();
-        request_all();
-        ck_assert_int_eq(apply(), 0);
+        apply_all();
         expect_originals("not managed");
         ck_assert(strstr(actuator_sysctl.describe(state), "Manage="));
 }
@@ -158,8 +144,7 @@ TEST(missing)
         reopen();
         ck_assert(strstr(actuator_sysctl.describe(state), "does not have: unbound workqueues, "
                                                           "machine checks"));
-        request_all();
-        ck_assert_int_eq(apply(), 0);
+        apply_all();
         expect_text("the rest", STAT, "60");
         restore(knobs);
         drop_path(STAT);
@@ -184,8 +169,7 @@ TEST_EACH(failing, write_errors)
 
 TEST(drift)
 {
-        request_all();
-        ck_assert_int_eq(apply(), 0);
+        apply_all();
         scratch_file(STAT, "7\n");
         scratch_file(CHECK, "300\n"); /* the original, but by another program */
         knobs_verify(knobs);
@@ -221,4 +205,4 @@ TEST(killed)
         ck_assert_int_gt(n, 6);
 }
 
-UNIT("sysctl", .setup = setup, .teardown = teardown)
+UNIT("sysctl", .setup = setup, .teardown = tuning_teardown)

@@ -52,16 +52,16 @@ static void make_tree(void)
         wishes[2].governor = g_intern_string(wish.governor);
 }
 
-static void apply_all(const ActContext *context, Knobs *knobs)
+static void apply_all(const ActContext *context, Knobs *its_knobs)
 {
         const Actuator *const both[] = { &actuator_cpufreq, &actuator_cpuidle };
 
         for (size_t i = 0; i < G_N_ELEMENTS(both); i++) {
-                void *state;
+                void *opened;
 
-                ck_assert_int_eq(both[i]->open(context, &options, &state), 0);
-                ck_assert_int_eq(both[i]->apply(state, knobs, &plan, &facts), 0);
-                both[i]->close(state);
+                ck_assert_int_eq(both[i]->open(context, &options, &opened), 0);
+                ck_assert_int_eq(both[i]->apply(opened, its_knobs, &plan, &facts), 0);
+                both[i]->close(opened);
         }
 }
 
@@ -83,7 +83,7 @@ static void expect_as_found(const char *where)
 
 TEST(live)
 {
-        g_autoptr(Knobs) knobs = NULL;
+        g_autoptr(Knobs) its_knobs = NULL;
         ActContext context = { .live = true };
         _fd_ int root = -1;
 
@@ -93,11 +93,11 @@ TEST(live)
                 case_skip("live", NOT_COVERED);
                 return;
         }
-        knobs = knobs_new(&context, scratch_fd, false);
-        apply_all(&context, knobs);
+        its_knobs = knobs_new(&context, scratch_fd, false);
+        apply_all(&context, its_knobs);
         expect_wished("by the library");
-        ck_assert_uint_eq(knobs_writes(knobs), 4);
-        restore(knobs);
+        ck_assert_uint_eq(knobs_writes(its_knobs), 4);
+        restore(its_knobs);
         expect_as_found("restored by the library");
 }
 
@@ -105,7 +105,7 @@ TEST(live)
 TEST(another_root)
 {
         g_autofree char *machine = NULL;
-        g_autoptr(Knobs) knobs = NULL;
+        g_autoptr(Knobs) its_knobs = NULL;
         _fd_ int root = -1;
         ActContext context = { 0 };
 
@@ -122,10 +122,10 @@ TEST(another_root)
         put("0-3", "online");
         make_tree();
         context.root = scratch_fd;
-        knobs = knobs_new(&context, scratch_fd, false);
-        apply_all(&context, knobs);
+        its_knobs = knobs_new(&context, scratch_fd, false);
+        apply_all(&context, its_knobs);
         expect_wished("the other root");
-        knobs_restore(knobs, NULL, NULL);
+        knobs_restore(its_knobs, NULL, NULL);
         expect_as_found("the other root");
         temporary_remove(scratch);
         g_free(scratch);
