@@ -125,6 +125,19 @@ __attribute__((unused)) static void end_process(pid_t pid)
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
+/* The last holds end with these processes. */
+__attribute__((unused)) static void end_all(const pid_t *pids, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                end_process(pids[i]);
+        wait_for(0);
+}
+
+__attribute__((unused)) static void end_last(pid_t pid)
+{
+        end_all(&pid, 1);
+}
+
 __attribute__((unused)) static unsigned count_descriptors(void)
 {
         DIR *dir = opendir("/proc/self/fd");

@@ -114,6 +114,16 @@ static pid_t start_meant(uid_t uid)
         return pid;
 }
 
+/* The same, of the test's own user, and followed. */
+static pid_t follow_meant(void)
+{
+        pid_t pid = start_meant(geteuid());
+
+        start_following();
+        follower_check(follower, pid);
+        return pid;
+}
+
 static const struct {
         const char *name;
         int of_root, of_user;
@@ -142,9 +152,7 @@ TEST_EACH(takes_a_part, crowds)
                 pids[i] = start_meant(i < c->of_user ? NOBODY : 0);
         apps = start_apps();
         ck_case(c->name, holds_count(holds) == c->n_holds, "%u holds", holds_count(holds));
-        for (int i = 0; i < n; i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, (size_t)n);
         stop_apps(apps);
 }
 
@@ -229,9 +237,7 @@ TEST(released)
         pid_t pid, next;
 
         make_rules(1);
-        pid = start_meant(geteuid());
-        start_following();
-        follower_check(follower, pid);
+        pid = follow_meant();
         ck_assert_int_eq(holds_release(holds, 1), 0);
         ck_assert_uint_eq(follower_count_holds(follower), 0);
         follower_check(follower, pid);
@@ -248,8 +254,7 @@ TEST(released)
         follower_check(follower, next);
         ck_assert_uint_eq(holds_count(holds), 1);
         ck_assert_uint_eq(follower_count_holds(follower), 1);
-        end_process(next);
-        wait_for(0);
+        end_last(next);
         ck_assert_uint_eq(follower_count_holds(follower), 0);
         stop_following();
 }
@@ -279,8 +284,7 @@ TEST(released_and_meant_again)
                 follower_check(follower, pid);
                 ck_assert_uint_eq(holds_count(holds), i);
         }
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         stop_following();
 }
 
@@ -315,9 +319,7 @@ TEST_RANGE(lingers_no_longer, 0, 2)
 
         make_rules(1);
         options.linger_usec = 600 * G_USEC_PER_SEC;
-        pid = start_meant(geteuid());
-        start_following();
-        follower_check(follower, pid);
+        pid = follow_meant();
         end_process(pid);
         wait_for_end();
         ck_assert(holds_find(holds, 1)->bound); /* as reported, which never changes */
@@ -343,9 +345,7 @@ TEST_RANGE(number_used_again, 0, 2)
         pid_t pid;
 
         make_rules(1);
-        pid = start_meant(geteuid());
-        start_following();
-        follower_check(follower, pid);
+        pid = follow_meant();
         ck_assert_uint_eq(holds_count(holds), 1);
         end_process(pid);
         if (meant) /* a child is called as its parent is */
@@ -370,9 +370,7 @@ TEST_RANGE(ended_and_not_waited_for, 0, 2)
 
         make_rules(1);
         options.linger_usec = _i > 0 ? 1000 : 0;
-        pid = start_meant(geteuid());
-        start_following();
-        follower_check(follower, pid);
+        pid = follow_meant();
         kill(pid, SIGKILL);
         ck_assert_int_eq(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
         wait_for_end();
@@ -409,9 +407,7 @@ TEST_RANGE(all_some_at_a_time, 0, 2)
         if (apps_error(apps) < 0)
                 case_skip("all_some_at_a_time", NO_EVENTS);
         expect_left(before);
-        for (int i = 0; i < N; i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, N);
         stop_apps(apps);
 }
 
@@ -433,9 +429,7 @@ TEST(some_at_a_time)
         } else {
                 case_skip("some_at_a_time", NO_EVENTS);
         }
-        for (int i = 0; i < N; i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, N);
         stop_apps(apps);
 }
 

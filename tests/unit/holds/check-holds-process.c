@@ -94,8 +94,7 @@ TEST(number_used_again)
         wait_for(1);
         ck_assert_uint_eq(last_ended, first);
         expect_left(1);
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         ck_assert_uint_eq(last_ended, second);
 }
 

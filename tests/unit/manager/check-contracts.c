@@ -232,8 +232,7 @@ TEST(comes_and_goes)
         wait_for(1);
         ck_assert(follow(0, true));
         expect("u0.service 9000");
-        end_process(a);
-        wait_for(0);
+        end_last(a);
         ck_assert(follow(0, true));
         expect("");
         ck_assert_uint_eq(n_open, 0);
@@ -259,8 +258,7 @@ TEST(late)
         contracts_read(contracts);
         expect_late("u2.service 100/100, u1.service 0/300");
         end_process(b);
-        end_process(c);
-        wait_for(0);
+        end_last(c);
 }
 
 /* What counts is where the process is now; that is read once in a while. */
@@ -276,8 +274,7 @@ TEST(moves)
         now += 6000000;
         ck_assert(follow(0, false));
         expect("u1.service 5000");
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
 }
 
 /* A profile's contract counts all other units as one. */
@@ -295,8 +292,7 @@ TEST(rest)
         ck_assert(!follow(20000, false));
         ck_assert(follow(10000, false));
         ck_assert_uint_eq(counted(0), 0);
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         ck_assert(follow(0, true));
         ck_assert_uint_eq(n_open, 0);
 }
@@ -328,8 +324,7 @@ TEST(offline)
                                       k, i);
                 ck_assert_uint_eq(n_open, 1);
         }
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         follow(0, true);
 }
 
@@ -349,9 +344,7 @@ TEST(bounded)
         ck_assert_uint_eq(contracts_nth(contracts, 0)->limit_us, 1000 * (99 - CONTRACTS_MAX));
         expect_obstacle(ids[0], "more important");
         expect_obstacle(ids[CONTRACTS_MAX], NULL);
-        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, G_N_ELEMENTS(pids));
 }
 
 /* A user has four places, which infeasible contracts leave to others. */
@@ -380,9 +373,7 @@ TEST(places)
                 ck_assert(follow(0, true) == (i == 0));
                 expect("s1.scope 2000, s2.scope 3000, s3.scope 4000, s4.scope 5000");
         }
-        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, G_N_ELEMENTS(pids));
 }
 
 TEST(users)
@@ -401,9 +392,7 @@ TEST(users)
         expect_obstacle(own, NULL);
         expect_shown(other, USER, "u0.service, which is no unit of user 4711");
         expect_shown(other, USER + 1, "in no unit of its user");
-        for (unsigned i = 0; i < 2; i++)
-                end_process(pids[i]);
-        wait_for(0);
+        end_all(pids, 2);
 }
 
 /* BPF is refused, or lost in the middle: the contract stays, and is not measured. */
@@ -428,8 +417,7 @@ TEST_RANGE(without_bpf, 0, 2)
         ck_assert(follow(0, false));
         ck_assert_uint_eq(n_open, 1);
         expect_obstacle(id, NULL);
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         follow(0, true);
         ck_assert_ptr_null(contracts_error(contracts));
 }
@@ -451,8 +439,7 @@ TEST(full_tables)
         ck_assert(contracts_read(contracts));
         expect_obstacle(id, NULL);
         expect("u0.service 5000");
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
 }
 
 /* Cgroups without a row are of one service or user, and end no contract of others. */
@@ -490,8 +477,7 @@ TEST_EACH(short_of_rows, short_cases)
         ck_assert_ptr_null(contracts_error(contracts));
         over = NULL;
         ck_assert(contracts_read(contracts) == (c->obstacle && c->over));
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
         follow(0, true);
 }
 
@@ -508,8 +494,7 @@ TEST(begins_again)
         ((UnitContract *)contracts_nth(contracts, 0))->wakeups.count = UINT32_MAX;
         contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
 }
 
 TEST(notes)
@@ -528,8 +513,7 @@ TEST(notes)
         report.infeasible = false;
         ck_assert(contracts_note(contracts, &report, 1));
         expect_obstacle(id, NULL);
-        end_process(pid);
-        wait_for(0);
+        end_last(pid);
 }
 
 UNIT("contracts", .setup = setup_contracts, .teardown = teardown_contracts)

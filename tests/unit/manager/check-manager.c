@@ -53,6 +53,23 @@ static void start(const char *wishes)
         ck_assert_int_eq(manager_start(manager), 0);
 }
 
+static void stop(void)
+{
+        g_clear_pointer(&manager, manager_free);
+}
+
+static void setup(void)
+{
+        tree = machine_tree("synthetic-laptop.machine");
+}
+
+static void teardown(void)
+{
+        stop();
+        sd_event_unref(event);
+        tree_done(&tree);
+}
+
 #define GOVERNOR   "cpufreq/policy3/scaling_governor"
 #define PREFERENCE "cpufreq/policy3/energy_performance_preference"
 #define LATENCY    "cpu3/power/pm_qos_resume_latency_us"
@@ -100,7 +117,6 @@ static const struct {
 
 TEST_EACH(comes_late, looks)
 {
-        tree = machine_tree("synthetic-laptop.machine");
         move("sys/devices/system/cpu/cpufreq", "sys/later");
         if (c->empty)
                 ck_assert_int_eq(mkdirat(tree.root, "sys/devices/system/cpu/cpufreq", 0755), 0);
@@ -115,10 +131,8 @@ TEST_EACH(comes_late, looks)
         ck_case(c->name, changes & CHANGE_MISSING, "not reported");
         ck_case(c->name, actuator_set_error(manager_actuators(manager)) == 0, "an error");
         expect(GOVERNOR, "performance");
-        manager_free(manager);
+        stop();
         expect(GOVERNOR, "powersave");
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
 /* After five seconds, and firmware has made its own of some knobs. */
@@ -146,7 +160,6 @@ TEST_RANGE(falls_asleep_when_active, 1, 9)
 {
         const Knob *const *knobs;
 
-        tree = machine_tree("synthetic-laptop.machine");
         start("Latency=100\nPreference=performance\n");
         expect(PREFERENCE, "performance");
         asked = 0;
@@ -162,11 +175,9 @@ TEST_RANGE(falls_asleep_when_active, 1, 9)
         ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_OURS);
-        manager_free(manager);
+        stop();
         expect(PREFERENCE, "balance_power");
         expect(LATENCY, "0");
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
 /* As if a minute had passed, if anything is set to happen then. */
@@ -184,7 +195,6 @@ TEST(drift)
 {
         const Knob *const *knobs;
 
-        tree = machine_tree("synthetic-laptop.machine");
         start("");
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
         set_option("Latency", "90");
@@ -211,10 +221,8 @@ TEST(drift)
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
-        manager_free(manager);
+        stop();
         expect(LATENCY, "7");
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
 static const char *group_directory(void *state)
@@ -249,7 +257,6 @@ TEST(watches_groups)
                                   .close = close_nothing };
         const Knob *const *knobs;
 
-        tree = machine_tree("synthetic-laptop.machine");
         start("");
         set_option("Latency", "100");
         look(nothing);
@@ -263,9 +270,7 @@ TEST(watches_groups)
         set_option("Latency", "");
         look(nothing);
         ck_assert_ptr_null(manager->done->groups);
-        manager_free(manager);
-        sd_event_unref(event);
-        tree_done(&tree);
+        stop(); /* which closes the actuator of this test */
 }
 
 #define STAT_OF_CPU(n) "cpu" #n " 10 0 10 100 0 0 0 0 0 0\n"
@@ -288,7 +293,6 @@ TEST(fewer_counted)
 {
         CpuSet eight = set_of("0-7"), seven = set_of("0-6"), two = set_of("0-1");
 
-        tree = machine_tree("synthetic-laptop.machine");
         tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_CPU(0) STAT_OF_CPU(1)));
         start("Latency=100\n");
         ck_assert(cpuset_equal(&manager->seen->counted, &two));
@@ -300,9 +304,6 @@ TEST(fewer_counted)
         ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &eight));
         count(STAT_OF(STAT_OF_CPU(0)));
         ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &seven));
-        manager_free(manager);
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
 #define STAT_OF_SEVEN                                                                              \
@@ -316,7 +317,6 @@ TEST_RANGE(counted_before_it_went, 0, 2)
 {
         CpuSet eight = set_of("0-7"), seven = set_of("0-6");
 
-        tree = machine_tree("synthetic-laptop.machine");
         tree_put(&tree, "proc/stat", STAT_OF(STAT_OF_SEVEN));
         start("Latency=100\n");
         tree_put(&tree, "sys/devices/system/cpu/online", "0-6");
@@ -329,16 +329,12 @@ TEST_RANGE(counted_before_it_went, 0, 2)
         tree_put(&tree, "sys/devices/system/cpu/online", "0-7");
         count(STAT_OF(STAT_OF_SEVEN STAT_OF_CPU(7)));
         ck_assert(cpuset_equal(&manager->seen->machine.topology->online, &eight));
-        manager_free(manager);
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
 /* A record that cannot be written, as in a full /run, forbids every change. Once it can, idled
  * makes the change by itself. */
 TEST(record_that_can_be_written_again)
 {
-        tree = machine_tree("synthetic-laptop.machine");
         start("");
         ck_assert_int_eq(mkdirat(tree.root, "run/idled/undo", 0755), 0);
         set_option("Governor", "performance");
@@ -354,10 +350,8 @@ TEST(record_that_can_be_written_again)
         expect(GOVERNOR, "performance");
         ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
         ck_assert(changes & CHANGE_DEGRADED);
-        manager_free(manager);
+        stop();
         expect(GOVERNOR, "powersave");
-        sd_event_unref(event);
-        tree_done(&tree);
 }
 
-UNIT("manager", .timeout = 60)
+UNIT("manager", .setup = setup, .teardown = teardown, .timeout = 60)
