@@ -9,14 +9,21 @@
 #define ZONES "sys/class/powercap/"
 
 static Tree tree;
+static Topology topology;
+static Sensors *sensors; /* freed after the test */
+static const EnergyDomain *domains;
+static char *text; /* as describe() */
 
 static void setup(void)
 {
         tree = tree_make();
+        topology = plain_topology(1);
 }
 
 static void teardown(void)
 {
+        sensors_free(sensors);
+        g_free(text);
         tree_done(&tree);
 }
 
@@ -28,10 +35,10 @@ static void put_zone(const char *zone, const char *name, const char *range, cons
 
         for (int i = 0; i < 3; i++) {
                 g_autofree char *path = g_strdup_printf(ZONES "%s/%s", zone, files[i][0]);
-                g_autofree char *text = g_strconcat(files[i][1] ? files[i][1] : "", "\n", NULL);
+                g_autofree char *line = g_strconcat(files[i][1] ? files[i][1] : "", "\n", NULL);
 
                 if (files[i][1])
-                        tree_put(&tree, path, text);
+                        tree_put(&tree, path, line);
         }
 }
 
@@ -82,42 +89,36 @@ static const struct {
 };
 
 /* "NAME", of a part of another "NAME<PARENT", of a package "NAME!". */
-static char *describe(const EnergyDomain *domains, int n)
+static char *describe(int n)
 {
-        GString *text = g_string_new(NULL);
+        GString *names = g_string_new(NULL);
 
         for (int i = 0; i < n; i++) {
-                g_string_append_printf(text, "%s%s", i ? " " : "", domains[i].name);
+                g_string_append_printf(names, "%s%s", i ? " " : "", domains[i].name);
                 if (domains[i].parent >= 0)
-                        g_string_append_printf(text, "<%d", domains[i].parent);
-                g_string_append(text, domains[i].package ? "!" : "");
+                        g_string_append_printf(names, "<%d", domains[i].parent);
+                g_string_append(names, domains[i].package ? "!" : "");
         }
-        return g_string_free(text, FALSE);
+        return g_string_free(names, FALSE);
+}
+
+static void open_domains(void)
+{
+        sensors = sensors_new(tree.root, &topology);
+        text = describe(sensors_energy_domains(sensors, &domains));
 }
 
 TEST_EACH(zones, cases)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-        const EnergyDomain *domains;
-        g_autofree char *text = NULL;
-        int n;
-
         for (int i = 0; i < 8 && c->zones[i].zone; i++)
                 put_zone(c->zones[i].zone, c->zones[i].name, RANGE, "5");
-        sensors = sensors_new(tree.root, &topology);
-        n = sensors_energy_domains(sensors, &domains);
-        text = describe(domains, n);
+        open_domains();
         ck_case(c->name, strcmp(text, c->expected) == 0, "%s, expected %s", text, c->expected);
         ck_assert_int_eq(file_read_u64(tree.root, domains[0].path, &(uint64_t){ 0 }), -EISDIR);
 }
 
 TEST_RANGE(nothing_to_read, 0, 4)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-        const EnergyDomain *domains;
-
         if (_i == 1)
                 put_zone("intel-rapl:0", "package-0", RANGE, NULL);
         if (_i == 2)
@@ -133,9 +134,6 @@ TEST_RANGE(nothing_to_read, 0, 4)
 
 TEST(root_only)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
         tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
         tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
@@ -146,9 +144,6 @@ TEST(root_only)
 
 TEST(deadline)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-
         put_zone("intel-rapl:0", "package-0", "262143000000", "5");
         put_zone("intel-rapl:0:0", "dram", "65500000000", "5");
         sensors = sensors_new(tree.root, &topology);
@@ -173,9 +168,7 @@ static const struct {
 
 TEST_EACH(counters_of_zones, values)
 {
-        Topology topology = plain_topology(1);
         g_autoptr(Counters) counters = counters_new(1);
-        g_autoptr(Sensors) sensors = NULL;
 
         tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
@@ -246,17 +239,9 @@ static const struct {
 
 TEST_EACH(other_sources, sources)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-        const EnergyDomain *domains;
-        g_autofree char *text = NULL;
-        int n;
-
         for (int i = 0; i < 14 && c->files[i]; i += 2)
                 tree_put(&tree, c->files[i], c->files[i + 1]);
-        sensors = sensors_new(tree.root, &topology);
-        n = sensors_energy_domains(sensors, &domains);
-        text = describe(domains, n);
+        open_domains();
         ck_case(c->name, strcmp(text, c->domains) == 0, "%s, expected %s", text, c->domains);
         ck_case(c->name, domains[0].source == c->source && domains[0].sampled == c->sampled, "%s",
                 energy_source_text(domains[0].source));
@@ -297,8 +282,6 @@ TEST(power_over_time)
 
 TEST(list_survives_rescan)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
         const EnergyDomain *before, *after;
 
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
@@ -313,18 +296,14 @@ TEST(list_survives_rescan)
 /* Drivers that are loaded later. */
 TEST(better_source)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
         g_autoptr(Counters) before = counters_new(1), after = counters_new(1);
         g_autoptr(Snapshot) snapshot = snapshot_new(1);
-        const EnergyDomain *domains;
 
         tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
         tree_put(&tree, SUPPLY "type", "Battery\n");
         tree_put(&tree, SUPPLY "status", "Discharging\n");
         tree_put(&tree, SUPPLY "power_now", "20000000\n");
-        sensors = sensors_new(tree.root, &topology);
-        sensors_energy_domains(sensors, &domains);
+        open_domains();
         ck_assert_int_eq(domains[0].source, ENERGY_SOURCE_BATTERY);
         ck_assert(!sensors_improve_energy(sensors, &topology));
         ck_assert(sensors_may_improve_energy(sensors));
@@ -348,10 +327,6 @@ TEST(better_source)
 /* A counter of hwmon after its power: the same kind of source, and no energy between them. */
 TEST(counter_after_power)
 {
-        Topology topology = plain_topology(1);
-        g_autoptr(Sensors) sensors = NULL;
-        const EnergyDomain *domains;
-
         tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
         tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
         sensors = sensors_new(tree.root, &topology);
@@ -365,16 +340,9 @@ TEST(counter_after_power)
 
 TEST(described_laptop)
 {
-        Topology topology = plain_topology(8);
-        g_autoptr(Sensors) sensors = NULL;
-        const EnergyDomain *domains;
-        g_autofree char *text = NULL;
-        int n;
-
+        topology = plain_topology(8);
         ck_assert(tree_build(&tree, "synthetic-laptop"));
-        sensors = sensors_new(tree.root, &topology);
-        n = sensors_energy_domains(sensors, &domains);
-        text = describe(domains, n);
+        open_domains();
         ck_assert_str_eq(text, cases[0].expected);
 }
 
@@ -384,12 +352,12 @@ TEST(sums_of_packages)
         static char names[][24] = { "package-3-die-0",      "package-3-die-1",
                                     "package-3-die-0-dram", "package-1",
                                     "package-3-die-1-dram", "psys" };
-        const EnergyDomain domains[] = { { .name = names[0], .parent = -1, .package = true },
-                                         { .name = names[1], .parent = -1, .package = true },
-                                         { .name = names[2], .parent = 0 },
-                                         { .name = names[3], .parent = -1, .package = true },
-                                         { .name = names[4], .parent = 1 },
-                                         { .name = names[5], .parent = -1 } };
+        const EnergyDomain named[] = { { .name = names[0], .parent = -1, .package = true },
+                                       { .name = names[1], .parent = -1, .package = true },
+                                       { .name = names[2], .parent = 0 },
+                                       { .name = names[3], .parent = -1, .package = true },
+                                       { .name = names[4], .parent = 1 },
+                                       { .name = names[5], .parent = -1 } };
         EnergyUse uses[] = { { 10, 1, .valid = true },   { 20, 2, .valid = true },
                              { 40, 4, .valid = true },   { 80, 8, .valid = true },
                              { 160, 16, .valid = true }, { 320, 32, .valid = true } };
@@ -402,15 +370,15 @@ TEST(sums_of_packages)
         };
 
         for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
-                EnergyUse sum = energy_of_package(domains, G_N_ELEMENTS(domains), uses,
-                                                  rows[i].package, rows[i].part);
+                EnergyUse sum = energy_of_package(named, G_N_ELEMENTS(named), uses, rows[i].package,
+                                                  rows[i].part);
 
                 ck_case(rows[i].part, sum.valid == (rows[i].joules > 0), "row %u", i);
                 ck_case(rows[i].part, sum.joules == rows[i].joules, "%g J", sum.joules);
                 ck_case(rows[i].part, sum.watts == rows[i].joules / 10, "%g W", sum.watts);
         }
         uses[0].valid = false;
-        ck_assert_double_eq(energy_of_package(domains, 6, uses, 1, "").joules, 20);
+        ck_assert_double_eq(energy_of_package(named, 6, uses, 1, "").joules, 20);
 }
 
 /* One counter without a number is that of the machine. */
