@@ -83,10 +83,7 @@ class Machine(systemdtest.WithUnits, idledtest.TestCase):
     def setUp(self):
         super().setUp()
         for name, text in FILES.items():
-            path = os.path.join(self.root, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, 'w', encoding='ascii') as file:
-                file.write(text + '\n')
+            self.put(name, text + '\n')
         self.configure('80%')
         self.start_systemd()
         self.mocked('KeepCgroups', os.path.join(self.root, 'sys/fs/cgroup'), '')
@@ -195,9 +192,7 @@ class Machine(systemdtest.WithUnits, idledtest.TestCase):
 
     def allowed(self):
         """How many CPUs units may use."""
-        with open(os.path.join(self.root, 'sys/fs/cgroup/user.slice/cpuset.cpus'),
-                  encoding='ascii') as file:
-            text = file.read().strip()
+        text = self.read('sys/fs/cgroup/user.slice/cpuset.cpus')
         return text.count(',') + 1 if text else 8
 
     # Phases: what comes before the fault is armed, and what follows
@@ -409,5 +404,4 @@ def main():
     sys.exit(1 if broken or number == 0 else 0)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 import dbus
 
@@ -46,8 +47,7 @@ class Scarcity(WithLogind, WithUnits, Case):
         """Starts the daemon, and stops it if it has begun: its status."""
         self.daemon = self.spawn()
         wait_until(lambda: self.daemon.process.poll() is not None or self.daemon.count_log(r'^idled \d'), 'a start')
-        self.daemon.send(signal.SIGTERM)
-        return self.daemon.wait_exit()
+        return self.daemon.terminate()
 
     def assert_restored(self):
         if self.cpu_values() != self.found or os.path.exists(os.path.join(self.directory, 'run/undo')):
@@ -58,6 +58,14 @@ class Scarcity(WithLogind, WithUnits, Case):
     def assert_serves(self):
         wait_until(lambda: self.cpu_values() != self.found, 'idle states that are switched off')
         self.wait_parked('7')
+
+    def start_well(self):
+        self.start()
+        self.assert_serves()
+
+    def assert_ends_well(self):
+        self.assertEqual(self.daemon.terminate(), 0, self.daemon.log)
+        self.assert_restored()
 
     def hold_game(self):
         """A contract of a unit, which is also kept to a kind of cores: what obstructs it, and the descriptor."""
@@ -93,8 +101,7 @@ class Scarcity(WithLogind, WithUnits, Case):
 
     def test_descriptors_while_it_serves(self):
         """It takes no hold, and serves on when there are descriptors again."""
-        self.start()
-        self.assert_serves()
+        self.start_well()
         process = '%d' % self.daemon.process.pid
         n = len(os.listdir('/proc/%s/fd' % process))
         subprocess.run(['prlimit', '--pid=' + process, '--nofile=%d:1024' % n], check=True)
@@ -104,15 +111,12 @@ class Scarcity(WithLogind, WithUnits, Case):
         subprocess.run(['prlimit', '--pid=' + process, '--nofile=1024:1024'], check=True)
         self.hold(latency_us=50)
         self.wait_limits(['50'] * CPUS)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        self.assert_restored()
+        self.assert_ends_well()
 
     @needs_root
     def test_descriptors_for_a_contract(self):
         """Wherever they run out, all that there is works again with the next hold."""
-        self.start()
-        self.assert_serves()
+        self.start_well()
         best, descriptor = self.hold_game()  # without BPF here that is the obstacle
         self.close(descriptor)
         process, n, refused = str(self.daemon.process.pid), self.state(), set()
@@ -132,9 +136,7 @@ class Scarcity(WithLogind, WithUnits, Case):
         for obstacle in refused - {best}:
             self.assertIn('Too many open files', obstacle)
         self.assertLessEqual(self.state(), n)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        self.assert_restored()
+        self.assert_ends_well()
 
     @needs_root
     def test_full_directories(self):
@@ -159,17 +161,14 @@ class Scarcity(WithLogind, WithUnits, Case):
         self.assertEqual(os.listdir(run + '/state'), [])
         os.unlink(run + '/ballast')
         self.call('SetProfile', 'night')
-        with open(run + '/state/profile', encoding='ascii') as file:
-            self.assertEqual(file.read(), 'night\n')
+        self.assertEqual(Path(run, 'state/profile').read_text(encoding='ascii'), 'night\n')
         self.assertNotIn('No space left', self.get('ProfileReason'))
         self.call('Reload')
         self.assert_serves()
         wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
         self.fill(run)
         self.hold(latency_us=50)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0, self.daemon.log)
-        self.assert_restored()
+        self.assert_ends_well()
 
     def fill(self, directory):
         with open(os.path.join(directory, 'ballast'), 'wb', buffering=0) as file:
@@ -188,35 +187,28 @@ class Scarcity(WithLogind, WithUnits, Case):
 
     def test_hotplug(self):
         """CPU 6 comes and goes, and idled notices each time, without uevents (vm-hotplug has these)."""
-        stat = os.path.join(self.root, 'proc/stat')
-        with open(stat, encoding='ascii') as file:
-            lines = file.readlines()
-        self.start()
-        self.assert_serves()
+        lines = self.read('proc/stat').splitlines(True)
+        self.start_well()
         self.hold_game()
         descriptors, dwells = self.state(), itertools.cycle(['1s', '2s'])
         for number in range(TIMES):
             online = number % 2 == 1
-            for path, text in (('sys/devices/system/cpu/online', '0-7\n' if online else '0-5,7\n'), ('proc/stat', ''.join(
-                    line for line in lines if online or not line.startswith('cpu6 ')))):
-                path = os.path.join(self.root, path)
-                with open(path, 'w', encoding='ascii') as file:  # which idled keeps open
-                    file.write(text)
+            self.put('sys/devices/system/cpu/online', '0-7\n' if online else '0-5,7\n')
+            self.put('proc/stat', ''.join(
+                line for line in lines if online or not line.startswith('cpu6 ')) + '\n')
             # Each decision may read; the first may come within a millisecond of the last reading.
             wait_until(lambda: any(self.decide(next(dwells)) == ('0-7' if online else '0-5,7') for _ in range(8)), 'CPUs')
         self.set_idle_mask('7')
         self.assert_serves()
         self.assertLessEqual(self.state(), descriptors)
         wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.game_cpus(), [])
         self.assert_restored()
 
     def test_sleep(self):
         """The machine sleeps, and firmware changes every limit meanwhile."""
-        self.start()
-        self.assert_serves()
+        self.start_well()
         _, hold = self.hold(latency_us=50)
         self.wait_limits(['50'] * CPUS)
         descriptors = self.state()
@@ -228,9 +220,7 @@ class Scarcity(WithLogind, WithUnits, Case):
         self.assertLessEqual(self.state(), descriptors)
         self.close(hold)
         self.wait_limits(FREE)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        self.assert_restored()
+        self.assert_ends_well()
 
     def test_clock(self):
         """It is set to 1970 and to 2226, forwards and back: holds, pauses and their ends do not depend on it."""
@@ -246,8 +236,7 @@ class Scarcity(WithLogind, WithUnits, Case):
         jump(0)
         self.PREFIX = ['env', 'LD_PRELOAD=' + os.environ['FAULTS_SHIM'], 'CLOCK=' + clock,
                        'ASAN_OPTIONS=%s:verify_asan_link_order=0' % os.environ.get('ASAN_OPTIONS', '')]
-        self.start()
-        self.assert_serves()
+        self.start_well()
         lasting, _ = self.hold(latency_us=50)
         self.hold_game()
         descriptors = []
@@ -261,16 +250,12 @@ class Scarcity(WithLogind, WithUnits, Case):
             self.wait_limits(['20'] * CPUS)
             self.close(descriptor)
             self.wait_limits(['50'] * CPUS)
-            self.set_idle_mask(mask)
-            self.wait_parked(mask)
+            self.park_cpus(mask)
             descriptors.append(self.state())
         self.set_idle_mask('7')
         wait_until(lambda: self.game_cpus() == [4, 5, 6], 'the unit on its cores')
         self.assertLessEqual(descriptors[-1], descriptors[0])
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        self.assert_restored()
+        self.assert_ends_well()
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -11,6 +11,12 @@ from idledtest import TestCase, wait_until
 ASK = '[Ask]\nLatency=50us\nLinger=0\n'
 
 
+def say(process, line=''):
+    """On its standard input."""
+    process.stdin.write(line + '\n')
+    process.stdin.flush()
+
+
 class Apps(TestCase):
     RULES = {}
 
@@ -68,6 +74,12 @@ class Apps(TestCase):
     def wait_hold(self, rule, pid, count=1):
         self.check_events(pid)
         self.daemon.wait_log(r'Hold \d+ of app %s: .*process %d,' % (rule, pid), count)
+
+    def run_game(self):
+        """With the hold of the rule that means it."""
+        game = self.run_program(self.bin / 'game', '1000')
+        self.wait_hold('game', game.pid)
+        return game
 
     def wait_released(self, rule, count=1):
         self.daemon.wait_log(r'Hold \d+ of app %s is released' % rule, count)

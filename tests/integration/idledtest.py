@@ -136,6 +136,15 @@ class Daemon:
         self.reader.join(TIMEOUT)
         return status
 
+    def terminate(self):
+        """The status that it ends with."""
+        self.send(signal.SIGTERM)
+        return self.wait_exit()
+
+    def kill(self):
+        self.send(signal.SIGKILL)
+        return self.wait_exit()
+
     def stop(self):
         if self.process.poll() is None:
             self.send(signal.SIGCONT)
@@ -178,17 +187,28 @@ class TestCase(unittest.TestCase):
         if self.START is not None:
             self.start(*self.START)
 
+    def put(self, name, text):
+        """Writes a file of the machine, which need not be there, and may be read-only."""
+        path = Path(self.root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            path.chmod(0o644)
+        path.write_text(text, encoding='utf-8')
+
+    def read(self, name):
+        return Path(self.root, name).read_text(encoding='utf-8').strip()
+
+    def take_offline(self, cpu):
+        """The last one, as the kernel shows it: out of the list and out of /proc/stat."""
+        self.put('sys/devices/system/cpu/online', '0-%d\n' % (cpu - 1))
+        self.put('proc/stat', ''.join(line + '\n' for line in self.read('proc/stat').splitlines()
+                                      if not line.startswith('cpu%d ' % cpu)))
+
     def write_config(self, name, text):
-        path = os.path.join(self.config, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        self.put(os.path.join(self.config, name), text)
 
     def set_kernel(self, release):
-        path = os.path.join(self.root, 'proc/sys/kernel/osrelease')
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(release + '\n')
+        self.put('proc/sys/kernel/osrelease', release + '\n')
 
     def arguments(self):
         return ['--root', self.root, '--run', os.path.join(self.directory, 'run'),
@@ -327,6 +347,18 @@ class TestCase(unittest.TestCase):
             lambda *arguments, path: seen.append((str(path),) + arguments), member, interface,
             NAME, path, path_keyword='path')
         self.addCleanup(match.remove)
+        return seen
+
+    def monitor(self, *rules, members=()):
+        """A list that fills with the names of the messages that one of these rules matches, wherever they are sent,
+        and of some about the monitor itself. `members`: only these."""
+        seen = []
+        monitor = self.bus.connect()
+        self.addCleanup(monitor.close)
+        monitor.add_message_filter(lambda _, message: seen.append(message.get_member())
+                                   if not members or message.get_member() in members else None)
+        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus.Monitoring',
+                              'BecomeMonitor', 'asu', (rules, 0))
         return seen
 
     def sync(self):

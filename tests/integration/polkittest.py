@@ -29,11 +29,4 @@ class WithPolkit:
 
     def watch_polkit(self):
         """A list that fills with the names of calls that reach polkit, whether it is alive or not."""
-        seen = []
-        monitor = self.bus.connect()
-        self.addCleanup(monitor.close)
-        monitor.add_message_filter(lambda _, message: seen.append(message.get_member()))
-        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
-                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
-                              (["interface='%s'" % AUTHORITY], 0))
-        return seen
+        return self.monitor("interface='%s'" % AUTHORITY)

@@ -69,6 +69,12 @@ class World(threading.Thread):
                 pass  # a file is being written
             time.sleep(0.002)
 
+    def begin(self, test):
+        """Until the test ends."""
+        self.advance(10000)
+        self.start()
+        test.addCleanup(self.end)
+
     def end(self):
         self.over = True
         self.join()
@@ -140,9 +146,12 @@ class ProveCase(TestCase):
 
     def world(self, watts=by_preference):
         world = World(self.root, watts)
-        world.advance(10000)
-        world.start()
-        self.addCleanup(world.end)
+        world.begin(self)
+        return world
+
+    def start_in_world(self, watts=by_preference):
+        world = self.world(watts)
+        self.start()
         return world
 
     def knobs(self):

@@ -34,18 +34,9 @@ class WithSystemd:
 
     def watch_questions(self):
         """A list that fills with the questions about units that reach systemd, whether it answers or not."""
-        seen = []
-        monitor = self.bus.connect()
-        self.addCleanup(monitor.close)
-        monitor.add_message_filter(
-            lambda _, message: seen.append(message.get_member()) if message.get_member()
-            in ('Get', 'GetUnit') else None)
-        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
-                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
-                              (["type='method_call',path_namespace='/org/freedesktop/systemd1',"
-                                "interface='%s'" % interface for interface in
-                                (SYSTEMD + '.Manager', dbus.PROPERTIES_IFACE)], 0))
-        return seen
+        return self.monitor(*("type='method_call',path_namespace='/org/freedesktop/systemd1',interface='%s'" % interface
+                              for interface in (SYSTEMD + '.Manager', dbus.PROPERTIES_IFACE)),
+                            members=('Get', 'GetUnit'))
 
     def call_systemd(self, method, *arguments, **more):
         return self.units.get_dbus_method(method, SYSTEMD + '.Manager')(*arguments, **more)
@@ -53,18 +44,20 @@ class WithSystemd:
     def wait_subscribed(self, count=1):
         wait_until(lambda: self.mocked('Subscribers') == count, '%d subscriptions' % count)
 
+    def limit(self, unit, mask):
+        """Another program sets AllowedCPUs= of the unit."""
+        self.call_systemd('SetUnitProperties', unit, True, [('AllowedCPUs', dbus.ByteArray(mask))], signature='sba(sv)')
+
     def wait_parked(self, cpus):
         wait_until(lambda: self.get('Parked') == cpus, 'parked "%s"' % cpus)
+
+    def park_cpus(self, cpus):
+        self.set_idle_mask(cpus)
+        self.wait_parked(cpus)
 
 
 class WithUnits(WithSystemd):
     """For a TestCase with processes in units. They are real; their facts and cgroups are files of the machine."""
-
-    def put(self, path, text):
-        path = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(text)
 
     def process(self, cgroup, *others):
         """Its number; `others` are in the same unit."""

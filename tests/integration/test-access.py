@@ -178,12 +178,17 @@ class Asked(WithPolkit, TestCase):
         self.addCleanup(client.kill)
         return client
 
-    def test_client_vanishes(self):
-        self.answer(YES)
+    def ask_in_vain(self, count=1):
+        """The clients, and the names of calls that reach a polkit that has stopped."""
         seen = self.watch_polkit()
         self.polkit.send_signal(signal.SIGSTOP)
-        client = self.ask_and_wait()
-        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        clients = [self.ask_and_wait() for _ in range(count)]
+        wait_until(lambda: seen.count('CheckAuthorization') == count, 'the questions')
+        return *clients, seen
+
+    def test_client_vanishes(self):
+        self.answer(YES)
+        client, seen = self.ask_in_vain()
         client.kill()
         wait_until(lambda: 'CancelCheckAuthorization' in seen, 'the question taken back')
         self.polkit.send_signal(signal.SIGCONT)
@@ -194,10 +199,7 @@ class Asked(WithPolkit, TestCase):
 
     def test_others_are_served_meanwhile(self):
         self.answer(YES)
-        seen = self.watch_polkit()
-        self.polkit.send_signal(signal.SIGSTOP)
-        client = self.ask_and_wait()
-        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        client, _ = self.ask_in_vain()
         self.assertEqual(self.get('IdleMask'), '')
         self.set_idle_mask('6')
         self.assertEqual(self.get('IdleMask'), '6')
@@ -206,20 +208,13 @@ class Asked(WithPolkit, TestCase):
         self.assertEqual(self.get('IdleMask'), '7')
 
     def test_polkit_dies_while_it_thinks(self):
-        seen = self.watch_polkit()
-        self.polkit.send_signal(signal.SIGSTOP)
-        client = self.ask_and_wait()
-        wait_until(lambda: 'CheckAuthorization' in seen, 'the question')
+        client, _ = self.ask_in_vain()
         self.polkit.kill()
         self.assertNotEqual(client.wait(), 0)
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_waiting_calls_are_limited(self):
-        seen = self.watch_polkit()
-        self.polkit.send_signal(signal.SIGSTOP)
-        for _ in range(16):
-            self.ask_and_wait()
-        wait_until(lambda: seen.count('CheckAuthorization') == 16, '16 questions')
+        *_, seen = self.ask_in_vain(16)
         result = self.call_as_nobody(*set_idle_mask('7'))
         self.assertIn('Too many calls', result.stderr)
         self.assertEqual(seen.count('CheckAuthorization'), 16)
@@ -237,5 +232,4 @@ class PausesOfOthers(WithPolkit, TestCase):
             os.close(fd)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from pathlib import Path
 
 from idledtest import TIMEOUT, TestCase, main, wait_until
 
@@ -19,15 +20,12 @@ class Advise(TestCase):
 
     def setUp(self):
         super().setUp()
-        directory = os.path.join(self.root, GOVERNORS)
-        os.makedirs(directory, exist_ok=True)
-        for name, text in (('current_governor', 'ladder'), ('available_governors', 'ladder menu teo ')):
-            path = os.path.join(directory, name)
-            if os.path.exists(path):
-                os.chmod(path, 0o644)
-            with open(path, 'w', encoding='ascii') as file:
-                file.write(text + '\n')
+        self.offer('ladder', 'ladder menu teo ')
         self.write_config('policies/cstates.conf.d/10-auto.conf', '[Policy]\nIdleGovernor=auto\n')
+
+    def offer(self, current, available):
+        self.put(os.path.join(GOVERNORS, 'current_governor'), current + '\n')
+        self.put(os.path.join(GOVERNORS, 'available_governors'), available + '\n')
 
     def command(self, *arguments):
         return [os.environ['IDLELAB'], 'advise', '--bus-address', self.bus.address, '--root', self.root,
@@ -52,8 +50,7 @@ class Advise(TestCase):
                 if s['section'] == 'cstates'}
 
     def current(self):
-        with open(os.path.join(self.root, GOVERNORS, 'current_governor'), encoding='ascii') as file:
-            return file.read().strip()
+        return self.read(os.path.join(GOVERNORS, 'current_governor'))
 
     def clients(self):
         """The processes that have said hello to the bus."""
@@ -246,9 +243,7 @@ class Advise(TestCase):
 
     def test_auto_without_model(self):
         """It keeps a governor of which it cannot say what a change saves, and succeeds."""
-        for name, text in (('current_governor', 'haltpoll\n'), ('available_governors', 'haltpoll menu\n')):
-            with open(os.path.join(self.root, GOVERNORS, name), 'w', encoding='ascii') as file:
-                file.write(text)
+        self.offer('haltpoll', 'haltpoll menu')
         self.start()
         result = self.run_advise('--auto')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
@@ -308,8 +303,7 @@ class Advise(TestCase):
         self.assertEqual(self.current(), 'ladder')
         answer = self.advise('--save')  # without the daemon
         self.assertEqual(answer['in_effect'], [])
-        with open(drop_in, encoding='utf-8') as file:
-            text = file.read()
+        text = Path(drop_in).read_text(encoding='utf-8')
         self.assertIn(f'IdleGovernor={governor}\n', text)
         self.assertNotIn('DeepestState', text)
 
@@ -322,9 +316,7 @@ class Advise(TestCase):
 
     def test_governors_of_this_machine(self):
         """Even with another machine's table: the kernel would refuse others."""
-        with open(os.path.join(self.root, GOVERNORS, 'available_governors'), 'w',
-                  encoding='ascii') as file:
-            file.write('ladder\n')
+        self.offer('ladder', 'ladder')
         self.start()
         answer = self.advise('--apply')
         self.assertEqual({row['governor'] for row in answer['candidates']}, {'ladder'})
@@ -353,5 +345,4 @@ class Advise(TestCase):
         self.assertEqual(self.current(), 'ladder')
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -63,5 +63,4 @@ class Homes(Apps):
         self.assertEqual(self.daemon.count_log('of app game: .*process %d,' % fake.pid), 0)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -115,5 +115,4 @@ class Units(WithSystemd, Apps):
         self.wait_subscribed()
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -11,7 +11,7 @@ import unittest
 
 import dbus
 
-from appstest import ASK, Apps
+from appstest import ASK, Apps, say
 from cpuset import cpuset_root, make_cpuset
 from idledtest import MANAGER, NAME, NOBODY, PATH, command_as, main, needs_root
 
@@ -29,16 +29,14 @@ class Executable(Apps):
 
     def test_comes_and_goes(self):
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        game = self.run_game()
         game.kill()
         self.wait_over('game')
 
     def test_is_shown(self):
         """As a hold of the rule's, with the process and its name."""
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        game = self.run_game()
         self.assertRegex(self.idlectl('holds').stdout, r'/apps/game\.conf, process %d, game' % game.pid)
 
     @needs_root
@@ -76,8 +74,7 @@ class Executable(Apps):
         shutil.copy(self.bin / 'game', self.bin / 'game.new')
         os.rename(self.bin / 'game.new', self.bin / 'game')
         self.assertTrue(os.readlink('/proc/%d/exe' % game.pid).endswith(' (deleted)'))
-        game.stdin.write('another\n')
-        game.stdin.flush()
+        say(game, 'another')
         game.stdout.readline()
         self.assert_no_hold(0)
         self.assertEqual(self.daemon.count_log('app game is released'), 0)
@@ -87,12 +84,10 @@ class Executable(Apps):
 
     def test_becomes_another(self):
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        self.run_game()
         script = 'read x; exec %s/game 1000' % self.bin
         shell = self.run_program('sh', '-c', script)
-        shell.stdin.write('\n')
-        shell.stdin.flush()
+        say(shell)
         self.wait_hold('game', shell.pid)
         self.assertEqual(self.daemon.count_log('is released'), 0)
 
@@ -101,8 +96,7 @@ class Executable(Apps):
         self.start()
         game = self.run_program(self.bin / 'game', '-c', 'read x; exec sleep 1000')
         self.wait_hold('game', game.pid)
-        game.stdin.write('\n')
-        game.stdin.flush()
+        say(game)
         self.wait_released('game')
 
     def test_fork_without_exec(self):
@@ -120,17 +114,15 @@ class Executable(Apps):
     @unittest.skipUnless(os.geteuid() == 0, 'only root may release it')
     def test_is_released(self):
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        game = self.run_game()
         self.call('ReleaseHold', dbus.ObjectPath('/org/idled1/hold/1'))
         self.wait_released('game')
         game.kill()
-        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+        self.run_game()
 
     def test_rules_change(self):
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        game = self.run_game()
         self.rules(again='[Match]\nExecutable=BIN/g*\n[Ask]\nCores=1\n')
         self.call('Reload')
         self.wait_hold('again', game.pid)
@@ -143,7 +135,7 @@ class Executable(Apps):
         """However many there are, and may be later."""
         self.rules(game='[Match]\nExecutable=BIN/game\n[Ask]\nCores=all\nWakeupP99=20ms\n')
         self.start()
-        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+        self.run_game()
         self.assertEqual(self.get('Request', path='/org/idled1/hold/1', interface='org.idled1.Hold'),
                          {'min_cores': 8192, 'wakeup_p99_us': 20000})
         self.assertRegex(self.idlectl('holds').stdout, r'(?m)^ *1 .* all ')
@@ -174,7 +166,7 @@ class Executable(Apps):
         self.daemon.wait_log('were lost')
         game.kill()
         self.wait_over('game')
-        self.wait_hold('game', self.run_program(self.bin / 'game', '1000').pid)
+        self.run_game()
 
 
 class Children(Apps):
@@ -232,8 +224,7 @@ class Parents(Apps):
         return shell, child
 
     def become_game(self, shell):
-        shell.stdin.write('\n')
-        shell.stdin.flush()
+        say(shell)
         self.wait_exec(shell.pid, 'game')
 
     def assert_family(self, game, child):
@@ -277,8 +268,7 @@ class Linger(Apps):
         self.start()
         for _ in range(10):
             subprocess.run([self.bin / 'game', '0.01'], check=True)
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        game = self.run_game()
         self.assertEqual(self.daemon.count_log('Profile quick: '), 1)
         game.kill()
         self.assertEqual(self.get('Profile'), 'quick')
@@ -294,8 +284,7 @@ class Others(Apps):
         process = self.run_program(sys.executable, '-c', RENAMED)
 
         def rename(name):
-            process.stdin.write(name + '\n')
-            process.stdin.flush()
+            say(process, name)
             process.stdout.readline()
         rename('idled-test-gam')
         self.assert_no_hold(process.pid)
@@ -311,8 +300,7 @@ class Others(Apps):
         self.start()
         code = 'import os; input(); os.setuid(%d); input()' % NOBODY
         process = self.run_program(sys.executable, '-c', code)
-        process.stdin.write('\n')
-        process.stdin.flush()
+        say(process)
         self.wait_hold('user', process.pid)
         hold, = self.get('Holds')
         self.assertEqual(self.get('User', hold, 'org.idled1.Hold'), NOBODY, 'whose process it is')
@@ -343,8 +331,7 @@ class Limits(Apps):
                     for row in self.call('Explain')]
         before = reasons()
         self.assertIn('DeepestState', before[0][0])
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        self.run_game()
         self.assertEqual(reasons(), before)
 
 
@@ -397,13 +384,11 @@ class Mistakes(Apps):
     def test_keep_the_old_rules(self):
         self.rules(**Executable.RULES)
         self.start()
-        game = self.run_program(self.bin / 'game', '1000')
-        self.wait_hold('game', game.pid)
+        self.run_game()
         self.rules(game='[Match]\n')
         (self.conf / 'apps/game.conf').write_text('[Match]\nComm=a\n')
         self.assert_fails('org.idled1.Error.ConfigInvalid', 'Reload')
         self.assertEqual(self.daemon.count_log('is released'), 0)
 
 
-if __name__ == '__main__':
-    main()
+main()

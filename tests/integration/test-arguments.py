@@ -145,5 +145,4 @@ class Arguments(TestCase):
         self.assertEqual(self.daemon.wait_exit(), 0, '\n'.join(self.daemon.log[-20:]))
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -132,5 +132,4 @@ class Others(WithPolkit, Case):
         self.assertNotIn('a(sssa(sutdda(td))) 0', result.stdout)
 
 
-if __name__ == '__main__':
-    main()
+main()

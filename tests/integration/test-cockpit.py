@@ -56,8 +56,7 @@ class Cpus(Shown):
 
     def test_park_and_unpark(self):
         self.assertEqual(self.states(), ['active'] * 8)
-        self.set_idle_mask('6-7')
-        self.wait_parked('6-7')
+        self.park_cpus('6-7')
         self.wait_page(lambda: self.states() == ['active'] * 6 + ['parked'] * 2, 'parked marks')
         self.assertIn('parked', self.attribute('#cpu-7', 'aria-label'))
         self.wait_text('.figures', '2 of 8')
@@ -279,21 +278,10 @@ class Life(Case):
         self.wait_page(lambda: self.count('[data-state=parked]') == 1, 'signals of the new one')
         self.assert_no_faults()
 
-    def watch_reads(self):
-        """A list that grows with every call that reads all objects."""
-        seen = []
-        monitor = self.bus.connect()
-        self.addCleanup(monitor.close)
-        monitor.add_message_filter(lambda _, message: seen.append(message.get_member()))
-        monitor.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
-                              'org.freedesktop.DBus.Monitoring', 'BecomeMonitor', 'asu',
-                              (["type='method_call',member='GetManagedObjects'"], 0))
-        return seen
-
     def test_in_the_shell(self):
         """Cockpit's menu has the page; while another one is shown nothing is read."""
         self.start()
-        seen = self.watch_reads()
+        seen = self.monitor("type='method_call',member='GetManagedObjects'")
         self.show(path='/idled')
         self.wait_page(lambda: self.in_frame('frame.document.body.dataset.state') == 'running',
                        'the page in the shell')

@@ -99,5 +99,4 @@ class Contract(TestCase):
                          'org.freedesktop.DBus.Error.PropertyReadOnly')
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -131,5 +131,4 @@ class Live(TestCase):
         self.check('timers')
 
 
-if __name__ == '__main__':
-    main()
+main()

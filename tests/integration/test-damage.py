@@ -9,7 +9,6 @@ import concurrent.futures
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 
@@ -97,8 +96,7 @@ class WhileRunning(TestCase):
                 self.fail('ended by %s: %s' % (path, self.daemon.log[-5:]))
         wait_until(lambda: self.get('Online') == before, 'all CPUs again')
         self.ask_everything()
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
 
 
 class Fifos(TestCase):
@@ -149,30 +147,23 @@ class FullRun(TestCase):
     SCRIPT = 'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero >"$0/filler" && exec "$@"'
 
     def test_space_again(self):
-        path = os.path.join(self.root, self.KNOB)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write('1\n')
+        self.put(self.KNOB, '1\n')
         run = os.path.join(self.directory, 'run')
         os.mkdir(run)
         self.PREFIX = ['unshare', '--mount', 'sh', '-c', self.SCRIPT, run]
         if subprocess.run([*self.PREFIX, 'true'], check=False, stderr=subprocess.DEVNULL).returncode:
             self.skipTest('no mount namespaces')
 
-        def knob():
-            with open(path, encoding='ascii') as file:
-                return file.read().strip()
-
         self.start()
         self.set_idle_mask('6-7')
         self.daemon.wait_log('No space left on device')
-        self.assertEqual(knob(), '1')
+        self.assertEqual(self.read(self.KNOB), '1')
         self.assertNotEqual(self.degraded(), [])
         os.remove('/proc/%d/root%s/filler' % (self.daemon.process.pid, run))
         end = time.monotonic() + 90  # a check once a minute
-        while knob() == '1' and time.monotonic() < end:
+        while self.read(self.KNOB) == '1' and time.monotonic() < end:
             time.sleep(0.5)
-        self.assertEqual((knob(), self.degraded()), ('60', []))
+        self.assertEqual((self.read(self.KNOB), self.degraded()), ('60', []))
 
 
 class AtTheStart(TestCase):
@@ -228,5 +219,4 @@ class AtTheStart(TestCase):
                 self.fail(wrong)
 
 
-if __name__ == '__main__':
-    main()
+main()

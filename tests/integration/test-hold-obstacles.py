@@ -20,10 +20,7 @@ class DryRun(Case):
 class Obstacles(Case):
     def write(self, name, text):
         """Another program writes to a file of the machine."""
-        path = os.path.join(self.root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(text + '\n')
+        self.put(name, text + '\n')
 
     def assert_obstacle(self, expected, **values):
         path, _ = self.hold(**values)
@@ -104,9 +101,7 @@ class Laptop(Obstacles):
         self.start()
         path, _ = self.hold_for(min_frequency_khz=1200000, cpus='0-1')
         maximum = 'cpufreq/policy1/scaling_max_freq'
-        with open(os.path.join(self.root, 'sys/devices/system/cpu', maximum),
-                  encoding='ascii') as file:
-            found = file.read().strip()
+        found = self.read('sys/devices/system/cpu/' + maximum)
         changed = self.signals(path)
         self.write('sys/devices/system/cpu/' + maximum, '1000000')
         obstacle = ('its frequency cannot be kept: %s is 1 GHz, set by another program or the '
@@ -143,10 +138,7 @@ class Laptop(Obstacles):
         path, _ = self.hold_for(latency_us=50, min_frequency_khz=800000, cpus='7')
         other = self.assert_obstacle('', latency_us=50, cpus='6-7')
         changed = self.signals(path)
-        self.write('sys/devices/system/cpu/online', '0-6')
-        with open(os.path.join(self.root, 'proc/stat'), encoding='ascii') as file:
-            lines = [line for line in file if not line.startswith('cpu7 ')]
-        self.write('proc/stat', ''.join(lines).rstrip())
+        self.take_offline(7)
 
         def noticed():  # by a decision, if it is not made by a reading that is still fresh
             self.set_option('userspace', 'IdleMask', '6')

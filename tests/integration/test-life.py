@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The bus comes, goes and returns; the name is taken by another: idled survives all of it."""
 import os
-import signal
 
 import dbus
 
@@ -10,24 +9,13 @@ from idledtest import MANAGER, NAME, PATH, TestCase, main, needs_root, wait_unti
 
 
 class Life(TestCase):
-    def reconnect(self):
-        self.connection.close()
-        self.connection = self.bus.connect()
-
-    def restart_bus(self):
-        self.bus.stop()
-        self.bus.start()
-        self.reconnect()
-
     def test_bus_returns(self):
         self.start('--dry-run')
         self.set_idle_mask('7')
         for count in (1, 2, 3):
             self.bus.stop()
             self.daemon.wait_log(r'bus at .* is gone', count)
-            self.bus.start()
-            self.reconnect()
-            self.wait_name()
+            self.bus_returns()
             self.assertEqual(self.get('IdleMask'), '7', 'it went on as before')
             self.assertEqual(self.get('Number', PATH + '/cpu/3', NAME + '.Cpu'), 3)
             self.assertFalse(self.get('Pauses'))
@@ -79,9 +67,7 @@ class Life(TestCase):
         self.bus.stop()
         os.unlink(self.bus.socket)
         self.daemon.wait_log(r'bus at .* is gone')
-        self.bus.start()
-        self.reconnect()
-        self.wait_name()
+        self.bus_returns()
         self.assertTrue(self.get('DryRun'))
 
     def test_peer_defect_4_no_bus_at_the_start(self):
@@ -89,25 +75,22 @@ class Life(TestCase):
         os.unlink(self.bus.socket)
         self.start('--dry-run')
         self.daemon.wait_log(r'^No bus at ')
-        self.bus.start()
-        self.reconnect()
-        self.wait_name()
+        self.bus_returns()
         self.assertTrue(self.get('DryRun'))
         self.assertEqual(self.daemon.count_log(r'^No bus at '), 1, 'said once')
 
     def test_pause_outlives_the_bus(self):
         self.start('--dry-run')
         fd = self.pause('a test')
-        self.restart_bus()
-        self.wait_name()
+        self.bus.stop()
+        self.bus_returns()
         self.assertTrue(self.get('Pauses'))
         os.close(fd)
         wait_until(lambda: not self.get('Pauses'), 'the end of the pause')
 
     def test_not_asked_for_a_bus(self):
         self.start('--dry-run', '--no-bus', bus=False)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
 
     def test_not_an_address(self):
         daemon = self.spawn('--dry-run', '--bus-address', 'nonsense', bus=False)
@@ -171,5 +154,4 @@ class Session(TestCase):
         self.assertEqual(self.get('IdleMask'), '7')
 
 
-if __name__ == '__main__':
-    main()
+main()

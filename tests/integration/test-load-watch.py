@@ -4,7 +4,6 @@
 these are not available either, the period. On the running kernel's cpuset, in a group that the test
 makes; MaxCores=1 parks CPUs under any load of this machine."""
 import os
-import signal
 import time
 
 from cpuset import OwnGroup, main_on_cpusets
@@ -43,8 +42,7 @@ class LoadWatch(OwnGroup, TestCase):
         return int(self.get('Ticks'))
 
     def assert_ends_well(self):
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.knob(), self.before)
 
 

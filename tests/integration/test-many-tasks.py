@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idled finds pinned tasks among thousands of threads, and answers clients meanwhile."""
-import os
 
 from idledtest import TestCase, main, wait_until
 
@@ -14,16 +13,10 @@ class ManyTasks(TestCase):
     def setUp(self):
         super().setUp()
         for pid in range(1000, 1000 + TASKS):
-            self.put(pid, STATUS % ('usual', '0-7'))
-
-    def put(self, pid, text):
-        directory = os.path.join(self.root, 'proc/%d' % pid)
-        os.makedirs(directory, exist_ok=True)
-        with open(os.path.join(directory, 'status'), 'w', encoding='ascii') as file:
-            file.write(text)
+            self.put('proc/%d/status' % pid, STATUS % ('usual', '0-7'))
 
     def test_found_in_the_end(self):
-        self.put(1000 + TASKS, STATUS % ('pinned', '7'))
+        self.put('proc/%d/status' % (1000 + TASKS), STATUS % ('pinned', '7'))
         self.start('--dry-run')
         self.set_idle_mask('6-7')
         self.assertEqual(self.get('IdleMask'), '', 'nothing is parked before all are seen')
@@ -45,5 +38,4 @@ class ManyTasks(TestCase):
         self.assertEqual(self.daemon.process.returncode, 0)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -4,7 +4,6 @@
 that goes, a knob that another program takes over. On the running kernel's cpuset, in a group that the
 test makes; each test checks the kernel's value and not the daemon's report."""
 import os
-import signal
 
 from cpuset import OwnGroup, main_on_cpusets
 from idledtest import PATH, TestCase, wait_until
@@ -26,8 +25,7 @@ class Parked(OwnGroup, TestCase):
         self.assertEqual(self.knob(), self.before)
         self.set_idle_mask('1')
         self.assertEqual(self.knob(), '0')
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.knob(), self.before)
 
     def test_reload_of_the_same(self):
@@ -84,8 +82,7 @@ class Parked(OwnGroup, TestCase):
         (self.group / 'cpuset.cpus').write_text('1')
         problems = self.call('Verify')
         self.assertEqual([(str(p[2]), str(p[3])) for p in problems], [('0', '1')])
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.knob(), '1', 'a knob that another program set stays')
 
     def test_peer_defect_6_the_bus_goes(self):
@@ -108,8 +105,7 @@ class Parked(OwnGroup, TestCase):
     def test_killed_with_a_pause_held(self):
         fd = self.pause('a test')
         self.wait_knob(self.before)
-        self.daemon.send(signal.SIGKILL)
-        self.daemon.wait_exit()
+        self.daemon.kill()
         os.close(fd)
         self.assertEqual(self.knob(), self.before)
 

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 from idledtest import NAME, PATH, TestCase, main, wait_until
 
@@ -59,12 +60,8 @@ class Example(TestCase):
         wait_until(lambda: self.get('Ticks') >= ticks + count, '%d ticks' % count)
 
     def set_battery(self, status):
-        supplies = os.path.join(self.root, 'sys/class/power_supply')
-        for name in os.listdir(supplies):
-            file = os.path.join(supplies, name, 'status')
-            if os.path.exists(file):
-                with open(file, 'w', encoding='ascii') as supply:
-                    supply.write(status + '\n')
+        for file in Path(self.root, 'sys/class/power_supply').glob('*/status'):
+            self.put(file, status + '\n')
 
     def test_parks_on_battery(self):
         self.start_changed()
@@ -149,5 +146,4 @@ class Example(TestCase):
         wait_until(lambda: self.get('IdleMask') == '4-7', 'the plan of the new time zone')
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -170,5 +170,4 @@ class Released(Case):
         return dbus.ObjectPath(path)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -76,5 +76,4 @@ class Readme(WithSystemd, TestCase):
         self.assertEqual(self.option('ondemand', 'Dwell'), '1s', 'the drop-in of the example is weaker')
 
 
-if __name__ == '__main__':
-    main()
+main()

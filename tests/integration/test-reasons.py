@@ -25,12 +25,7 @@ class Reasons(TestCase):
                 for r in self.call('Explain')[cpu]['reasons']]
 
     def write(self, cpu, state, name, value):
-        path = os.path.join(self.root, STATE % (cpu, state, name))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.exists(path):
-            os.chmod(path, 0o644)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write('%d\n' % value)
+        self.put(STATE % (cpu, state, name), '%d\n' % value)
 
     def look(self):
         """A setting that is set to what it is makes the daemon look."""
@@ -169,5 +164,4 @@ class SetAside(TestCase):
         self.assertEqual((rows[1]['policy'], rows[2]['cause'], rows[2]['policy']), ('userspace', 'safety', ''))
 
 
-if __name__ == '__main__':
-    main()
+main()

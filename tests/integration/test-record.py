@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import threading
+from pathlib import Path
 
 import dbus
 
@@ -174,9 +175,8 @@ class Ring(Recorded):
 
     def test_old_ring(self):
         """A ring in the form of idled 0.1 is set aside, and a new one begins."""
-        os.makedirs(os.path.dirname(self.file), exist_ok=True)
-        with open(self.file, 'wb') as old:
-            old.write(b'\x89idlrec\n' + bytes(200))
+        self.put(self.file, '')
+        Path(self.file).write_bytes(b'\x89idlrec\n' + bytes(200))
         self.start('--dry-run')
         self.daemon.stop()
         self.assertEqual(len(self.events(self.file, 'start')), 1)
@@ -207,9 +207,7 @@ class Ring(Recorded):
     def test_battery(self):
         """Without RAPL and a table the mean power of the battery, over enough of its steps."""
         world = BatteryWorld(self.root, lambda root: 2000)
-        world.advance(10000)
-        world.start()
-        self.addCleanup(world.end)
+        world.begin(self)
         self.start('--dry-run')
         wait_until(lambda: os.path.exists(self.file), 'a frame')
         self.daemon.stop()
@@ -306,13 +304,11 @@ class Ring(Recorded):
         self.set_idle_mask('7')
         wait_until(lambda: self.get('Transitions') == 1, 'a transition')
         os.rmdir(self.file)
-        with open(self.file, 'w', encoding='ascii') as file:
-            file.write('a diary')
+        self.put(self.file, 'a diary')
         self.set_option('Recording', 'Enabled', 'yes')
         self.set_option('Recording', 'Enabled', 'no')
         self.daemon.wait_log('idled.rec: samples cannot be recorded: ', 2)
-        with open(self.file, encoding='ascii') as file:
-            self.assertEqual(file.read(), 'a diary')
+        self.assertEqual(Path(self.file).read_text(encoding='ascii'), 'a diary')
 
 
 main()

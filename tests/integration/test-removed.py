@@ -94,5 +94,4 @@ class Removed(TestCase):
         self.assertEqual(self.check()[0], 0)
 
 
-if __name__ == '__main__':
-    main()
+main()

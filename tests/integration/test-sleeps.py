@@ -182,8 +182,7 @@ class Holds(holdstest.Case):
         self.write_table(self.FIGURES)
 
     def write_table(self, figures):
-        with open(self.table, 'w', encoding='ascii') as file:
-            file.write('[States]\n' + ''.join(f'{state}={watts}\n' for state, watts in figures.items()))
+        self.put(self.table, '[States]\n' + ''.join(f'{state}={watts}\n' for state, watts in figures.items()))
 
     def measure(self, *more):
         result = self.idlectl('holds', '--root', self.root, '--measure', '--seconds', '0.5', *more)

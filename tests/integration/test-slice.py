@@ -3,8 +3,6 @@
 """Parking by a slice of systemd's: the calls that systemd gets, and what is left when a job fails. The
 tree is one of plain files, in which a type cannot be replaced by a shorter one, so systemd ends slices."""
 import os
-import signal
-from pathlib import Path
 
 from holdstest import wishes
 from idledtest import TestCase, main, wait_until
@@ -22,10 +20,7 @@ class Slice(WithSystemd, TestCase):
         for path, text in (('sys/fs/cgroup/cgroup.controllers', 'cpuset cpu\n'),
                            ('sys/fs/cgroup/cgroup.subtree_control', 'cpu\n'),
                            ('run/systemd/system/some.service', '')):
-            path = os.path.join(self.root, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write(text)
+            self.put(path, text)
         self.start_systemd()
 
     def begin(self, broken=''):
@@ -40,32 +35,26 @@ class Slice(WithSystemd, TestCase):
         return [str(row) for row in self.mocked('History')]
 
     def cgroup(self, name):
-        with open(os.path.join(self.cgroups, SLICE, name), encoding='utf-8') as file:
-            return file.read().strip()
+        return self.read(os.path.join(self.cgroups, SLICE, name))
 
     def test_parks(self):
         self.begin()
         self.assertEqual(self.get('ParkBackend'), 'isolated partition ' + SLICE)
-        self.set_idle_mask('6-7')
-        self.wait_parked('6-7')
+        self.park_cpus('6-7')
         self.assertEqual(self.history(), [SLICE + ' start ignore-dependencies c0'])
         self.assertEqual((self.cgroup('cpuset.cpus'), self.cgroup('cpuset.cpus.partition')),
                          ('6,7', 'isolated'))
         self.assertEqual((self.get('Degraded'), self.call('Verify')), ([], []))
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.assertEqual(self.history()[1:], [SLICE + ' runtime AllowedCPUs 80'])
         self.stop_slice()
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(len(self.history()), 3)
 
     def test_scheduler(self):
         """That idled yields to a scheduler of sched_ext is no failure."""
-        directory = Path(self.root, 'sys/kernel/sched_ext')
-        (directory / 'root').mkdir(parents=True)
-        (directory / 'root/ops').write_text('lavd\n', encoding='ascii')
-        (directory / 'state').write_text('enabled\n', encoding='ascii')
+        self.put('sys/kernel/sched_ext/root/ops', 'lavd\n')
+        self.put('sys/kernel/sched_ext/state', 'enabled\n')
         self.begin()
         self.set_idle_mask('6-7')
         wait_until(lambda: self.call('Explain')[7]['obstacle'], 'an obstacle')
@@ -73,21 +62,18 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual((self.get('Parked'), self.get('Degraded'), self.history()), ('', [], []))
         self.assertEqual(self.daemon.count_log('scheduler lavd is loaded'), 1)
         self.assertEqual(self.daemon.count_log('could not be applied'), 0)
-        (directory / 'state').write_text('disabled\n', encoding='ascii')
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.put('sys/kernel/sched_ext/state', 'disabled\n')
+        self.park_cpus('7')
         self.stop_slice()
 
     def test_stopped_and_still_in_mind(self):
         self.begin()
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.stop_slice()
         self.assertEqual(len(self.call('Verify')), 1)
         self.assertEqual(self.get('Parked'), '')
         self.assertIn(SLICE + ' is not in effect', self.call('Explain')[7]['obstacle'])
-        self.set_idle_mask('5')
-        self.wait_parked('5')
+        self.park_cpus('5')
         self.assertEqual(self.history()[2:], [SLICE + ' runtime AllowedCPUs 20',
                                               SLICE + ' again ignore-dependencies -'])
         self.assertEqual(self.cgroup('cpuset.cpus'), '5')
@@ -124,12 +110,9 @@ class Slice(WithSystemd, TestCase):
     def make_masks(self):
         """The masks of unbound workqueues, as kernels have them that follow partitions. Returns a function that
         reads the first."""
-        masks = os.path.join(self.root, 'sys/devices/virtual/workqueue')
-        os.makedirs(masks)
-        for name, text in ('cpumask', 'ff\n'), ('cpumask_isolated', '00\n'):
-            with open(os.path.join(masks, name), 'w', encoding='utf-8') as file:
-                file.write(text)
-        return lambda: Path(masks, 'cpumask').read_text(encoding='utf-8').strip()
+        self.put('sys/devices/virtual/workqueue/cpumask', 'ff\n')
+        self.put('sys/devices/virtual/workqueue/cpumask_isolated', '00\n')
+        return lambda: self.read('sys/devices/virtual/workqueue/cpumask')
 
     def test_quiet_keeps_its_mask(self):
         """The partition and the policy quiet share the mask of unbound workqueues. While a window is open, it
@@ -150,8 +133,7 @@ class Slice(WithSystemd, TestCase):
             self.mocked('EmitJob', 'JobRemoved', 'ssh.service')
             wait_until(lambda: self.get('Parked'), 'parking again')
             self.assertEqual(mask(), resting)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(mask(), 'ff')
 
     def test_quiet_keeps_its_mask_without_a_partition(self):
@@ -170,8 +152,7 @@ class Slice(WithSystemd, TestCase):
         self.assertEqual(mask(), '7f')
 
     def falls_back(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.assertRegex(self.get('ParkBackend'), "^AllowedCPUs of systemd's units, not isolated "
                          'partition')
         self.assertFalse(os.path.exists(os.path.join(self.cgroups, SLICE)))
@@ -207,5 +188,4 @@ class Slice(WithSystemd, TestCase):
         self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -239,5 +239,4 @@ class Turns(TestCase):
         self.assertEqual(self.get('Parked'), '')
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -4,9 +4,7 @@
 the programs that count."""
 import json
 import os
-from pathlib import Path
 
-import dbus
 
 from holdstest import Case, wishes
 from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
@@ -33,9 +31,7 @@ class Contracts(Case):
         self.move(UNIT)
 
     def move(self, cgroup):
-        path = Path(self.root, 'proc', str(self.process.pid), 'cgroup')
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'0::{cgroup}\n', encoding='ascii')
+        self.put(f'proc/{self.process.pid}/cgroup', f'0::{cgroup}\n')
 
     def hold_contract(self, p99=5000):
         return self.hold(wakeup_p99_us=p99, pid=self.process.pid)
@@ -43,12 +39,14 @@ class Contracts(Case):
     def rows(self):
         return [(str(row['unit']), int(row['limit_us'])) for row in self.get('Contracts')]
 
+    def put_stat(self, online, worked):
+        self.put('proc/stat', f'cpu {8 * worked} 0 0 1\n' + ''.join(f'cpu{cpu} {worked} 0 0 1\n' for cpu in online) +
+                 'ctxt 1\nprocs_running 1\nprocs_blocked 0\n')
+
     def work(self):
         """All CPUs are busy, since the last call and now."""
         self.worked += 1000
-        Path(self.root, 'proc/stat').write_text(
-            f'cpu {8 * self.worked} 0 0 1\n' + ''.join(f'cpu{cpu} {self.worked} 0 0 1\n' for cpu in range(8)) +
-            'ctxt 1\nprocs_running 1\nprocs_blocked 0\n', encoding='ascii')
+        self.put_stat(range(8), self.worked)
 
     def wait_rows(self, rows):
         """With work, as without it the contract of a profile is not needed."""
@@ -99,10 +97,9 @@ class Units(Contracts):
 
     def test_profile(self):
         self.hold_contract()
-        options = dbus.Array([('contract', 'WakeupP99', '20ms')], signature='(sss)')
-        self.call('SetOptions', options)
+        self.set_option('contract', 'WakeupP99', '20ms')
         self.wait_rows([('', 20000), ('mail.service', 5000)])
-        self.call('SetOptions', dbus.Array([('contract', 'WakeupP99', '')], signature='(sss)'))
+        self.set_option('contract', 'WakeupP99', '')
         wait_until(lambda: self.rows() == [('mail.service', 5000)], 'the one of the hold')
 
     def test_not_readable(self):
@@ -140,10 +137,8 @@ class Units(Contracts):
             self.skipTest('delays are not measured here')
         wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
         for online, text in (([0, 1, 2, 3], '0-3'), ([1], '1'), (range(8), '0-7')):
-            Path(self.root, 'sys/devices/system/cpu/online').write_text(text + '\n', encoding='ascii')
-            Path(self.root, 'proc/stat').write_text(
-                'cpu 1 0 0 1\n' + ''.join(f'cpu{cpu} 1 0 0 1\n' for cpu in online) +
-                'ctxt 1\nprocs_running 1\nprocs_blocked 0\n', encoding='ascii')
+            self.put('sys/devices/system/cpu/online', text + '\n')
+            self.put_stat(online, 1)
             wait_until(lambda: self.get('Online') == text, text)  # pylint: disable=cell-var-from-loop
             (row,) = self.get('Contracts')
             self.assertEqual((row['unit'], bool(row['measured'])), ('mail.service', True))
@@ -173,11 +168,9 @@ class Measured(Contracts):
     """What contracts save is one number for the machine, which an instance before this one measured."""
     def test_saved(self):
         pair = 'pair 2 40 1 0 1 0 0 2 32 1 0 1 0 0\n'
-        path = Path(self.root, 'var/lib/idled/evaluate-contract')
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 250 500 0\n'
-                        'idled-estimator 2\npairs 4 8\ndropped 0 0 0 0 0 0 0 0 0 0 0\n' + 4 * pair + 'end\n',
-                        encoding='ascii')
+        self.put('var/lib/idled/evaluate-contract',
+                 'idled-evaluator 2\nmachine rapl 8 by busy seconds\ntotals 1000 900 1100 0 250 500 0\n'
+                 'idled-estimator 2\npairs 4 8\ndropped 0 0 0 0 0 0 0 0 0 0 0\n' + 4 * pair + 'end\n')
         self.begin()
         self.hold_contract()
         self.assertEqual(self.get('SavedJoules', '/org/idled1/policy/contract', NAME + '.Policy'), (1000, 900, 1100))
@@ -243,5 +236,4 @@ class FromTheStart(Contracts):
         self.wait_rows([('', 20000)])
 
 
-if __name__ == '__main__':
-    main()
+main()
