@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The daemon on every described machine, from idle to saturated and back.
+"""The daemon on a described machine whose CPUs come and go, idle and busy.
 
 Time goes by in steps: proc/stat is rewritten in place, where every CPU has either worked or slept
 since the step before, and setting an option to its value makes the daemon tick, which it does no
@@ -15,7 +15,6 @@ import time
 from cpuset import cpu_set
 from idledtest import NAME, PATH, TestCase, main
 
-MACHINES = os.environ['IDLED_MACHINES']
 CPU = 'sys/devices/system/cpu'
 MIN_INTERVAL = 0.052  # seconds; readings closer than 50 ms are one to the daemon
 STEADY = 2  # steps that were decided alike: it will not change any more
@@ -37,12 +36,6 @@ class Machine:
         with open(os.path.join(self.root, path), encoding='ascii') as file:
             return file.read()
 
-    def read_set(self, path):
-        try:
-            return cpu_set(self.read(path))
-        except OSError:
-            return set()
-
     def write(self):
         lines = ['cpu  %015d 0 0 %015d 0 0 0 0 0 0\n' % tuple(map(sum, zip(*self.ticks.values())))]
         lines += ['cpu%d %015d 0 0 %015d 0 0 0 0 0 0\n' % (cpu, *ticks)
@@ -58,21 +51,8 @@ class Machine:
     def work(self, cpus):
         self.busy = set(cpus)
 
-    def cores(self):
-        """Sets of online CPUs that are threads of one core."""
-        cores = {}
-        for cpu in self.online:
-            threads = {cpu}
-            for name in 'core_cpus_list', 'thread_siblings_list':
-                threads |= self.read_set('%s/cpu%d/topology/%s' % (CPU, cpu, name))
-            cores[min(threads)] = cores.get(min(threads), set()) | {cpu}
-        return list(cores.values())
 
-    def aside(self):
-        return self.read_set(CPU + '/isolated') | self.read_set(CPU + '/nohz_full')
-
-
-class Machines(TestCase):
+class Hotplug(TestCase):
     CONFIG = '[Daemon]\nPolicies=ondemand\n'
 
     def ondemand(self):
@@ -83,8 +63,6 @@ class Machines(TestCase):
         self.addCleanup(os.close, self.machine.fd)
         self.start('--dry-run')
         self.looked = time.monotonic()
-        self.cores = self.machine.cores()
-        self.usable = set(self.machine.online) - self.machine.aside()
 
     def wished(self):
         """What a dry run comes to: no CPU is parked, but this is what would be in use."""
@@ -112,43 +90,6 @@ class Machines(TestCase):
             self.assertLess(len(decisions), 100, 'it never comes to rest')
         return cpu_set(decisions[-1])
 
-    def check_decision(self, allowed):
-        online = set(self.machine.online)
-        parked = online - allowed
-        self.assertTrue(allowed & online, 'something is left')
-        self.assertFalse(parked - self.usable, 'CPUs set aside are not parked')
-        for core in self.cores:
-            part = core & self.usable
-            self.assertIn(len(parked & part), (0, len(part)), 'core %s is cut in two' % core)
-        wanted = sum(1 for core in self.cores if core & allowed)
-        self.assertEqual(self.get('WantedCores'), wanted)
-        return wanted
-
-    def idle_to_saturated(self):
-        self.ondemand()
-        n = len(self.usable)
-        one_core = [core for core in self.cores if core & self.usable]
-        before, allowed = 0, set()
-        for busy in sorted({0, 1, n // 2, n}):
-            with self.subTest(busy=busy):
-                allowed = self.settle() if busy == 0 else allowed
-                # Work goes where it may: to active CPUs first.
-                order = sorted(allowed & self.usable) + sorted(self.usable - allowed)
-                self.machine.work(order[:busy])
-                allowed = self.settle()
-                wanted = self.check_decision(allowed)
-                self.assertGreaterEqual(wanted, before, 'more load, fewer cores')
-                self.assertGreaterEqual(len(allowed & self.usable), busy)
-                before = wanted
-                if busy == 0 and one_core:
-                    self.assertEqual(sum(1 for core in one_core if core & self.usable & allowed), 1)
-        self.assertEqual(allowed & self.usable, self.usable, 'all are wanted')
-        self.machine.work(())
-        self.step_until(lambda: not one_core or len(
-            [1 for core in one_core if core & self.usable & cpu_set(self.wished())]) == 1,
-                   'one core again')
-        self.check_decision(self.settle())
-
     def offline(self, cpu):
         """As the kernel shows it: out of the list, its line gone."""
         self.machine.ticks.pop(cpu)
@@ -163,27 +104,7 @@ class Machines(TestCase):
         self.show_online()
 
     def show_online(self):
-        path = os.path.join(self.root, CPU, 'online')
-        os.chmod(path, 0o644)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(','.join(map(str, self.machine.ticks)) + '\n')
-
-
-def add_machine(name):
-    def test(self):
-        self.idle_to_saturated()
-    kind = type('On_' + name.replace('-', '_'), (Machines,),
-                {'MACHINE': name, 'test_idle_to_saturated': test})
-    globals()[kind.__name__] = kind
-
-
-for machine in sorted(os.listdir(MACHINES)):
-    if machine.endswith('.machine'):
-        add_machine(machine[:-len('.machine')])
-
-
-class Hotplug(Machines):
-    MACHINE = 'synthetic-laptop'
+        self.put(CPU + '/online', ','.join(map(str, self.machine.ticks)) + '\n')
 
     def test_cpus_come_and_go(self):
         """While idle and while busy, the last one in use, and one that is parked."""
@@ -247,5 +168,4 @@ class Hotplug(Machines):
         self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all active')
 
 
-if __name__ == '__main__':
-    main()
+main()
