@@ -4,7 +4,6 @@
 given answers. Processes are real; their facts and cgroups are files of the machine."""
 import json
 import os
-import signal
 
 import dbus
 from holdstest import HOLD, Case
@@ -26,8 +25,7 @@ class Kinds(WithUnits, Case):
         self.put('sys/fs/cgroup/cgroup.controllers', 'cpuset\n')
 
     def mode(self):
-        with open(os.path.join(self.root, MODE), encoding='ascii') as file:
-            return file.readline().strip()
+        return self.read(MODE).split('\n')[0]
 
     def obstacle(self, path):
         return self.get('Obstacle', path, HOLD)
@@ -136,8 +134,7 @@ class Kinds(WithUnits, Case):
     def test_cpus_of_others(self):
         self.start()
         self.mocked('AddUnit', 'a.service', 'system.slice')
-        self.call_systemd('SetUnitProperties', 'a.service', True,
-                          [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+        self.limit('a.service', b'\x03')
         self.mocked('LoadUnit', 'b.service', dbus.Dictionary(
             {'CPUAffinity': dbus.Array([dbus.Byte(3)], signature='y')}, signature='sv'))
         for name, limits in (('a.service', [[0, 1]]), ('b.service', [])):
@@ -148,8 +145,7 @@ class Kinds(WithUnits, Case):
     def test_taken_over(self):
         self.start()
         path, descriptor = self.begin()
-        self.call_systemd('SetUnitProperties', 'game.scope', True,
-                          [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+        self.limit('game.scope', b'\x03')
         self.assertEqual(len(self.call('Verify')), 1)
         wait_until(lambda: 'taken over' in self.obstacle(path), 'an obstacle')
         self.close(descriptor)
@@ -160,21 +156,11 @@ class Kinds(WithUnits, Case):
         """The list that the administrator chose is not idled's: none of its CPUs is parked."""
         self.start()
         self.begin()
-        self.call_systemd('SetUnitProperties', 'game.scope', True,
-                          [('AllowedCPUs', dbus.ByteArray(b'\x01'))], signature='sba(sv)')
+        self.limit('game.scope', b'\x01')
         self.put('sys/fs/cgroup/user.slice/game.scope/cpuset.cpus', '0\n')
         self.assertEqual(len(self.call('Verify')), 1)
         self.set_idle_mask('0-3')
         wait_until(lambda: self.get('Parked') == '1-3', 'CPU 0 active')
-
-    def test_killed(self):
-        self.start()
-        self.begin()
-        self.daemon.send(signal.SIGKILL)
-        self.daemon.wait_exit()
-        self.assertEqual(self.mode(), 'cache')
-        self.assertEqual(self.spawn('--restore').wait_exit(), 0)
-        self.assertEqual((self.unit_limits('game.scope')[-1], self.mode()), ([], 'frequency'))
 
     def test_run(self):
         """The command is in a scope of its own when idled reads its cgroup, which here it cannot."""
@@ -245,5 +231,4 @@ Snapdragon = on_machine('synthetic-biglittle', {'efficient': range(4), 'fast': r
 Graviton = on_machine('synthetic-graviton', {})
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -28,14 +28,10 @@ class Limits(WithLogind, TestCase):
         return arguments
 
     def read(self, name):
-        with open(os.path.join(self.root, CPU + name), encoding='ascii') as file:
-            return file.read().strip()
+        return super().read(CPU + name)
 
     def write(self, name, value):
-        path = os.path.join(self.root, CPU + name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(value + '\n')
+        self.put(CPU + name, value + '\n')
 
     def wish(self, **options):
         for key, value in options.items():
@@ -112,17 +108,13 @@ class Limits(WithLogind, TestCase):
         wait_until(lambda: self.read(LATENCY % 1) == '100', 'applied again')
 
     def test_killed(self):
-        boot = os.path.join(self.root, 'proc/sys/kernel/random')
-        os.makedirs(boot, exist_ok=True)
-        with open(os.path.join(boot, 'boot_id'), 'w', encoding='ascii') as file:
-            file.write('this-boot\n')
+        self.put('proc/sys/kernel/random/boot_id', 'this-boot\n')
         before = self.cpu_values()
         self.start()
         self.wish(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
                   Boost=0)
         self.assertEqual(self.read('intel_pstate/no_turbo'), '1')
-        self.daemon.send(signal.SIGKILL)
-        self.daemon.wait_exit()
+        self.daemon.kill()
         self.assertNotEqual(self.cpu_values(), before)
         done = subprocess.run([os.environ['IDLECTL'], 'verify', '--root', self.root, '--run',
                                os.path.join(self.directory, 'run'), '--bus-address',
@@ -133,20 +125,6 @@ class Limits(WithLogind, TestCase):
                               check=False)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.cpu_values(), before)
-
-    def test_original_restored(self):
-        """A program that writes the original value has taken over the knob, as with any value."""
-        self.start()
-        self.wish(Cpus='0-1', Latency=100, Preference='power')
-        self.write(LATENCY % 0, '0')
-        self.write(EPP % 1, 'balance_power')
-        self.assertEqual(self.idlectl('verify').returncode, 1)
-        self.assertEqual(sorted(name for _, name, _ in self.degraded()),
-                         [LATENCY % 0, EPP % 1])
-        self.wish(Latency=90, Preference='performance')
-        self.assertEqual([self.read(LATENCY % cpu) for cpu in (0, 1)], ['0', '90'])
-        self.assertEqual([self.read(EPP % cpu) for cpu in (0, 1)],
-                         ['performance', 'balance_power'])
 
     def test_reload_begins_again(self):
         """idled manages knobs again that other programs had taken over, noticed or not, and restores
@@ -273,5 +251,4 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(cpus[3]['limits']['latency_us'], None)
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -3,7 +3,6 @@
 """What wakes parked CPUs, from the policy quiet to the files of a tree and back, and an irqbalance."""
 import os
 import shutil
-import signal
 import subprocess
 import unittest
 
@@ -39,20 +38,10 @@ class QuietTest(TestCase):
     def setUp(self):
         super().setUp()
         for name, text in FILES.items():
-            self.write(name, text)
-
-    def write(self, name, text):
-        path = os.path.join(self.root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(text + '\n')
+            self.put(name, text + '\n')
 
     def values(self):
-        found = {}
-        for name in FILES:
-            with open(os.path.join(self.root, name), encoding='ascii') as file:
-                found[name] = file.read().rstrip('\n')
-        return found
+        return {name: self.read(name) for name in FILES}
 
 
 class Quiet(QuietTest):
@@ -98,36 +87,6 @@ class Quiet(QuietTest):
         for text in 'interrupts are kept off', 'workqueues', 'statistics', 'writeback', 'machine checks':
             self.assertIn(text, parked)
             self.assertNotIn(text, active)
-
-    def test_killed(self):
-        self.start()
-        self.set_idle_mask('4-5')
-        self.daemon.send(signal.SIGKILL)
-        self.daemon.wait_exit()
-        self.assertEqual(self.values(), QUIET)
-        self.assertEqual(self.spawn('--restore', bus=False).wait_exit(), 0)
-        self.assertEqual(self.values(), FILES)
-
-    def test_another_program(self):
-        self.start()
-        self.set_idle_mask('4-5')
-        foreign = {'proc/irq/8/smp_affinity_list': '6', 'proc/sys/vm/stat_interval': '7'}
-        for name, text in foreign.items():
-            self.write(name, text)
-        self.assertEqual(self.idlectl('verify').returncode, 1)
-        self.set_idle_mask('')
-        self.assertEqual(self.values(), dict(FILES, **foreign))
-
-    def test_new_ones_are_found(self):
-        self.start()
-        self.set_idle_mask('4-5')
-        self.write('proc/irq/30/smp_affinity_list', '5')
-        self.write('sys/kernel/irq/30/actions', 'new')
-        shutil.rmtree(os.path.join(self.root, 'proc/irq/24'))
-        self.set_idle_mask('5')
-        with open(os.path.join(self.root, 'proc/irq/30/smp_affinity_list'), encoding='ascii') as file:
-            self.assertEqual(file.read().strip(), '0-4,6-7')
-        self.assertEqual(self.degraded(), [])
 
     def test_missing_parts_are_reported_once(self):
         shutil.rmtree(os.path.join(self.root, 'proc/irq'))
@@ -182,5 +141,4 @@ exec irqbalance --foreground --interval=1'''
         self.assertEqual(self.degraded(), [])
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import threading
 
-import dbus
 from idledtest import MOCK, PATH, TestCase, main, options, wait_until
 from systemdtest import WithSystemd
 
@@ -28,32 +27,26 @@ class Units(WithSystemd, TestCase):
 
     def test_parks_and_restores(self):
         self.assertIn('systemd', self.get('ParkBackend'))
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.assertEqual(sorted(row[0] for row in self.history()), CONFINED)
         self.assertEqual({tuple(row[1:]) for row in self.history()},
                          {('runtime', 'AllowedCPUs', '7f')})
         self.assertEqual(self.get('Degraded'), [])
         self.assertEqual(self.call('Verify'), [])
-        self.set_idle_mask('4-7')
-        self.wait_parked('4-7')
-        self.set_idle_mask('')
-        self.wait_parked('')
+        self.park_cpus('4-7')
+        self.park_cpus('')
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff'])
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         for unit in CONFINED:
             self.assertEqual(self.history(unit), ['7f', '0f', 'ff', ''])
 
     def test_kubelet_that_cannot_be_read(self):
         """Any CPU may be a container's alone, until its state is whole again."""
-        state = os.path.join(self.root, 'var/lib/kubelet/cpu_manager_state')
+        state = 'var/lib/kubelet/cpu_manager_state'
         whole = '{"policyName":"static","entries":{"pod":{"app":"6"}}}'
-        os.makedirs(os.path.dirname(state))
         for text, parked in (whole[:-4], ''), (whole, '7'), (whole[:-9], ''):
-            with open(state, 'w', encoding='ascii') as file:
-                file.write(text)
+            self.put(state, text)
             self.set_idle_mask('')
             self.set_idle_mask('6-7')
             self.wait_parked(parked)
@@ -80,11 +73,9 @@ class Units(WithSystemd, TestCase):
 
     def test_taken_over(self):
         """Once the last knob is taken over, no CPU is parked any more: idled reports it, and why."""
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         for unit in CONFINED:
-            self.call_systemd('SetUnitProperties', unit, True,
-                              [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+            self.limit(unit, b'\x03')
         seen = self.signals(PATH)
         self.assertEqual(len(self.call('Verify')), 3)
         wait_until(lambda: any(s[2].get('Parked') == '' for s in seen), 'a signal of Parked')
@@ -105,27 +96,16 @@ class Units(WithSystemd, TestCase):
         self.set_idle_mask('')
         os.makedirs(os.path.join(self.root, 'run/systemd/system'))
         self.mocked('KeepFiles', os.path.join(self.root, 'run/systemd/system.control'))
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         kinds = {str(knob[0]) for knob in self.get('Knobs')}
         self.assertEqual(kinds, {'drop-in', 'unit'})
         for unit in CONFINED:
-            self.call_systemd('SetUnitProperties', unit, True,
-                              [('AllowedCPUs', dbus.ByteArray(b'\x03'))], signature='sba(sv)')
+            self.limit(unit, b'\x03')
         self.assertEqual(len(self.call('Verify')), 3)
         self.assertEqual(self.get('Parked'), '')
 
-    def test_end_restores(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
-        for unit in CONFINED:
-            self.assertEqual(self.history(unit), ['7f', 'ff', ''])
-
     def test_new_slice_is_confined(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.mocked('AddUnit', 'cron.service', 'system.slice')
         self.mocked('AddUnit', 'system-getty.slice', 'system.slice')
         self.mocked('AddUnit', 'custom.slice', '-.slice')
@@ -133,15 +113,13 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(self.history('cron.service'), [])
         self.mocked('AddUnit', 'top.service', '-.slice')
         wait_until(lambda: self.history('top.service') == ['7f'], 'top.service confined')
-        self.set_idle_mask('')
-        self.wait_parked('')
+        self.park_cpus('')
         self.mocked('AddUnit', 'late.slice', '-.slice')
         self.mocked('AddUnit', 'later.slice', '-.slice')
         self.assertEqual(self.history('late.slice'), [])
 
     def test_systemd_restarts(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.kill_systemd()
         self.set_idle_mask('')
         self.assertTrue(self.get('Degraded') or self.get('Knobs'), 'not forgotten')
@@ -155,15 +133,13 @@ class Units(WithSystemd, TestCase):
         wait_until(lambda: self.history('custom.slice') == ['7f'], 'custom.slice confined')
 
     def test_listens_to_the_systemd_that_came_back(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.kill_systemd()
         self.start_systemd()
         self.confines_what_comes()
 
     def test_listens_after_the_bus_came_back(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.bus.stop()
         self.daemon.wait_log('is gone')
         self.systemd.kill()
@@ -171,21 +147,9 @@ class Units(WithSystemd, TestCase):
         self.start_systemd()
         self.confines_what_comes()
 
-    def test_systemd_hangs(self):
-        self.set_idle_mask('7')
-        self.wait_parked('7')
-        self.set_idle_mask('')
-        self.wait_parked('')
-        self.systemd.send_signal(signal.SIGSTOP)
-        self.set_idle_mask('7')
-        self.assertEqual(self.get('IdleMask'), '7')
-        self.assertEqual(self.get('Parked'), '')
-        self.systemd.send_signal(signal.SIGCONT)
-
     def test_systemd_hangs_while_parked(self):
         """A CPU that could not be parked is not reported as parked; the one that was still is."""
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.systemd.send_signal(signal.SIGSTOP)
         self.set_idle_mask('6-7')
         self.assertEqual((self.get('Parked'), self.get('IdleMask')), ('7', '6-7'))
@@ -199,8 +163,7 @@ class Units(WithSystemd, TestCase):
 
     def test_systemd_hangs_after_a_unit_came(self):
         """Clients are served while idled waits, and the unit is confined once systemd answers."""
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.wait_subscribed()
         seen = self.watch_questions()
         self.units.AddUnitAndHang('top.service', '-.slice', dbus_interface=MOCK,
@@ -214,26 +177,21 @@ class Units(WithSystemd, TestCase):
     def test_systemd_hangs_at_the_end(self):
         for number in range(8):
             self.mocked('AddUnit', 'custom%d.slice' % number, '-.slice')
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.systemd.send_signal(signal.SIGSTOP)
-        self.daemon.send(signal.SIGTERM)
-        self.daemon.wait_exit()  # eleven units do not take eleven timeouts
+        self.daemon.terminate()  # eleven units do not take eleven timeouts
         self.systemd.send_signal(signal.SIGCONT)
 
     def test_systemd_is_slow_at_the_end(self):
         """Slower than any earlier wait for it."""
-        self.set_idle_mask('7')
-        self.wait_parked('7')
+        self.park_cpus('7')
         self.systemd.send_signal(signal.SIGSTOP)
         threading.Timer(7, self.systemd.send_signal, [signal.SIGCONT]).start()
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.history()[-1][1:], ['runtime', 'AllowedCPUs', ''])
 
     def test_dry_run(self):
-        self.daemon.send(signal.SIGTERM)
-        self.daemon.wait_exit()
+        self.daemon.terminate()
         self.start('--dry-run')
         self.set_idle_mask('7')
         self.assertEqual(self.get('IdleMask'), '7')
@@ -289,8 +247,7 @@ class NothingToConfine(WithSystemd, TestCase):
     def test_all_units_have_cpus_of_their_own(self):
         self.begin('')
         for unit in CONFINED:
-            self.call_systemd('SetUnitProperties', unit, True,
-                              [('AllowedCPUs', dbus.ByteArray(b'\xff'))], signature='sba(sv)')
+            self.limit(unit, b'\xff')
         self.assert_not_parked()
 
     def test_once(self):
@@ -315,5 +272,4 @@ class NoSystemd(TestCase):
                          'CPU 7 should be parked by userspace')
 
 
-if __name__ == '__main__':
-    main()
+main()
