@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Holds as a process of its own does: ADDRESS COUNT [fork].
+"""Holds as a process of its own does: ADDRESS COUNT.
 
 Prints a line for every hold, its object or the name of the error, and "held"; then waits until
-standard input is closed. With "fork" a child does the waiting, and this process ends.
+standard input is closed.
 """
-import os
 import sys
 
 import dbus
@@ -23,5 +22,4 @@ for _ in range(int(sys.argv[2])):
     except dbus.DBusException as error:
         print(error.get_dbus_name())
 print('held', flush=True)
-if 'fork' not in sys.argv or os.fork() == 0:
-    sys.stdin.read()
+sys.stdin.read()

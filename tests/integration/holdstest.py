@@ -46,19 +46,18 @@ class Case(TestCase):
 
     def limits(self):
         """What stands in the kernel's files, by CPU."""
-        texts = []
-        for cpu in range(CPUS):
-            with open(self.latency_path(cpu), encoding='ascii') as file:
-                texts.append(file.read().strip())
-        return texts
+        return [self.read(LATENCY % cpu) for cpu in range(CPUS)]
 
     def write_limits(self, text):
         """Into every CPU's file."""
         for cpu in range(CPUS):
-            path = self.latency_path(cpu)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, 'w', encoding='ascii') as file:
-                file.write(text + '\n')
+            self.put(LATENCY % cpu, text + '\n')
+
+    def allow(self, process, cpus):
+        """The process may run there, as far as the daemon can see."""
+        status = 'proc/%d/status' % process.pid
+        self.put(status + '-new', 'Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
+        os.rename(os.path.join(self.root, status + '-new'), os.path.join(self.root, status))
 
     def wait_limits(self, expected):
         wait_until(lambda: self.limits() == expected, 'limits %s' % expected)
@@ -85,9 +84,9 @@ class Case(TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def holder(self, count=1, *more, user=None):
+    def holder(self, count=1, user=None):
         """A process that holds, when it does, and what it printed."""
-        command = [sys.executable, HOLDER, self.bus.address, str(count), *more]
+        command = [sys.executable, HOLDER, self.bus.address, str(count)]
         process = subprocess.Popen(command_as(user, *command), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import unittest
 from unittest import mock
+from pathlib import Path
 
 from idledtest import TIMEOUT, TestCase, main, needs_root
 
@@ -193,13 +194,6 @@ class Check(Agreement):
         self.assertRegex(err, warning)
         self.assertIn('planned 6-7', out)
 
-    def test_not_started_with_a_mistake(self):
-        """With a status of its own, by which systemd knows that another start is of no use."""
-        self.write_config('idled.conf', '[Daemon]\nPolicies=nonsuch\n')
-        status, _, err = self.idled('--no-bus')
-        self.assertEqual(status, os.EX_CONFIG)
-        self.assertRegex(err, r'idled\.conf:2: .*nonsuch')
-
     def test_not_started_for_lack_of_descriptors(self):
         """However many there are: a restart may find more, so the status is another one."""
         statuses = []
@@ -301,9 +295,7 @@ class CheckAndDaemon(Agreement):
                 self.assert_accepted()
 
     def test_unknown_user(self):
-        os.makedirs(os.path.join(self.root, 'etc'), exist_ok=True)
-        with open(os.path.join(self.root, 'etc/passwd'), 'w', encoding='ascii') as file:
-            file.write('root:x:0:0:root:/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n')
+        self.put('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n')
         self.write_rule('User=alice 4711 b*')
         self.assert_accepted()
         self.write_rule('User=alice bob')
@@ -311,9 +303,7 @@ class CheckAndDaemon(Agreement):
 
     def test_many_warnings(self):
         """Some words of one list are enough, and the number of the others, for each rule."""
-        os.makedirs(os.path.join(self.root, 'etc'), exist_ok=True)
-        with open(os.path.join(self.root, 'etc/passwd'), 'w', encoding='ascii') as file:
-            file.write('root:x:0:0:root:/root:/bin/sh\n')
+        self.put('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\n')
         self.write_rule('User=' + ' '.join('nonsuch%d' % i for i in range(2000)))
         self.write_config('apps/b.conf', '[Match]\nUser=bob\n[Ask]\nCores=2\n')
         for way in ['--check'], ['--once', '--dry-run']:
@@ -324,10 +314,8 @@ class CheckAndDaemon(Agreement):
             self.assertNotRegex(err, r'apps/b\.conf:.*more')
 
     def test_script_as_executable(self):
-        os.makedirs(os.path.join(self.root, 'usr/bin'))
-        for name, text in (('script', '#! /usr/bin/python3 -B\nprint()\n'), ('program', '\x7fELF')):
-            with open(os.path.join(self.root, 'usr/bin', name), 'w', encoding='ascii') as file:
-                file.write(text)
+        self.put('usr/bin/script', '#! /usr/bin/python3 -B\nprint()\n')
+        self.put('usr/bin/program', '\x7fELF')
         self.write_rule('Executable=/usr/bin/program /usr/bin/absent /usr/bin/scr*')
         self.assert_accepted()
         self.write_rule('Executable=' + ' '.join(['/usr/bin/script'] * 21))
@@ -369,24 +357,6 @@ class CheckAndDaemon(Agreement):
         self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=99\nMaxCores=999\n')
         self.assert_accepted(r'ondemand\.conf:2: MinCores: found "99", which is more .* all .* active',
                              r'ondemand\.conf:3: MaxCores: found "999", which is more .* no limit')
-
-    def test_options_that_contradict_each_other(self):
-        """The line is that of an option that is set, and both values are named."""
-        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand cpufreq\n')
-        for policy, text, expected in (
-                ('ondemand', 'UpThreshold=50%\n',
-                 r'ondemand\.conf:2: TargetUtilization: found "70%", .* UpThreshold \(found "50%"\).*'
-                 r'TargetUtilization has its default'),
-                ('ondemand', 'MinCores=5\nMaxCores=2\n',
-                 r'ondemand\.conf:2: MinCores: found "5", .* MaxCores \(found "2"\).*ondemand\.conf:3'),
-                ('cpufreq', 'MinFrequencyLow=3GHz\nMaxFrequencyLow=2GHz\n',
-                 r'cpufreq\.conf:2: MinFrequencyLow: found "3GHz", .* MaxFrequencyLow \(found "2GHz"\)')):
-            with self.subTest(text):
-                self.write_config('policies/%s.conf' % policy, '[Policy]\n' + text)
-                status, _, err = self.idled('--check')
-                self.assertEqual(status, 1)
-                self.assertRegex(err, expected)
-                self.write_config('policies/%s.conf' % policy, '')
 
     def test_what_drivers_do_not_offer_to_a_profile(self):
         """Whether it is active or not; shipped profiles list what other machines offer, too."""
@@ -433,18 +403,6 @@ class CheckAndDaemon(Agreement):
         self.assert_accepted(r'cpufreq\.conf:2: Governor: .* no cpufreq',
                              r'cpufreq\.conf:3: BoostLow: .* no cpufreq')
         self.assertIn('cpufreq: not available here', self.idled('--once', '--dry-run')[2])
-
-    def test_every_error_of_a_file(self):
-        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
-        self.write_config('policies/ondemand.conf', '[Policy]\nMinCores=5\nMaxCores=3\nUpThreshold=50%\n'
-                          'DownThreshold=95%\nDwell=soon\n')
-        self.write_config('apps/a.conf', '[Match]\nExecutable=relative\n')
-        self.write_config('apps/b.conf', '[Ask]\nLatency=soon\n')
-        self.write_config('profiles/mine.conf', '[cpufreq]\nMinFrequency=50%\nMaxFrequency=40%\n')
-        self.assert_refused(r'ondemand\.conf:6: Dwell', r'ondemand\.conf:\d: M..Cores: found',
-                            r'ondemand\.conf:\d: \w+(Threshold|Utilization): found',
-                            r'a\.conf:2: Executable', r'a\.conf: requests nothing',
-                            r'b\.conf:2: Latency', r'b\.conf: matches every process')
 
     def test_no_error_that_is_none(self):
         """What contradicts only the default of an option whose own value is wrong does not count."""
@@ -512,8 +470,7 @@ class NotRestored(Command):
         found = self.cpu_values()
         trace = os.path.join(self.directory, 'trace')
         self.assertEqual(self.idled('--once', before=['strace', '-o', trace, '-e', 'trace=pwrite64'])[0], 0)
-        with open(trace, encoding='ascii') as file:
-            writes = file.read().count('pwrite64(')
+        writes = self.read(trace).count('pwrite64(')
         self.assertGreaterEqual(writes, 16)
         for first in range(1, writes + 1):
             refuse = ['strace', '-o', '/dev/null', '-e', 'trace=pwrite64',
@@ -546,14 +503,11 @@ class Restore(Command):
         self.assertEqual(self.idled('--restore')[0], 0)
 
     def test_nonsense_in_the_record(self):
-        os.makedirs(os.path.dirname(self.undo_path()))
-        with open(self.undo_path(), 'w', encoding='ascii') as file:
-            file.write('\x7fnonsense\nmore\n')
+        self.put(self.undo_path(), '\x7fnonsense\nmore\n')
         status, out, err = self.idled('--restore')
         self.assertEqual((status, out), (1, ''))
         self.assertRegex(err, '^2 lines .*record.*\\n.*undo.damaged.*\\n$')
-        with open(self.undo_path() + '.damaged', encoding='ascii') as file:
-            self.assertEqual(file.read(), '\x7fnonsense\nmore\n')
+        self.assertEqual(Path(self.undo_path() + '.damaged').read_text(encoding='ascii'), '\x7fnonsense\nmore\n')
         self.assertEqual(self.idled('--restore'), (0, '', ''))
         status, out, err = self.idled('--once')
         self.assertEqual(status, 0, err)
@@ -563,9 +517,7 @@ class Restore(Command):
         """It decides all the same, and says at the end that something may stay changed."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
         self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=100ms\nDwell=1s\n')
-        os.makedirs(os.path.dirname(self.undo_path()))
-        with open(self.undo_path(), 'w', encoding='ascii') as file:
-            file.write('nonsense\n')
+        self.put(self.undo_path(), 'nonsense\n')
         status, out, err = self.idled('--once')
         self.assertEqual(status, 1, err)
         self.assertRegex(err, UNREADABLE)
@@ -573,22 +525,17 @@ class Restore(Command):
 
     def test_nonsense_at_the_start(self):
         """Idled goes on, and what it could not read is kept."""
-        os.makedirs(os.path.dirname(self.undo_path()))
-        with open(self.undo_path(), 'w', encoding='ascii') as file:
-            file.write('nonsense\n')
+        self.put(self.undo_path(), 'nonsense\n')
         self.start('--no-bus', bus=False)
         self.daemon.wait_log('restored')
         self.assertEqual(self.daemon.count_log(UNREADABLE), 1)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(os.listdir(os.path.dirname(self.undo_path())).count('undo.damaged'), 1)
 
     def write_record(self, *lines):
         """A record of this boot, which has no id here; returns its text."""
         text = ''.join(line + '\n' for line in ('idled-undo\t1\tunknown', *lines))
-        os.makedirs(os.path.dirname(self.undo_path()), exist_ok=True)
-        with open(self.undo_path(), 'w', encoding='ascii') as file:
-            file.write(text)
+        self.put(self.undo_path(), text)
         return text
 
     def test_of_a_later_version(self):
@@ -598,8 +545,7 @@ class Restore(Command):
             status, out, err = self.idled('--restore')
             self.assertEqual((status, out), (1, ''))
             self.assertRegex(err, '^2 knobs .*version.*\\n$')
-            with open(self.undo_path(), encoding='ascii') as file:
-                self.assertEqual(file.read(), text)
+            self.assertEqual(Path(self.undo_path()).read_text(encoding='ascii'), text)
         self.write_record('found\tlater\ta\t1')
         status, out, err = self.idled('--once')
         self.assertEqual(status, 1)
@@ -625,8 +571,7 @@ class Restore(Command):
             status, _, err = self.idled(*mode)
             self.assertEqual(status, 1, mode)
             self.assertIn('another idled', err)
-        self.daemon.send(signal.SIGTERM)
-        self.assertEqual(self.daemon.wait_exit(), 0)
+        self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.idled('--restore')[0], 0)
 
 
@@ -742,5 +687,4 @@ class Surroundings(Command):
         self.assertTrue(self.call('Explain'))
 
 
-if __name__ == '__main__':
-    main()
+main()

@@ -7,7 +7,7 @@ import subprocess
 
 import dbus
 import holdstest
-from holdstest import FREE
+from holdstest import FREE, LATENCY
 from idledtest import main, needs_root, wait_until
 
 
@@ -15,14 +15,6 @@ class Case(holdstest.Case):
     def setUp(self):
         super().setUp()
         self.write_limits('0')
-
-    def allow(self, process, cpus):
-        """The process may run there, as far as the daemon can see."""
-        path = os.path.join(self.root, 'proc/%d/status' % process.pid)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + '-new', 'w', encoding='ascii') as file:
-            file.write('Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n' % cpus)
-        os.rename(path + '-new', path)
 
     def process_on(self, cpus):
         process = self.sleeper()
@@ -106,8 +98,7 @@ class EffectiveHolds(Case):
         self.wait_limits(FREE)
 
     def kill_daemon(self):
-        self.daemon.send(signal.SIGKILL)
-        self.daemon.wait_exit()
+        self.daemon.kill()
         self.assertEqual(self.limits(), ['50'] * 8, 'no process is left to restore them')
 
     def test_daemon_killed(self):
@@ -172,8 +163,7 @@ class EffectiveHolds(Case):
         os.mkdir(self.latency_path(3))
         self.start()
         self.hold(latency_us=50)
-        with open(self.latency_path(2), encoding='ascii') as file:
-            self.assertEqual(file.read().strip(), '50', 'the others are limited')
+        self.assertEqual(self.read(LATENCY % 2), '50', 'the others are limited')
         self.assertTrue(any('cpu3' in name for _, name, _ in self.get('Degraded')))
 
     def test_why(self):
@@ -198,12 +188,9 @@ class IdleStates(Case):
             self.assertIn('1', states)
 
     def disabled(self, cpu):
-        states = os.path.join(self.root, 'sys/devices/system/cpu/cpu%d/cpuidle' % cpu)
-        texts = []
-        for state in sorted(os.listdir(states)):
-            with open(os.path.join(states, state, 'disable'), encoding='ascii') as file:
-                texts.append(file.read().strip())
-        return texts
+        states = 'sys/devices/system/cpu/cpu%d/cpuidle' % cpu
+        return [self.read(os.path.join(states, state, 'disable'))
+                for state in sorted(os.listdir(os.path.join(self.root, states)))]
 
     def assert_limited(self):
         self.assertEqual([self.disabled(cpu) for cpu in range(8)], self.limited)

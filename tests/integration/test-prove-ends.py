@@ -29,8 +29,7 @@ class BadDays(ProveCase):
         wait_until(lambda: self.preference() == 'power', 'the policy honoured')
 
     def test_signals(self):
-        self.world()
-        self.start()
+        self.start_in_world()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.begin()
             process.send_signal(number)
@@ -39,18 +38,9 @@ class BadDays(ProveCase):
             self.assertTrue(json.loads(output)['interrupted'])
             self.restored()
 
-    def test_killed(self):
-        self.world()
-        self.start()
-        process = self.begin()
-        process.send_signal(signal.SIGKILL)
-        process.wait(TIMEOUT)
-        self.restored()
-
     def test_killed_with_a_command(self):
         """The kernel ends the command."""
-        self.world()
-        self.start()
+        self.start_in_world()
         file = Path(self.directory, 'pid')
         process = self.begin('--policy', 'cpufreq', '--for', '1min', '--', 'sh', '-c',
                              'echo $$ >%s; exec sleep 1000' % file)
@@ -93,8 +83,7 @@ class BadDays(ProveCase):
             wait_until(lambda before=now: self.preference() != before, 'the other arm')
 
     def test_hold_and_reload(self):
-        self.world()
-        self.start()
+        self.start_in_world()
         process = self.begin('--policy', 'cpufreq', '--for', '1h', '--block', '2s')
         self.cycles(1)
         before = self.preference()
@@ -110,8 +99,7 @@ class BadDays(ProveCase):
         self.dropped(process, 'options or the profile')
 
     def test_daemon_restarts(self):
-        self.world()
-        self.start()
+        self.start_in_world()
         process = self.begin()
         self.daemon.stop()
         self.start()
@@ -155,8 +143,7 @@ class BadDays(ProveCase):
         self.assertIn('are the same', self.prove('--profile', 'frugal', status=3))
 
     def test_two_at_once(self):
-        self.world()
-        self.start()
+        self.start_in_world()
         self.begin()
         self.assertIn('runs already', self.prove('--policy', 'userspace', status=3))
 
@@ -169,8 +156,7 @@ class BadDays(ProveCase):
         os.close(fd)
 
     def test_rapl_freezes(self):
-        world = self.world()
-        self.start()
+        world = self.start_in_world()
         process = self.begin()
         world.frozen = True
         output, errors = process.communicate(timeout=60)
@@ -180,8 +166,7 @@ class BadDays(ProveCase):
 
     def test_rapl_disappears(self):
         """The file stays open, but what it says is nothing."""
-        world = self.world()
-        self.start()
+        world = self.start_in_world()
         process = self.begin()
         world.frozen = True
         time.sleep(0.01)  # the world may be writing
@@ -214,9 +199,7 @@ class BadDays(ProveCase):
     def test_plugged_in(self):
         """A battery that does not discharge measures nothing, also if it is plugged in meanwhile."""
         world = BatteryWorld(self.root, lambda root: 500 * by_preference(root), 'Charging')
-        world.advance(10000)
-        world.start()
-        self.addCleanup(world.end)
+        world.begin(self)
         self.start()
         self.assertIn('does not discharge', self.prove('--policy', 'cpufreq', status=3))
         status = Path(self.root, BatteryWorld.SUPPLY, 'status')
@@ -238,5 +221,4 @@ class BadDays(ProveCase):
         self.assertIn('has locked', self.prove('--knob', 'governor=performance', status=3))
 
 
-if __name__ == '__main__':
-    main()
+main()
