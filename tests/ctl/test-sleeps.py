@@ -6,10 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import unittest
+from pathlib import Path
 
-from ctltest import IDLECTL, IDLELAB, environment, machine, program
+from ctltest import IDLECTL, IDLELAB, TestCase, environment, machine, program
 
 STATE = "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
 NOWHERE = {"IDLED_LEDGER_DIR": "/nonexistent", "IDLED_BUS_ADDRESS": "unix:path=/nonexistent"}
@@ -20,12 +20,7 @@ def run(*arguments, **more):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **more)
 
 
-class OfMachines(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
+class OfMachines(TestCase):
     def sleeps(self, name, *arguments):
         root = machine(self.directory, name)
         result = run("sleeps", "--root", root, "--seconds", "0.1", "--json", *arguments)
@@ -46,15 +41,13 @@ class OfMachines(unittest.TestCase):
         cpus = os.path.join(self.directory, "many/sys/devices/system/cpu")
         os.makedirs(cpus)
         for name in "possible", "online":
-            with open(os.path.join(cpus, name), "w", encoding="ascii") as file:
-                file.write("0-575\n")
+            Path(cpus, name).write_text("0-575\n", encoding="ascii")
         for cpu in range(576):
             for state in range(10):
                 directory = os.path.join(cpus, f"cpu{cpu}/cpuidle/state{state}")
                 os.makedirs(directory)
                 for name, value in ("name", f"C{state}"), ("usage", "7"), ("time", "900"):
-                    with open(os.path.join(directory, name), "w", encoding="ascii") as file:
-                        file.write(value + "\n")
+                    Path(directory, name).write_text(value + "\n", encoding="ascii")
         result = run("sleeps", "--root", os.path.join(self.directory, "many"), "--json", "--", "sh", "-c",
                      f"echo 9 >{cpus}/cpu575/cpuidle/state9/usage")
         found = json.loads(result.stderr)["cpus"]
@@ -68,9 +61,7 @@ class OfMachines(unittest.TestCase):
 
     def test_offline_cpus_are_left_out(self):
         found = [cpu["cpu"] for cpu in self.sleeps("synthetic-offline")["cpus"]]
-        root = os.path.join(self.directory, "root")
-        online = subprocess.run(["sh", "-c", f"cat {root}/sys/devices/system/cpu/online"], text=True,
-                                stdout=subprocess.PIPE, check=True).stdout.strip()
+        online = Path(self.directory, "root/sys/devices/system/cpu/online").read_text(encoding="ascii").strip()
         expected = [cpu for part in online.split(",") for first, _, last in [part.partition("-")]
                     for cpu in range(int(first), int(last or first) + 1)]
         self.assertEqual(found, expected)
@@ -82,8 +73,7 @@ class OfMachines(unittest.TestCase):
                   "; rm -r sys/devices/system/cpu/cpu2/cpuidle")
         for name, value in ("usage", "4000"), ("time", "5000000"):
             for cpu in 0, 1:
-                with open(os.path.join(root, STATE % (cpu, 1, name)), "w", encoding="ascii") as file:
-                    file.write(value + "\n")
+                Path(root, STATE % (cpu, 1, name)).write_text(value + "\n", encoding="ascii")
         result = run("sleeps", "--root", root, "--json", "--", "sh", "-c", script, root)
         self.assertEqual(result.returncode, 0, result.stderr)
         cpus = {cpu["cpu"]: cpu for cpu in json.loads(result.stderr)["cpus"]}
@@ -91,7 +81,7 @@ class OfMachines(unittest.TestCase):
         self.assertEqual((cpus[1]["sleeps"], cpus[2]["sleeps"]), (0, 0))
 
 
-class BadDays(unittest.TestCase):
+class BadDays(TestCase):
     def test_usage(self):
         for arguments, parts in (
                 (("sleeps", "--seconds", "0"), ("--seconds", '"0"', "0.1", "86400")),
@@ -139,16 +129,13 @@ class BadDays(unittest.TestCase):
     def test_output(self):
         """A command has standard output for itself."""
         command = ("--", "sh", "-c", "echo out; echo err >&2")
-        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
-        self.addCleanup(directory.cleanup)
-        path = os.path.join(directory.name, "result")
+        path = os.path.join(self.directory, "result")
         result = run("sleeps", *command)
         self.assertEqual(result.stdout, "out\n")
         self.assertIn("Samples", result.stderr)
         result = run("sleeps", "--json", "--output", path, *command)
         self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))
-        with open(path, encoding="utf-8") as file:
-            self.assertEqual(json.load(file)["source"], "sysfs")
+        self.assertEqual(json.loads(Path(path).read_text(encoding="utf-8"))["source"], "sysfs")
 
     def test_interrupted(self):
         """What was measured until then is shown. Under nohup, SIGHUP would be ignored."""
@@ -172,17 +159,16 @@ class BadDays(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux") and shutil.which("bpftool"),
                      "needs root, BTF and bpftool")
-class Kernels(unittest.TestCase):
+class Kernels(TestCase):
     """Kernels whose types are not those that the programs need, by a file over that of the running one."""
 
     OBJECT = os.path.join(os.environ["IDLED_LEDGER_DIR"], "sleeps.o")
 
     def setUp(self):
+        super().setUp()
         if not os.path.exists(self.OBJECT):
             self.skipTest("built without the sleep ledger")
-        directory = tempfile.TemporaryDirectory(prefix="idled-sleeps.")
-        self.addCleanup(directory.cleanup)
-        self.file = os.path.join(directory.name, "btf")
+        self.file = os.path.join(self.directory, "btf")
 
     def error(self):
         result = subprocess.run(
@@ -208,8 +194,7 @@ class Kernels(unittest.TestCase):
             begin = file.read(5000)
         for name, content in ("cut", begin), ("noise", bytes(1000)):
             with self.subTest(name):
-                with open(self.file, "wb") as file:
-                    file.write(content)
+                Path(self.file).write_bytes(content)
                 self.assertIn("BTF", self.error())
 
 

@@ -44,6 +44,10 @@ class Tree(TestCase):
     def top(self, *arguments, **more):
         return self.run_ctl("top", "--root", str(self.root), *arguments, **more)
 
+    def once(self, *arguments, **more):
+        """One sample as JSON."""
+        return json.loads(self.top("--json", "--count", "1", "--interval", "50ms", *arguments, **more).stdout)
+
     def write(self, name, value):
         """In one go, so that idlectl never reads an empty file."""
         descriptor = os.open(self.root / name, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -141,9 +145,8 @@ class Rows(Tree):
 
     def test_groups(self):
         def count(*arguments):
-            result = self.top("--json", "--count", "1", "--interval", "50ms", *arguments)
             return [(r["cpu"], r["core"], r["package"], r["cpus"])
-                    for r in json.loads(result.stdout)["rows"]]
+                    for r in self.once(*arguments)["rows"]]
         self.assertEqual([row[0] for row in count()], list(range(8)))
         self.assertEqual([row[3] for row in count("--by", "core")], [2, 2, 1, 1, 1, 1])
         self.assertEqual(count("--by", "package"), [(None, None, 0, 8)])
@@ -151,8 +154,7 @@ class Rows(Tree):
 
     def test_cpus_of_groups(self):
         def lists(*arguments):
-            result = self.top("--json", "--count", "1", "--interval", "50ms", *arguments)
-            return [row["cpu_list"] for row in json.loads(result.stdout)["rows"]]
+            return [row["cpu_list"] for row in self.once(*arguments)["rows"]]
         self.assertEqual(lists("--by", "core"), ["0-1", "2-3", "4", "5", "6", "7"])
         self.assertEqual(lists("--by", "package", "--cpus", "1,6-7"), ["1,6-7"])
         self.assertEqual(lists("--cpus", "6"), [None])
@@ -177,7 +179,7 @@ class Rows(Tree):
     def test_limits(self):
         for cpu, text in ((1, "n/a"), (2, "50")):
             self.write(f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us", text)
-        rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+        rows = self.once()["rows"]
         self.assertEqual([row["latency_limit_us"] for row in rows[:4]], [None, 0, 50, None])
 
     def test_limit_of_all_cpus(self):
@@ -187,17 +189,17 @@ class Rows(Tree):
         device.parent.mkdir(exist_ok=True)
         for us, expected in ((0, 0), (70, 70), (2000000000, None)):
             device.write_bytes(us.to_bytes(4, "little"))
-            rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+            rows = self.once()["rows"]
             self.assertEqual([row["latency_limit_us"] for row in rows[1:3]],
                              [expected, min(us, 50)])
         for garbage in b"", b"xy":
             device.write_bytes(garbage)
-            rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+            rows = self.once()["rows"]
             self.assertEqual([row["latency_limit_us"] for row in rows[1:3]], [None, 50])
 
     def test_parked(self):
         self.start("normal")
-        rows = json.loads(self.top("--json", "--count", "1", "--interval", "50ms").stdout)["rows"]
+        rows = self.once()["rows"]
         self.assertEqual([row["parked_cpus"] for row in rows], [0, 0, 1, 1, 0, 0, 0, 0])
         self.assertRegex(self.top("--count", "1", "--interval", "50ms", "--columns",
                                   "CPU,Park").stdout, r"(?m)^  2 +yes$")
@@ -236,15 +238,13 @@ class Energy(Tree):
             self.assertIsNone(watts, value)
 
     def test_temperature(self):
-        self.assertIsNone(json.loads(self.top("--json", "--count", "1", "--interval",
-                                              "50ms").stdout)["machine"]["package_celsius"])
+        self.assertIsNone(self.once()["machine"]["package_celsius"])
         for name, value in (("name", "coretemp"), ("temp1_label", "Package id 0"),
                             ("temp1_input", 41500), ("temp2_label", "Core 0"),
                             ("temp2_input", 99000)):
             (self.root / "sys/class/hwmon/hwmon3").mkdir(parents=True, exist_ok=True)
             self.write("sys/class/hwmon/hwmon3/" + name, value)
-        self.assertEqual(json.loads(self.top("--json", "--count", "1", "--interval",
-                                             "50ms").stdout)["machine"]["package_celsius"], 41.5)
+        self.assertEqual(self.once()["machine"]["package_celsius"], 41.5)
 
     def test_estimate(self):
         """Without counters, by a table, and marked."""
@@ -273,8 +273,7 @@ class Energy(Tree):
         for file in (self.root / "sys/class/powercap").glob("*/energy_uj"):
             file.chmod(0o400)
         os.chmod(self.directory, 0o755)
-        row = json.loads(self.top("--json", "--count", "1", "--interval", "50ms",
-                                  user=65534).stdout)["machine"]
+        row = self.once(user=65534)["machine"]
         self.assertIsNone(row["package_watts"])
         self.assertAlmostEqual(total(row), 100, delta=0.05)
         result = self.top("--count", "2", "--interval", "50ms", user=65534)
@@ -496,6 +495,10 @@ class Live(Tree):
         self.assertTrue(self.text.endswith("\033[?25h\033[?1049l"))
         self.assertEqual(termios.tcgetattr(self.slave), self.before)
 
+    def quit(self, process):
+        os.write(self.master, b"q")
+        self.end(process)
+
     def press(self, keys, condition):
         """The next frame for which that is true."""
         os.write(self.master, keys)
@@ -512,8 +515,7 @@ class Live(Tree):
         self.press(b"k", lambda lines: lines[3].split()[0] == "0")  # and up
         self.press(b"\033[C", lambda lines: "POLL+" in lines[1])  # to the right
         os.write(self.master, b"xyz\033[99~\0")  # keys that mean nothing
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
 
     def test_sort(self):
         """s begins with what the first column is not about; behind the last column it is the order of CPUs."""
@@ -528,14 +530,12 @@ class Live(Tree):
         self.press(b"s", first("Wake/s", "012"))
         self.press(b"s", first("CPU", "012"))
         self.press(b"r", first("CPU", "765"))
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
 
     def test_sort_before_the_first_sample(self):
         process = self.begin()
         self.press(b"sj\033[C", lambda lines: "sort: " in lines[-1])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
 
     def test_sort_column_is_visible(self):
         """Also where there is no room for all columns, and after others scrolled away."""
@@ -543,8 +543,7 @@ class Live(Tree):
         self.assertEqual(self.frame(lambda lines: "sort: CorWatt" in lines[-1])[1].split()[:2],
                          ["CPU", "CorWatt"])
         self.press(b"\033[C", lambda lines: lines[1].split()[:2] == ["CPU", "CorWatt"] and "Busy%" not in lines[1])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
         table = self.run_terminal("top", "--root", str(self.root), "--count", "1", "--interval", "50ms",
                                   "--sort", "Longest", "--no-colour", width=70)
         self.assertIn("Longest", table.splitlines()[0])
@@ -556,14 +555,12 @@ class Live(Tree):
         self.assertNotIn("Down", lines[-1])
         lines = self.press(b"\033[B\033[6~s", lambda lines: "sort: Busy%" in lines[-1])
         self.assertEqual([line.split()[0] for line in lines[2:-1]], ["-", *"01234567"])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
         process = self.begin(80, 8)
         self.frame(lambda lines: "Down: more rows" in lines[-1])
         lines = self.press(b"\033[6~\033[6~\033[6~", lambda lines: "Down" not in lines[-1])
         self.assertEqual([line.split()[0] for line in lines[2:-1]], ["-", *"4567"])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
 
     def test_columns_that_fit(self):
         """All there is room for are shown, and the last line says which key shows others."""
@@ -574,16 +571,14 @@ class Live(Tree):
         self.assertNotIn("Right", lines[-1])
         lines = self.press(b"\033[Cs", lambda lines: "sort: Busy%" in lines[-1])
         self.assertIn("Core", lines[1])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
         process = self.begin(80, 12)
         self.assertNotIn("POLL+", self.frame(lambda lines: "Right: more columns" in lines[-1])[1])
         lines = self.press(b"\033[C" * 40, lambda lines: "Right" not in lines[-1])
         self.assertIn("Left: back", lines[-1])
         self.assertTrue(lines[1].startswith("CPU ") and not lines[1].endswith("…"), lines[1])
         self.press(b"h" * 40, lambda lines: "Right" in lines[-1] and "Left" not in lines[-1])
-        os.write(self.master, b"q")
-        self.end(process)
+        self.quit(process)
 
     def test_stopped(self):
         """Ctrl-Z gives the shell its screen and keyboard back; fg returns to the view."""
@@ -605,8 +600,7 @@ class Live(Tree):
             process.send_signal(signal.SIGCONT)
             self.frame(lambda lines: "8 CPUs" in lines[0])
             self.assertFalse(termios.tcgetattr(self.slave)[3] & (termios.ICANON | termios.ECHO))
-            os.write(self.master, b"q")
-            self.end(process)
+            self.quit(process)
 
     def drain(self, pause=0.2):
         while select.select([self.master], [], [], pause)[0]:
