@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Packages of Debian that a test installs into its guest, with all that they need and the guest lacks. Their
-daemons are not started. Without mirrors the tests are skipped."""
+daemons are not started. Without mirrors the tests are skipped.
+
+A name may end in a suite that the guest's mirrors have: "tlp/trixie-backports". If one ends in "/sid", packages of
+unstable come with it, but only those that the guest's suite does not have."""
 
 import hashlib
 import shutil
@@ -13,12 +16,15 @@ import lab
 # apt of this machine, with the guest's packages and mirrors.
 DOWNLOAD = """set -e
 "$1" "$2" >sources || exit 77
+shift 2
+case "$* " in *"/sid "*) sed 's/ [a-z]* main$/ sid main/; q' sources >sid; cat sid >>sources ;; esac
+printf 'Package: *\\nPin: release n=sid\\nPin-Priority: 50\\n' >preferences
 apt() { apt-get -qy -o Dir::State::status="$PWD/status" -o Dir::State::Lists="$PWD/lists" -o Dir::Cache="$PWD/cache" \\
         -o Dir::Etc::SourceList="$PWD/sources" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=root \\
+        -o Dir::Etc::Preferences="$PWD/preferences" -o Dir::Etc::PreferencesParts=- \\
         -o APT::Install-Recommends=false -o Acquire::Languages=none "$@"; }
 mkdir -p lists cache
 apt update || exit 77
-shift 2
 apt install --download-only "$@"
 # An emulated guest takes minutes to decompress what this machine does in a moment.
 for package in cache/archives/*.deb; do
