@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """idled and other programs that save power, side by side: the same guest, kernel and loads.
 
-Each Debian package has a guest of its own that has just booted, in which it is installed; its program starts with its
-own defaults for each run. The kernel alone and idled share a guest. The loads, the counters and the model of power are
+Each package has a guest of its own that has just booted, in which it is installed; its program starts with its own
+defaults for each run. The kernel alone and idled share a guest. The loads, the counters and the model of power are
 those of coreidle. docs/rivals.md has what was found.
 """
 
@@ -16,6 +16,7 @@ from statistics import mean
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "coreidle"))
 
+import crate  # noqa: E402
 import experiment  # noqa: E402
 import packages  # noqa: E402
 import report  # noqa: E402
@@ -23,14 +24,23 @@ from experiment import Placement  # noqa: E402
 
 IDLE = 30  # seconds without load after a start: most machines have been idle for a while when load arrives
 CONTRACT = "[Match]\\nUnit=load.service\\n[Ask]\\nWakeupP99=10ms\\n"
+SCHEDULES = "grep -qs ^lavd /sys/kernel/sched_ext/root/ops"
 
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    package: str = ""  # of Debian; idled is what was built
+    package: str = ""  # of Debian, or NAME@VERSION of crates.io; idled is what was built
     unit: str = ""     # that is started, without its suffix
     choose: str = ""   # a command that chooses a profile
     daemon: bool = True
+    active: str = ""   # a command that fails unless the program is in effect
+
+
+def lavd(mode):
+    """It takes a while to load, and the kernel may eject it at any time."""
+    unit = f"scx_lavd@{mode}"
+    wait = f"until {SCHEDULES}; do systemctl is-active -q {unit} || exec systemctl status {unit}; sleep 1; done"
+    return Arm("scx_lavd@1.1.4", unit, wait, active=SCHEDULES)
 
 
 ARMS = {
@@ -45,6 +55,9 @@ ARMS = {
     "ppd-power-saver": Arm("power-profiles-daemon", "power-profiles-daemon", "powerprofilesctl set power-saver"),
     "tlp": Arm("tlp/trixie-backports", "tlp", daemon=False),
     "tlp-power-saver": Arm("tlp/trixie-backports", "tlp", "tlp power-saver", daemon=False),
+    "auto-cpufreq": Arm("auto-cpufreq/sid", "auto-cpufreq"),
+    "scx-lavd-powersave": lavd("powersave"),
+    "scx-lavd-autopilot": lavd("autopilot"),
 }
 
 # Those of coreidle, and programs that users run, with the packages that they need.
@@ -53,9 +66,6 @@ LOADS = experiment.LOADS | {
     "make": "sh /root/build /root/load.done",
 }
 NEEDED = {"web": ["nginx"], "make": ["gcc", "libc6-dev", "make"]}
-
-# Not in Debian 13 or its backports.
-ABSENT = ("scx_lavd --powersave", "scx_lavd --autopilot", "auto-cpufreq", "intel-lpmd")
 
 # The names of tables and their options of the module. With one frequency, sleeps alone decide.
 TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".strip()
@@ -70,7 +80,9 @@ def prepare(lab, machine, table, package, loads):
     for name, path in {"server": HERE.parent / "server", "build": HERE / "build"}.items():
         (guest.share / name).write_text(path.read_text())
     guest.run("cp /share/load /share/server /share/build /root")
-    if package:
+    if "@" in package:
+        crate.install(guest, package)
+    elif package:
         packages.install(guest, package)
     for load in loads:
         if load in NEEDED:
@@ -85,7 +97,9 @@ def measure(guest, machine, placement, arm, load, names):
     guest.run(f"sleep {IDLE}")
     where = dataclasses.replace(placement, name="default")
     try:
-        return experiment.measure(guest, machine, where, LOADS[load], names, arm.unit if arm.daemon else "")
+        run = experiment.measure(guest, machine, where, LOADS[load], names, arm.unit if arm.daemon else "")
+        guest.run(arm.active or "true")
+        return run
     finally:
         guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /var/lib/idled", check=False)
 
@@ -139,13 +153,12 @@ def row(placement, runs, kernel):
 
 
 def text(everything):
-    """A table for each load. Its last rows name the programs that Debian does not have."""
+    """A table for each load."""
     lines = []
     for title, arms in everything.items():
         order = sorted(arms.items(), key=lambda arm: list(ARMS).index(arm[0].name))
         rows = [row(placement, runs, arms.get(dataclasses.replace(placement, name="kernel")))
                 for placement, runs in order]
-        rows += [[name, "not in Debian 13", *["-"] * (len(HEAD) - 2)] for name in ABSENT]
         lines += [f"### {title}", "", *report.table(HEAD, rows), ""]
     return "\n".join(lines)
 
