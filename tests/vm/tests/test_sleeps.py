@@ -8,7 +8,7 @@ import unittest
 
 import lab
 from borrow import borrow
-from kernel import CPU, PARAMETERS
+from kernel import BURN, CPU, PARAMETERS
 
 TARGET = 3
 WAKE = f"{PARAMETERS}/wake"
@@ -461,6 +461,32 @@ class Bill(lab.IdledTest):
             self.assertGreater(unit["wakeups"], 0, unit)
             self.assertLess(unit["p50_us"], unit["longest_us"], unit)
         self.assertIn("idled.service", [unit["unit"] for unit in bill["units"]])
+
+    def test_parked(self):
+        """Tasks wait for the CPUs 0-1, which others use, while CPUs 2-3 are parked: those would have run them, but for
+        tasks whose affinity has no parked CPU."""
+        self.configure("[Daemon]\nPolicies=userspace\n")
+        self.start()
+        self.write("/run/timers", "exec 9<> <(:)\nwhile :; do read -rt 0.0213 <&9; done\n")
+        units = {"t-any": "", "t-all": "taskset -c 0-3", "t-active": "taskset -c 0-1", "t-one": "taskset -c 1"}
+        self.addCleanup(self.guest.run, f"systemctl stop {' '.join(units)} t-busy0 t-busy1")
+        self.park("2-3")
+        self.guest.run("".join(f"systemd-run -q --unit=t-busy{cpu} taskset -c {cpu} {BURN}\n" for cpu in (0, 1)) +
+                       "".join(f"systemd-run -q --unit={unit} {prefix} bash /run/timers\n"
+                               for unit, prefix in units.items()))
+        bill = json.loads(self.guest.read(
+            f"idlectl bill --seconds 10 --json {' '.join(f'{unit}.service' for unit in units)}", timeout=600))
+        self.assertEqual(self.string("Parked"), "2-3")
+        found = {row["unit"].removesuffix(".service"): {part["kind"]: part["wakeups"] for part in row["split"]}
+                 for row in bill["units"]}
+        print(found)
+        self.assertEqual(set(found), set(units))
+        old = tuple(int(n) for n in self.guest.read("uname -r").split(".")[:2]) < (6, 2)  # keeps no affinities
+        for unit, kinds in found.items():
+            waits = kinds.get("parked", 0) + kinds.get("waiting", 0)
+            self.assertGreater(waits, 50, unit)
+            kind = "waiting" if unit == "t-one" or (unit == "t-active" and not old) else "parked"
+            self.assertGreaterEqual(kinds.get(kind, 0), 0.95 * waits, unit)
 
 
 class Refused(SleepsTest):
