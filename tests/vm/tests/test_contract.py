@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Contracts on a real kernel: cores are parked because a unit's wake-ups are early enough, are active again when
-its load grows, and stay active for a contract that nothing can keep. Time is counted (--icount), because on a busy
-host every wake-up is late."""
+its load grows, and stay active for a contract that nothing can keep. Active CPUs do not enter idle states that they
+leave too late. Time is counted (--icount), because on a busy host every wake-up is late."""
 
 import json
 import re
@@ -10,15 +10,22 @@ import unittest
 
 import lab
 from image import HERE
+from kernel import CPU, KernelTest
 
-UNIT = "t-contract"
+UNIT, STRICT = "t-contract", "t-strict"
 LIMIT_MS = 20
 STEP_SECONDS = 60  # load.c
 # Arrivals a second, each of which computes for so many us on average: half a CPU, of which a step makes two.
 LOAD = "250 2000"
+# A load that often wakes up and hardly computes, and a limit that C1 and C1E keep and C6 does not. C6 takes longer to
+# leave than on servers, because starting programs delays wake-ups by up to 3 ms where emulated CPUs take turns.
+LIGHT = "50 20"
+STRICT_US = 4000
+SERVER = "exit_wait=Y state_names=C1,C1E,C6 latency_us=1,2,6000 residency_us=1,4,8000 gated_from=3"
+C1E_US, C6 = 2, 3
 
 
-class Contract(lab.IdledTest):
+class Contract(lab.IdledTest, KernelTest):
     long = True
 
     @classmethod
@@ -42,22 +49,23 @@ class Contract(lab.IdledTest):
         self.start()
         self.start_load(words)
 
-    def contract(self):
+    def contract(self, unit=UNIT):
         """That of the unit, as clients of the bus see it."""
         answer = json.loads(self.guest.read("busctl --json=short get-property org.idled1 /org/idled1 "
                                             "org.idled1.Manager Contracts"))
-        return {key: value["data"] for key, value in (answer["data"] or [{}])[0].items()}
+        found = [{key: value["data"] for key, value in row.items()} for row in answer["data"]]
+        return next((row for row in found if row["unit"] == f"{unit}.service"), {})
 
     def wait_parked(self):
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
 
-    def measured(self, windows):
+    def measured(self, windows, unit=UNIT):
         """The contract after so many more windows."""
         def is_there():
-            found = self.contract()
+            found = self.contract(unit)
             return found if found["windows_kept"] + found["windows_broken"] >= end else None
 
-        before = self.contract()
+        before = self.contract(unit)
         end = before["windows_kept"] + before["windows_broken"] + windows
         return self.wait_for(f"{windows} more windows", is_there, 600)
 
@@ -152,6 +160,88 @@ class Contract(lab.IdledTest):
         self.guest.run("sleep 30")
         self.assertEqual(self.string("Parked"), "")
         self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: the active CPUs were full")
+
+    def limits(self):
+        return [int(us) for us in self.lines(f"cat {CPU}/cpu*/power/pm_qos_resume_latency_us")]
+
+    def assert_kept(self, unit, limit_us):
+        """The contract, with one core. The window in which the other one was parked may be broken."""
+        self.wait_for("one core", lambda: self.contract(unit).get("cores") == 1)
+        before, after = self.measured(1, unit), self.measured(3, unit)
+        print(before, after)
+        self.assertEqual(after["limit_us"], limit_us)
+        self.assertTrue(after["measured"] and not after["infeasible"], after)
+        self.assertEqual(after["windows_broken"], before["windows_broken"])
+        self.assertTrue(0 < after["p99_us"] <= limit_us, after)
+        return after
+
+    def test_idle_states(self):
+        """CPUs leave C6 later than the contract permits, so those that the unit may run on do not enter it while the
+        contract lasts. The unit runs before and after that."""
+        self.load_module(SERVER)
+        before = self.dump()
+        self.start()
+        self.start_load(f"poisson 1 {LIGHT}")
+        (bill,) = json.loads(self.guest.read(f"idlectl bill --seconds 5 --json {UNIT}.service"))["units"]
+        self.assertGreater(bill["p50_us"], STRICT_US)
+        self.write("/etc/idled/apps/test.conf", f"[Match]\nUnit={UNIT}.service\n[Ask]\nWakeupP99={STRICT_US}us\n")
+        self.guest.run("systemctl reload idled")
+        self.wait_for("the contract", lambda: self.contract().get("measured"))
+        self.assertIn(self.assert_kept(UNIT, STRICT_US)["latency_us"], range(1, C1E_US + 1))
+        self.assertEqual([0 < us <= C1E_US for us in self.limits()], [True, True, False, False])
+        for cpu in 0, 1:
+            entered = self.entered(cpu)
+            print(f"CPU {cpu}: {entered}")
+            self.assertEqual(entered[C6], 0, cpu)
+            self.assertGreater(sum(entered), 0, cpu)
+        why = " ".join(self.guest.read("idlectl why 0").split())
+        self.assertIn("wake-ups from deeper idle states would be late", why)
+        self.guest.run("rm /etc/idled/apps/test.conf; systemctl reload idled")
+        self.wait_for("no limit", lambda: not any(self.limits()))
+        self.wait_for("CPU 0 in C6", lambda: self.entered(0)[C6])
+        self.guest.run(f"systemctl stop {UNIT} idled")
+        self.assertEqual(self.dump(), before)
+
+    def test_two_contracts(self):
+        """The tighter one decides which idle states are left, and when its unit ends, the other one does."""
+        self.addCleanup(self.guest.run, f"systemctl stop {STRICT}; systemctl reset-failed {STRICT}", check=False)
+        self.load_module(SERVER)
+        self.start_with_rule(f"poisson 1 {LIGHT}")
+        self.guest.run(f"systemd-run -q --unit={STRICT} --collect -p StandardOutput=null "
+                       f"idlectl run --p99 {STRICT_US}us -- load poisson 2 {LIGHT}")
+        self.wait_for("two contracts", lambda: all(self.contract(unit).get("measured") for unit in (STRICT, UNIT)))
+        strict, loose = self.assert_kept(STRICT, STRICT_US), self.assert_kept(UNIT, LIMIT_MS * 1000)
+        for us in strict["latency_us"], loose["latency_us"], self.limits()[0]:
+            self.assertIn(us, range(1, C1E_US + 1))
+        self.assertIn(f"limit {STRICT_US // 1000} ms", " ".join(self.guest.read("idlectl why 0").split()))
+        self.guest.run(f"systemctl stop {STRICT}")
+        self.wait_for("no limit", lambda: not any(self.limits()))
+        left = self.assert_kept(UNIT, LIMIT_MS * 1000)
+        self.assertNotIn("latency_us", left)
+        self.assertEqual(left["windows_broken"], loose["windows_broken"])
+        self.assertEqual(self.contract(STRICT), {})
+
+    def test_bad_days(self):
+        """The unit starts again, and parked and active CPUs go offline and come back: the contract is measured and kept
+        as before."""
+        def switch(cpus, value, online):
+            self.guest.run(f"for cpu in {cpus}; do echo {value} >{CPU}/cpu$cpu/online; done")
+            self.wait_for("noticing", lambda: self.string("Online") == online)
+
+        self.addCleanup(self.guest.run, f"for cpu in 1 2 3; do echo 1 >{CPU}/cpu$cpu/online; done")
+        self.start_with_rule(f"poisson 1 {LOAD}")
+        self.wait_parked()
+        self.guest.run(f"systemctl restart {UNIT}")
+        self.wait_for("its contract", lambda: self.contract().get("measured"))
+        for cpus, online in ("", "0-3"), ("2 3", "0-1"), ("", "0-3"), ("1", "0,2-3"), ("", "0-3"):
+            switch(*((cpus, 0) if cpus else ("1 2 3", 1)), online)
+            before = self.contract()
+            found = self.measured(2)
+            print(f"CPUs {online}: {found}")
+            self.assertTrue(found["measured"] and not found["infeasible"], found)
+            self.assertGreater(found["windows_kept"], before["windows_kept"])
+            self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.wait_parked()
 
     def test_infeasible(self):
         """No task runs within 1 us, and with only this policy nothing is parked in vain. No state helps, so that takes
