@@ -10,11 +10,12 @@
  *  3. Start. All cores are active, with all idle states that wake up within the tightest limit.
  *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
  *     setting that has proved itself may use all.
- *  5. Up. Where most that were late had left an idle state, the deepest one goes. Else cores: as
- *     many as the queue fitted to this setting needs, twice as many if the CPUs were busy, all
- *     after a second violation. Where all are active, CPUs stay at their highest frequency. Twice
- *     as many cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute
- *     hardly wake up.
+ *  5. Up. Where most that were late had left an idle state, the deepest one goes, unless it takes
+ *     less than a fiftieth of the limit to leave: then it is not the reason. Else cores: as many
+ *     as the queue fitted to this setting needs, twice as many if the CPUs were busy, all after a
+ *     second violation. Where all are active, CPUs stay at their highest frequency. Twice as many
+ *     cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute hardly
+ *     wake up.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
  *     the load decreases. What was known about the setting before a try is known again after it.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
@@ -54,6 +55,7 @@
 #define FILTER_SEC  10.0
 #define SCALE_MAX   1000 /* of the longest wait, in limits */
 #define GAP_USEC    (120 * SECOND)
+#define EXIT_SHARE  50 /* a state that is left within this part of the limit is no reason */
 
 static Tally tally_between(const Tally *later, const Tally *earlier)
 {
@@ -358,6 +360,15 @@ static void give_room(Controller *self, const ControlInput *input)
         self->full_since_usec = 0;
 }
 
+/* Whether without the deepest state fewer wake-ups would be late. Real exits take some times as
+ * long as tables say, in virtual machines more. */
+static bool state_is_reason(const Controller *self, const ControlInput *input,
+                            const ContractState *c)
+{
+        return self->state > 0 && c->recent.late_idle > c->recent.late / 2 &&
+               input->idle->states[self->state].exit_latency_us * EXIT_SHARE > c->limit_us;
+}
+
 /* Step 5 for a violation; false if there is nothing that would help. */
 static bool raise_setting(Controller *self, const ControlInput *input, const ContractState *c)
 {
@@ -365,7 +376,7 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         bool left_idle = c->recent.late_idle > c->recent.late / 2;
 
         self->decides = c->id;
-        if (self->state > 0 && left_idle) {
+        if (state_is_reason(self, input, c)) {
                 note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
                 change(self, input, self->cores, self->state - 1, true);
                 return true;

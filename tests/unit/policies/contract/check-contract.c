@@ -441,6 +441,21 @@ TEST(does_not_give_up_soon)
         }
 }
 
+/* Late wake-ups of CPUs that were in a state which cannot be the reason, as while programs start,
+ * do not cost this state: CPUs that poll draw most. */
+TEST(keeps_states_that_are_no_reason)
+{
+        g_autofree Feed *f = feed_new(4);
+
+        for (int tick = 0; tick < 80; tick++)
+                feed(f, 10, true);
+        ck_assert_int_eq(f->controller.state, 1);
+        ck_assert(!f->controller.contracts[0].infeasible);
+        for (int tick = 0; tick < 60; tick++)
+                feed(f, 10, true);
+        ck_assert(f->controller.contracts[0].infeasible);
+}
+
 /* Where late wake-ups leave idle states no frequency helps; else it is tried before giving up. */
 TEST(gives_frequencies_up)
 {
