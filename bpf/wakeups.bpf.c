@@ -15,6 +15,9 @@
  *    task is always taken: it may have no other. What a reader finds skipped is lost: its task has
  *    ended, or was not in the sample again.
  *
+ * The kernel does not report each switch: of 2000 new tasks, up to 9 ran without one. Such wake-ups
+ * are lost, which shows when the task is woken again, or ends.
+ *
  * A task that is woken while it runs or is runnable has no delay. From 6.12 on a task that sleeps
  * may remain in the run queue for a while (sched_delayed).
  */
@@ -36,6 +39,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define STATE_NONE   WAKEUPS_OTHER
 #define SKIPPED_MOST 60000
 #define LATE_MOST_NS 1000000000ull /* of a timer: a clock that is set forward makes it later */
+#define TASK_DEAD    0x80          /* of the kernel: its last switch */
 
 /* Chosen before loading. */
 const volatile __u32 detail;         /* enum bill_detail */
@@ -145,9 +149,9 @@ static int on_woken(const struct task_struct *task, bool is_new)
 
         if (!waiting || !cpu)
                 return 0;
+        if (waiting->woken_ns)
+                __sync_fetch_and_add(&lost, 1);
         if (waiting->pid != (__u32)task->pid) {
-                if (waiting->woken_ns)
-                        __sync_fetch_and_add(&lost, 1);
                 waiting->pid = task->pid;
                 waiting->woken_ns = 0;
                 waiting->skipped = 0;
@@ -358,10 +362,13 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         struct bill_cpu *cpu;
         __u64 now, woken;
 
-        if (prev->pid && (preempt || prev->__state == 0)) {
+        if (prev->pid && (preempt || prev->__state == 0 || prev->__state & TASK_DEAD)) {
                 waiting = task_of(prev->pid); /* it was not asleep when it was woken */
-                if (waiting && waiting->pid == (__u32)prev->pid)
+                if (waiting && waiting->pid == (__u32)prev->pid) {
+                        if (waiting->woken_ns && prev->__state & TASK_DEAD)
+                                __sync_fetch_and_add(&lost, 1);
                         waiting->woken_ns = 0;
+                }
         }
         if (pid == 0) {
                 cpu = cpu_here();

@@ -399,7 +399,8 @@ TEST(coarse)
         ck_assert_double_ge((double)waited.count, (1 - WITHIN) * truth->n);
 }
 
-/* A fork storm: each new process is counted, in the row of its executable, and none is lost. */
+/* A fork storm: each new process is counted, in the row of its executable, but for those whose
+ * switch the kernel did not report: these are known to be lost. */
 TEST(forks)
 {
         Bill *bill = open_bill();
@@ -424,7 +425,8 @@ TEST(forks)
         own = find_own(&reading);
         ck_assert_ptr_nonnull(own);
         unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
-        ck_assert_uint_ge(all.count, FORKS);
+        ck_assert_uint_ge(all.count + reading.lost, FORKS);
+        ck_assert_uint_ge(all.count, FORKS * 99 / 100);
         ck_assert_uint_le(all.count, 3 * FORKS);
         ck_assert_uint_eq(reading.unstored, 0);
 }
