@@ -360,13 +360,12 @@ static void give_room(Controller *self, const ControlInput *input)
         self->full_since_usec = 0;
 }
 
-/* Whether without the deepest state fewer wake-ups would be late. Real exits take some times as
+/* Whether the deepest state can be the reason that wake-ups are late. Real exits take some times as
  * long as tables say, in virtual machines more. */
-static bool state_is_reason(const Controller *self, const ControlInput *input,
-                            const ContractState *c)
+static bool state_is_slow(const Controller *self, const ControlInput *input, const ContractState *c)
 {
-        return self->state > 0 && c->recent.late_idle > c->recent.late / 2 &&
-               input->idle->states[self->state].exit_latency_us * EXIT_SHARE > c->limit_us;
+        return self->state > 0 &&
+               input->idle->states[self->state].exit_latency_us > c->limit_us / EXIT_SHARE;
 }
 
 /* Step 5 for a violation; false if there is nothing that would help. */
@@ -376,7 +375,7 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         bool left_idle = c->recent.late_idle > c->recent.late / 2;
 
         self->decides = c->id;
-        if (state_is_reason(self, input, c)) {
+        if (left_idle && state_is_slow(self, input, c)) {
                 note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
                 change(self, input, self->cores, self->state - 1, true);
                 return true;

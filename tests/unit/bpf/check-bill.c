@@ -29,6 +29,7 @@
 
 #define WAKEUPS 2000
 #define FORKS   2000
+#define STORMS  10 /* at most */
 #define NAMES   300
 #define UNITS   1000
 #define PODS    40
@@ -399,17 +400,14 @@ TEST(coarse)
         ck_assert_double_ge((double)waited.count, (1 - WITHIN) * truth->n);
 }
 
-/* A fork storm: each new process is counted, in the row of its executable, but for those whose
- * switch the kernel did not report: these are known to be lost. */
-TEST(forks)
+/* Returns how many wake-ups of this program were counted in a fork storm. What is not counted is
+ * known to be lost. */
+static uint64_t storm(Bill *bill)
 {
-        Bill *bill = open_bill();
         g_auto(BillReading) reading = { 0 }, before = { 0 };
         const UnitWakeups *own;
         WakeupDelays all;
 
-        if (!bill)
-                return;
         bill_read(bill, NULL, NULL, &before);
         for (int i = 0; i < FORKS; i++) {
                 pid_t pid = fork();
@@ -421,14 +419,28 @@ TEST(forks)
         while (wait(NULL) > 0)
                 ;
         bill_read(bill, NULL, NULL, &reading);
-        bill_close(bill);
         own = find_own(&reading);
         ck_assert_ptr_nonnull(own);
         unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
         ck_assert_uint_ge(all.count + reading.lost, FORKS);
-        ck_assert_uint_ge(all.count, FORKS * 99 / 100);
         ck_assert_uint_le(all.count, 3 * FORKS);
         ck_assert_uint_eq(reading.unstored, 0);
+        return all.count;
+}
+
+/* A fork storm: each new process is counted, in the row of its executable, and none is lost. While
+ * BPF programs of others come and go, the kernel leaves some switches out: then it is repeated. */
+TEST(forks)
+{
+        Bill *bill = open_bill();
+        uint64_t counted = 0;
+
+        if (!bill)
+                return;
+        for (int i = 0; i < STORMS && counted < FORKS; i++)
+                counted = storm(bill);
+        bill_close(bill);
+        ck_assert_uint_ge(counted, FORKS);
 }
 
 static const struct {
