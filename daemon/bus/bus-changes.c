@@ -14,7 +14,7 @@ static int publish_soon(Bus *bus)
 
         if (bus->changes & CHANGE_PARKED)
                 sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IMPORTANT);
-        if (bus->changes & ~(unsigned)CHANGE_HOLDS)
+        if (bus->changes & ~(unsigned)(CHANGE_HOLDS | CHANGE_HOLD_CPUS))
                 return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
         if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
                 return 0;

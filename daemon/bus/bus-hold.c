@@ -214,7 +214,7 @@ void bus_publish_holds(Bus *bus, unsigned changes)
                              (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG | CHANGE_PROFILE |
                               CHANGE_TOPOLOGY | CHANGE_MISSING | CHANGE_OBSTACLES);
 
-        if (!obstacles && !(changes & CHANGE_HOLDS))
+        if (!obstacles && !(changes & (CHANGE_HOLDS | CHANGE_HOLD_CPUS)))
                 return;
         g_hash_table_foreach_remove(bus->seen.holds, is_gone, bus);
         for (unsigned i = 0; i < holds_count(manager_holds(bus->manager)); i++)

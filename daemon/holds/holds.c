@@ -48,7 +48,7 @@ struct Holds {
         sd_event_source *over; /* reports holds that ended by themselves */
         unsigned n_deferring;  /* until it is none `changed` waits; */
         bool unreported;       /* and must be called then */
-        void (*changed)(void *userdata);
+        void (*changed)(bool moved, void *userdata);
         void *userdata;
 };
 
@@ -137,7 +137,7 @@ static void report_change(Holds *holds)
 {
         holds->unreported = holds->n_deferring > 0;
         if (!holds->unreported)
-                holds->changed(holds->userdata);
+                holds->changed(false, holds->userdata);
 }
 
 void holds_defer(Holds *holds, bool on)
@@ -226,7 +226,7 @@ static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
 
         holds->again = true;
         if (holds_follow(holds, &online, now()))
-                report_change(holds);
+                holds->changed(true, holds->userdata);
         return 0;
 }
 
@@ -360,7 +360,7 @@ static void on_process_end(Holder *holder, void *userdata)
 }
 
 Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
-                 void (*changed)(void *userdata), void *userdata)
+                 void (*changed)(bool moved, void *userdata), void *userdata)
 {
         Holds *holds = g_new0(Holds, 1);
 

@@ -91,10 +91,11 @@ struct Held {
 /* None held yet. `root` leads to /proc and stays the caller's; `follow_usec` is HOLDS_FOLLOW_USEC
  * but in tests. `changed` is called after every hold that came or was ended by a call below, and
  * what it does is done when that returns; once for all holds that ended by themselves in one turn
- * of the loop; and when one came to be about other CPUs, unless holds_follow() says so.
+ * of the loop; and, with `moved`, when none did and one came to be about other CPUs, unless
+ * holds_follow() says so.
  */
 Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follow_usec,
-                 void (*changed)(void *userdata), void *userdata);
+                 void (*changed)(bool moved, void *userdata), void *userdata);
 
 /* Ends all without notifying their owners. */
 void holds_free(Holds *holds);

@@ -204,18 +204,20 @@ bool asked_apps_need_units(const Asked *asked)
         return false;
 }
 
-static void on_holds(void *userdata)
+/* Holds follow their processes when CPUs are parked, which is no reason to drop a block. */
+static void on_holds(bool moved, void *userdata)
 {
         Asked *asked = userdata;
 
-        ground_raise(asked->ground, CHANGE_HOLDS | DUE_HOLDS | DUE_DROP(DROP_HOLD));
+        ground_raise(asked->ground,
+                     DUE_HOLDS | (moved ? CHANGE_HOLD_CPUS : CHANGE_HOLDS | DUE_DROP(DROP_HOLD)));
 }
 
 bool asked_follow_holds(Asked *asked)
 {
         if (!holds_follow(asked->holds, &asked->seen->machine.topology->online, manager_now()))
                 return false;
-        ground_raise(asked->ground, CHANGE_HOLDS);
+        ground_raise(asked->ground, CHANGE_HOLD_CPUS);
         return true;
 }
 

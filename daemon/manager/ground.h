@@ -51,9 +51,10 @@ typedef enum Change {
         CHANGE_CONFIG = 1 << 3,
         CHANGE_TOPOLOGY = 1 << 4, /* CPUs came or went: objects too */
         CHANGE_MISSING = 1 << 5,  /* something turned out not to be there */
-        CHANGE_HOLDS = 1 << 6,    /* holds came or went, or are about other CPUs */
+        CHANGE_HOLDS = 1 << 6,    /* holds came or went */
         CHANGE_PROFILE = 1 << 7,  /* the profile in effect, or why */
         CHANGE_LIMITS = 1 << 8,   /* what single CPUs are held to: governor, latency, idle states */
+        CHANGE_HOLD_CPUS = 1 << 10,  /* one is about other CPUs than before */
         CHANGE_EVALUATION = 1 << 11, /* what a policy saves */
         CHANGE_TRIAL = 1 << 12,      /* a client's trial came or went */
         CHANGE_REFUSED = 1 << 13,    /* an affinity was refused, or forgotten */

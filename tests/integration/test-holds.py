@@ -165,14 +165,19 @@ class Life(Case):
     def test_cpus_followed(self):
         process = self.sleeper()
         self.allow(process, '2-3')
+        listed = self.signals(PATH)
         path, _ = self.hold_for(latency_us=50, pid=process.pid)
         self.assertEqual(self.value(path, 'CPUs'), '2-3')
+        wait_until(lambda: any('Holds' in c[2] for c in listed), 'a signal of Holds')
+        listed.clear()
         changed = self.signals(path)
         self.allow(process, '4')
         self.set_idle_mask('7')  # idled reads affinities when it parks CPUs
         self.assertEqual(self.value(path, 'CPUs'), '4')
         wait_until(lambda: changed, 'a signal of the move')
         self.assertEqual(changed[0][2]['CPUs'], '4')
+        wait_until(lambda: any('Parked' in c[2] for c in listed), 'a signal of the change')
+        self.assertFalse(any('Holds' in c[2] for c in listed), 'none came or went')
 
 
 @needs_root

@@ -27,7 +27,7 @@ static int root = -1;
 static unsigned n_changes, n_ended;
 __attribute__((unused)) static uint64_t last_ended;
 
-static void on_change(void *userdata)
+static void on_change(bool moved, void *userdata)
 {
         n_changes++;
 }
