@@ -121,7 +121,7 @@ static char *row_text(const RecordedTable *table, size_t row)
 static void csv_frame(const RecordedFrame *frame, GHashTable *tables)
 {
         for (int t = 0; t < frame->n_tables; t++) {
-                const RecordedTable *table = &frame->tables[t];
+                const RecordedTable *table = frame->tables[t];
                 const RecordedColumn *time = recorded_column(table, "time_usec", NULL);
                 g_autoptr(GHashTable)
                         now = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -305,7 +305,7 @@ static void trace_events(const RecordedTable *table)
 static void trace_frame(const RecordedFrame *frame, GHashTable *seen)
 {
         for (int t = 0; t < frame->n_tables; t++) {
-                const RecordedTable *table = &frame->tables[t];
+                const RecordedTable *table = frame->tables[t];
 
                 if (g_str_equal(table->name, "machine") || g_str_equal(table->name, "cpu"))
                         trace_samples(table, recorded_table(frame, "machine"), seen);
@@ -354,7 +354,7 @@ static int export_ask(Ctl *ctl, json_object **ret_answer)
         read = recording_report(reader)->frames > 0;
         if (read && format->end)
                 format->end();
-        problem = recording_problem(reader);
+        problem = read || r >= 0 ? recording_problem(reader) : NULL;
         if (r < 0)
                 complain("%s: %s", ctl->args[0], g_strerror(-r));
         if (problem)

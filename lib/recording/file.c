@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "recording/read.h"
+#include "recording/frame.h"
 
 #define SUFFIX ".new"
+#define CHUNK  (64u << 10)
 
 struct RecordingFile {
         int dir, fd;
@@ -55,43 +56,39 @@ static void file_free(RecordingFile *file)
         g_free(file);
 }
 
-/* A reader of the file. */
-static int open_reader(const RecordingFile *file, RecordingReader **ret_reader)
+/* The head of the frame that begins there. 1: the whole frame follows; 0: the file ends before.
+ * -EBADMSG: something else stands there. */
+static int head_at(const RecordingFile *file, uint64_t at, FrameHead *ret_head)
 {
-        char path[64];
+        uint8_t data[FRAME_HEAD_SIZE];
+        ssize_t n = pread(file->fd, data, sizeof(data), (off_t)at);
+        int r;
 
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-        return recording_reader_open(AT_FDCWD, path, ret_reader);
+        if (n < 0)
+                return -errno;
+        if (n < (ssize_t)sizeof(data))
+                return frame_head_begins(data, (size_t)n) ? 0 : -EBADMSG;
+        r = frame_head_parse(data, ret_head);
+        return r < 0 ? r : FRAME_HEAD_SIZE + ret_head->stored <= file->size - at;
 }
 
 /* Goes from head to head to the end, and finds the time of the first frame. What a crash left of a
- * last one goes. -EBADMSG: something else stands there, which stays. */
+ * last one goes; something else stays. */
 static int find_end(RecordingFile *file)
 {
-        uint8_t data[FRAME_HEAD_SIZE];
         uint64_t end = 0;
         FrameHead head;
+        int r;
 
-        while (end < file->size) {
-                ssize_t n = pread(file->fd, data, sizeof(data), (off_t)end);
-                int r = n < (ssize_t)sizeof(data) ? -EAGAIN : frame_head_parse(data, &head);
-
-                if (n < 0)
-                        return -errno;
-                if (r == -EAGAIN && !frame_head_begins(data, (size_t)n))
-                        return -EBADMSG;
-                if (r < 0 && r != -EAGAIN)
-                        return r;
-                if (r < 0 || FRAME_HEAD_SIZE + head.stored > file->size - end)
-                        break;
+        while ((r = head_at(file, end, &head)) > 0) {
                 if (end == 0)
                         file->oldest_usec = head.last_usec;
                 end += FRAME_HEAD_SIZE + head.stored;
         }
-        if (end < file->size && ftruncate(file->fd, (off_t)end) < 0)
+        if (r == 0 && end < file->size && ftruncate(file->fd, (off_t)end) < 0)
                 return -errno;
         file->size = end;
-        return 0;
+        return r;
 }
 
 static int take_regular(RecordingFile *file, const struct stat *st, bool append)
@@ -142,35 +139,28 @@ static bool is_kept(const RecordingFile *file, uint64_t left, uint64_t last_usec
                 now_usec - last_usec <= limits->max_age_usec);
 }
 
-/* Copies the frames that stay. */
+/* Copies the frames that stay: all from the first of them on. */
 static int copy_kept(RecordingFile *file, int to, uint64_t now_usec)
 {
-        g_autoptr(RecordingReader) reader = NULL;
-        uint64_t left = file->size, size = 0, oldest = 0;
-        const uint8_t *data;
-        FrameHead head;
-        int r = open_reader(file, &reader);
+        g_autofree uint8_t *data = g_malloc(CHUNK);
+        FrameHead head = { 0 };
+        uint64_t begin = 0, at;
+        ssize_t n = 0;
+        int r;
 
-        if (r < 0)
-                return r;
-        while ((r = recording_read_raw(reader, &head, &data)) > 0) {
-                uint64_t length = FRAME_HEAD_SIZE + head.stored;
-                bool kept = size > 0 || is_kept(file, left, head.last_usec, now_usec);
-
-                left -= length;
-                if (!kept)
-                        continue;
-                r = write_all(to, data, length);
-                if (r < 0)
-                        return r;
-                if (size == 0)
-                        oldest = head.last_usec;
-                size += length;
+        while ((r = head_at(file, begin, &head)) > 0 &&
+               !is_kept(file, file->size - begin, head.last_usec, now_usec))
+                begin += FRAME_HEAD_SIZE + head.stored;
+        for (at = begin; r >= 0 && at < file->size; at += (uint64_t)n) {
+                n = pread(file->fd, data, MIN(CHUNK, file->size - at), (off_t)at);
+                if (n <= 0)
+                        break;
+                r = write_all(to, data, (size_t)n);
         }
-        if (r < 0)
-                return r;
-        file->size = size;
-        file->oldest_usec = oldest;
+        if (r < 0 || n < 0)
+                return r < 0 ? r : -errno;
+        file->oldest_usec = at > begin ? head.last_usec : 0;
+        file->size = at - begin;
         return 0;
 }
 

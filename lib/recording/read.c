@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading a recording.
+ * Reading a recording. The text of a frame, which may be anything, becomes tables: the reverse of
+ * batch.c. The fields of a line are separated in place, so texts are not copied.
  */
 #include "recording/read.h"
 
@@ -8,52 +9,62 @@
 #include <math.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "recording/table.h"
+#define COLUMNS_MAX 4096u
 
-#define CHUNK (64u << 10)
+/* The most values of a frame, which bounds memory. */
+#define CELLS_MAX (8u << 20)
+
+typedef struct Table {
+        RecordedTable table; /* as readers see it */
+        const char *key;     /* name of a column; NULL: none */
+        GArray *columns;     /* of RecordedColumn */
+        GPtrArray *values;   /* of GArray of double or char *, by column */
+} Table;
 
 struct RecordingReader {
-        int fd;
-        GByteArray *buffer;
-        size_t at;       /* in the buffer: where the next frame begins */
-        uint64_t offset; /* of that in the file */
-        bool ended;      /* there are no more bytes than those of the buffer */
-        RecordingReport report;
-        Tables *tables;
+        FILE *file;
+        GByteArray *bytes; /* of the frame */
         GString *text;
+        GPtrArray *tables; /* of Table */
+        GPtrArray *fields; /* of the line */
+        size_t cells;
         RecordedFrame frame;
+        RecordingReport report;
 };
 
-/* Reads from a descriptor, which is closed in the end. */
-static RecordingReader *reader_new(int fd)
+static void array_free(gpointer array)
 {
-        RecordingReader *reader = g_new0(RecordingReader, 1);
+        g_array_unref(array);
+}
 
-        reader->fd = fd;
-        reader->buffer = g_byte_array_new();
-        reader->text = g_string_new(NULL);
-        reader->tables = tables_new();
-        return reader;
+static void table_free(gpointer data)
+{
+        Table *table = data;
+
+        g_array_unref(table->columns);
+        g_ptr_array_unref(table->values);
+        g_free(table);
 }
 
 int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader)
 {
-        struct stat st;
         int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                         : openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        RecordingReader *reader;
 
         if (fd < 0)
                 return -errno;
-        if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-                close(fd);
-                return -EISDIR;
-        }
-        *ret_reader = reader_new(fd);
+        reader = g_new0(RecordingReader, 1);
+        reader->file = fdopen(fd, "r");
+        reader->bytes = g_byte_array_new();
+        reader->text = g_string_new(NULL);
+        reader->tables = g_ptr_array_new_with_free_func(table_free);
+        reader->fields = g_ptr_array_new();
+        *ret_reader = reader;
         return 0;
 }
 
@@ -61,97 +72,273 @@ void recording_reader_free(RecordingReader *reader)
 {
         if (!reader)
                 return;
-        fd_close(&reader->fd);
-        g_byte_array_unref(reader->buffer);
+        fclose(reader->file);
+        g_byte_array_unref(reader->bytes);
         g_string_free(reader->text, TRUE);
-        tables_free(reader->tables);
+        g_ptr_array_unref(reader->tables);
+        g_ptr_array_unref(reader->fields);
         g_free(reader);
 }
 
-static size_t available(const RecordingReader *reader)
+/* The field that begins at `*at`, which moves behind it. NULL: an empty field without quotes.
+ * `ret_end`: what stood behind it, 0 at the end of the text; it is neither a comma nor the end of
+ * the line if quotes are wrong. */
+static const char *take_field(char **at, char *ret_end)
 {
-        return reader->buffer->len - reader->at;
-}
+        char *field = *at, *to = field;
 
-static const uint8_t *next_bytes(const RecordingReader *reader)
-{
-        return reader->buffer->data + reader->at;
-}
-
-static void consume(RecordingReader *reader, size_t n)
-{
-        reader->at += n;
-        reader->offset += n;
-}
-
-/* 1: so many bytes are there; 0: the input ends before; negative errno. */
-static int ensure(RecordingReader *reader, size_t n)
-{
-        if (available(reader) < n && reader->at > 0 && !reader->ended) {
-                g_byte_array_remove_range(reader->buffer, 0, (guint)reader->at);
-                reader->at = 0;
+        if (*field != '"') {
+                *at += strcspn(*at, ",\n");
+                *ret_end = **at;
+                *(*at) = '\0';
+                *at += *ret_end != '\0';
+                return *field ? field : NULL;
         }
-        while (available(reader) < n && !reader->ended) {
-                guint length = reader->buffer->len;
-                ssize_t got;
-
-                g_byte_array_set_size(reader->buffer, length + CHUNK);
-                do
-                        got = read(reader->fd, reader->buffer->data + length, CHUNK);
-                while (got < 0 && errno == EINTR);
-                g_byte_array_set_size(reader->buffer, length + (guint)MAX(got, 0));
-                if (got < 0)
-                        return -errno;
-                reader->report.bytes += (uint64_t)got;
-                reader->ended = got == 0;
+        for ((*at)++; **at && (**at != '"' || (*at)[1] == '"'); (*at)++) {
+                *to++ = **at;
+                *at += **at == '"';
         }
-        return available(reader) >= n;
+        *ret_end = **at == '"' ? *++*at : '"'; /* a quote without end */
+        *at += *ret_end == ',' || *ret_end == '\n';
+        *to = '\0';
+        return field;
 }
 
-int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data)
+/* Separates a line. 1: there is one; 0: the end of the text; -EBADMSG. */
+static int take_line(RecordingReader *reader, char **at)
+{
+        char end = ',';
+
+        g_ptr_array_set_size(reader->fields, 0);
+        if (!**at)
+                return 0;
+        while (end == ',')
+                g_ptr_array_add(reader->fields, (gpointer)take_field(at, &end));
+        return end == '\n' || end == '\0' ? 1 : -EBADMSG;
+}
+
+static const char *field(const RecordingReader *reader, guint i)
+{
+        return i < reader->fields->len ? reader->fields->pdata[i] : NULL;
+}
+
+static int begin_table(RecordingReader *reader)
+{
+        Table *table;
+
+        if (!field(reader, 1))
+                return -EBADMSG;
+        table = g_new0(Table, 1);
+        table->table.name = field(reader, 1);
+        table->table.key = -1;
+        table->key = field(reader, 2);
+        table->columns = g_array_new(FALSE, FALSE, sizeof(RecordedColumn));
+        table->values = g_ptr_array_new_with_free_func(array_free);
+        g_ptr_array_add(reader->tables, table);
+        return 0;
+}
+
+static int add_columns(RecordingReader *reader, Table *table)
+{
+        guint n = reader->fields->len - 1;
+
+        if (table->columns->len > 0 || table->table.n_rows > 0 || n > COLUMNS_MAX)
+                return -EBADMSG;
+        for (guint i = 1; i <= n; i++) {
+                RecordedColumn column = { field(reader, i), "", "" };
+
+                if (!column.name)
+                        return -EBADMSG;
+                g_array_append_val(table->columns, column);
+        }
+        return 0;
+}
+
+/* A line that says the same of each column. */
+static int describe_columns(RecordingReader *reader, Table *table, bool is_unit)
+{
+        if (reader->fields->len - 1 > table->columns->len || table->values->len > 0)
+                return -EBADMSG;
+        for (guint i = 0; i < table->columns->len; i++) {
+                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
+
+                *(is_unit ? &column->unit : &column->of) = field(reader, i + 1) ?: "";
+        }
+        return 0;
+}
+
+static bool is_text(const RecordedColumn *column)
+{
+        return g_str_equal(column->unit, RECORDED_UNIT_TEXT);
+}
+
+/* Makes room for values when the first row comes: then units are known. */
+static void begin_values(Table *table)
+{
+        for (guint i = table->values->len; i < table->columns->len; i++)
+                g_ptr_array_add(
+                        table->values,
+                        g_array_new(TRUE, FALSE, /* never NULL */
+                                    is_text(&g_array_index(table->columns, RecordedColumn, i))
+                                            ? sizeof(char *)
+                                            : sizeof(double)));
+}
+
+static int add_number(RecordedColumn *column, GArray *values, const char *text)
+{
+        const char *point = text ? strchr(text, '.') : NULL;
+        double number = NAN;
+        char *end;
+
+        if (text) {
+                number = g_ascii_strtod(text, &end);
+                if (end == text || *end || !(fabs(number) <= RECORDED_NUMBER_MAX))
+                        return -EBADMSG;
+        }
+        if (point)
+                column->decimals = MIN(MAX(column->decimals, (int)strlen(point + 1)), 9);
+        g_array_append_val(values, number);
+        return 0;
+}
+
+static int add_row(RecordingReader *reader, Table *table)
+{
+        reader->cells += table->columns->len;
+        if (reader->fields->len - 1 > table->columns->len || reader->cells > CELLS_MAX)
+                return -EBADMSG;
+        begin_values(table);
+        table->table.n_rows++;
+        for (guint i = 0; i < table->columns->len; i++) {
+                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
+                const char *text = field(reader, i + 1);
+                GArray *values = table->values->pdata[i];
+
+                if (is_text(column))
+                        g_array_append_val(values, text);
+                else if (add_number(column, values, text) < 0)
+                        return -EBADMSG;
+        }
+        return 0;
+}
+
+/* A word that a later version has is ignored. */
+static int parse_line(RecordingReader *reader)
+{
+        guint n = reader->tables->len;
+        Table *table = n ? reader->tables->pdata[n - 1] : NULL;
+        const char *word = field(reader, 0) ?: "";
+
+        if (g_str_equal(word, "table"))
+                return begin_table(reader);
+        if (!table)
+                return -EBADMSG;
+        return g_str_equal(word, "row")      ? add_row(reader, table)
+               : g_str_equal(word, "column") ? add_columns(reader, table)
+               : g_str_equal(word, "of")     ? describe_columns(reader, table, false)
+               : g_str_equal(word, "unit")   ? describe_columns(reader, table, true)
+                                             : 0;
+}
+
+/* What readers see of the table. */
+static void finish_table(gpointer data, gpointer user_data)
+{
+        Table *table = data;
+
+        begin_values(table);
+        for (guint i = 0; i < table->columns->len; i++) {
+                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
+                const void *values = ((GArray *)table->values->pdata[i])->data;
+
+                if (!is_text(column) && g_strcmp0(column->name, table->key) == 0)
+                        table->table.key = (int)i;
+                if (is_text(column)) {
+                        column->texts = values;
+                        column->unit = "";
+                } else {
+                        column->numbers = values;
+                }
+        }
+        table->table.n_columns = (int)table->columns->len;
+        table->table.columns = (const RecordedColumn *)(const void *)table->columns->data;
+}
+
+/* Reads the text of the frame. -EBADMSG: it is none. */
+static int parse_text(RecordingReader *reader)
+{
+        char *at = reader->text->str;
+        int r;
+
+        g_ptr_array_set_size(reader->tables, 0);
+        reader->cells = 0;
+        if (!g_utf8_validate(at, (gssize)reader->text->len, NULL))
+                return -EBADMSG; /* also with a NUL in it */
+        while ((r = take_line(reader, &at)) > 0)
+                if ((r = parse_line(reader)) < 0)
+                        break;
+        if (r == 0)
+                g_ptr_array_foreach(reader->tables, finish_table, NULL);
+        return r;
+}
+
+/* Adds so many bytes to those of the frame. 1: they are there; 0: the input ends before; negative
+ * errno. */
+static int take_bytes(RecordingReader *reader, size_t n)
+{
+        guint length = reader->bytes->len;
+        size_t got;
+
+        g_byte_array_set_size(reader->bytes, length + (guint)n);
+        got = fread(reader->bytes->data + length, 1, n, reader->file);
+        reader->report.bytes += got;
+        return got == n ? 1 : ferror(reader->file) ? -errno : 0;
+}
+
+/* The bytes of the next frame, of any version; returns as recording_read(). */
+static int take_frame(RecordingReader *reader, FrameHead *ret_head)
 {
         RecordingReport *report = &reader->report;
-        FrameHead head;
-        int r = ensure(reader, FRAME_HEAD_SIZE);
+        uint64_t begin = report->bytes;
+        int r;
 
+        g_byte_array_set_size(reader->bytes, 0);
+        r = take_bytes(reader, FRAME_HEAD_SIZE);
         if (r > 0) {
-                r = frame_head_parse(next_bytes(reader), &head);
+                r = frame_head_parse(reader->bytes->data, ret_head);
                 report->old = r == -EPROTONOSUPPORT;
-                r = r == 0 ? ensure(reader, FRAME_HEAD_SIZE + head.stored) : 0;
+                r = r == 0 ? take_bytes(reader, ret_head->stored) : 0;
         }
         if (r <= 0) {
-                report->cut = r == 0 && available(reader) > 0;
-                report->cut_at = reader->offset;
-                return r;
+                report->cut = r == 0 && report->bytes > begin;
+                report->cut_at = begin;
         }
-        *ret_head = head;
-        *ret_data = next_bytes(reader);
-        consume(reader, FRAME_HEAD_SIZE + head.stored);
-        return 1;
+        return r;
 }
 
 int recording_read(RecordingReader *reader, const RecordedFrame **ret_frame)
 {
         RecordingReport *report = &reader->report;
-        const uint8_t *data;
         FrameHead head;
         int r;
 
-        while ((r = recording_read_raw(reader, &head, &data)) > 0) {
+        while ((r = take_frame(reader, &head)) > 0) {
                 if (head.version > FRAME_VERSION) {
                         report->newer++;
                         report->newest_version = MAX(report->newest_version, head.version);
                         continue;
                 }
-                r = frame_unpack(data + FRAME_HEAD_SIZE, head.stored, reader->text);
+                r = frame_unpack(reader->bytes->data + FRAME_HEAD_SIZE, head.stored, reader->text);
                 if (r == 0)
-                        r = tables_parse(reader->tables, reader->text, &reader->frame);
+                        r = parse_text(reader);
                 if (r < 0) {
                         report->damaged++;
                         continue;
                 }
                 report->frames++;
-                reader->frame.last_usec = head.last_usec;
+                reader->frame = (RecordedFrame){
+                        .last_usec = head.last_usec,
+                        .n_tables = (int)reader->tables->len,
+                        .tables = (const RecordedTable *const *)reader->tables->pdata
+                };
                 *ret_frame = &reader->frame;
                 return 1;
         }
@@ -208,8 +395,8 @@ char *recording_problem(const RecordingReader *reader)
 const RecordedTable *recorded_table(const RecordedFrame *frame, const char *name)
 {
         for (int i = 0; i < frame->n_tables; i++)
-                if (g_str_equal(frame->tables[i].name, name))
-                        return &frame->tables[i];
+                if (g_str_equal(frame->tables[i]->name, name))
+                        return frame->tables[i];
         return NULL;
 }
 

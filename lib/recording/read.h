@@ -55,7 +55,7 @@ typedef struct RecordedTable {
 typedef struct RecordedFrame {
         uint64_t last_usec; /* CLOCK_REALTIME of its newest row; 0: not known */
         int n_tables;
-        const RecordedTable *tables;
+        const RecordedTable *const *tables;
 } RecordedFrame;
 
 /* What a reader has come across so far. */
@@ -72,7 +72,7 @@ typedef struct RecordingReport {
 
 typedef struct RecordingReader RecordingReader;
 
-/* Opens a file; "-" is standard input. Negative errno of open(2), -EISDIR. What is in the file is
+/* Opens a file; "-" is standard input. Negative errno of open(2). What is in the file is
  * only known when it was read. */
 int recording_reader_open(int dir, const char *path, RecordingReader **ret_reader);
 
@@ -82,10 +82,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingReader, recording_reader_free)
 /* The next frame that can be read, valid until the next call. 1: there is one; 0: the end; else
  * read(2)'s error. */
 int recording_read(RecordingReader *reader, const RecordedFrame **ret_frame);
-
-/* The same without reading the contents: the FRAME_HEAD_SIZE + stored bytes of the next frame, of
- * any version, valid until the next call. */
-int recording_read_raw(RecordingReader *reader, FrameHead *ret_head, const uint8_t **ret_data);
 
 const RecordingReport *recording_report(const RecordingReader *reader);
 

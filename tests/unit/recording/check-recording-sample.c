@@ -184,11 +184,11 @@ TEST(page_has_it)
         frame = take(world);
         ck_assert_int_eq(frame->n_tables, 6);
         for (int t = 0; t < frame->n_tables; t++)
-                for (int c = 0; c < frame->tables[t].n_columns; c++) {
-                        const RecordedColumn *column = &frame->tables[t].columns[c];
+                for (int c = 0; c < frame->tables[t]->n_columns; c++) {
+                        const RecordedColumn *column = &frame->tables[t]->columns[c];
                         g_autofree char *quoted = g_strdup_printf("`%s`", column->name);
 
-                        ck_case(frame->tables[t].name, strstr(page, quoted), "no %s in the page",
+                        ck_case(frame->tables[t]->name, strstr(page, quoted), "no %s in the page",
                                 quoted);
                 }
 }

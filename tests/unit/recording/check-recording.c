@@ -231,7 +231,7 @@ static char *show_values(const RecordedFrame *frame)
         GString *text = g_string_new(NULL);
 
         for (int t = 0; t < frame->n_tables; t++) {
-                const RecordedTable *table = &frame->tables[t];
+                const RecordedTable *table = frame->tables[t];
 
                 g_string_append_printf(text, "%s:", table->name);
                 for (int c = 0; c < table->n_columns; c++)
