@@ -51,6 +51,7 @@ typedef struct Recorder {
         uint64_t due_usec; /* when the next sample is, monotonic; the timer may be later */
         Readings readings;
         RecordingBatch *batch;
+        RecordingTable *machine;
         RecordingSampler *sampler;
         RecordingCpu *cpus;  /* by CPU number */
         IdleTable *idle;     /* of these CPUs, by CPU number */
@@ -289,30 +290,30 @@ static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
 {
         g_autofree char *text = cpuset_format(set);
 
-        recording_sample_text(recorder->sampler, name, NULL, text);
+        recording_put_text(recorder->machine, name, NULL, text);
 }
 
 /* What the daemon decides, in the row of the sample. */
 static void put_daemon(const Manager *manager, Recorder *recorder)
 {
-        RecordingSampler *sampler = recorder->sampler;
+        RecordingTable *machine = recorder->machine;
         CpuSet allowed = manager->seen->machine.topology->online;
 
         cpuset_subtract(&allowed, &manager->seen->parked);
         put_set(recorder, "parked", &manager->seen->parked);
         put_set(recorder, "allowed", &allowed);
-        recording_sample_number(sampler, "wanted_cores", NULL, "cores", 0,
-                                topology_count_cores(manager->seen->machine.topology,
-                                                     &manager->done->plan.allowed));
-        recording_sample_number(sampler, "active_cores", NULL, "cores", 0,
-                                topology_count_cores(manager->seen->machine.topology, &allowed));
-        recording_sample_number(sampler, "holds", NULL, "", 0, holds_count(manager->asked->holds));
-        recording_sample_number(sampler, "transitions", NULL, "", 0,
-                                (double)history_count(manager->decided->history));
-        recording_sample_number(sampler, "paused", NULL, "", 0, pauses_any(manager->asked->pauses));
-        recording_sample_text(sampler, "profile", NULL, profile_name(manager));
-        recording_sample_number(sampler, "daemon_cpu_usec", NULL, "us", 0,
-                                (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
+        recording_put(machine, "wanted_cores", NULL, "cores", 0,
+                      topology_count_cores(manager->seen->machine.topology,
+                                           &manager->done->plan.allowed));
+        recording_put(machine, "active_cores", NULL, "cores", 0,
+                      topology_count_cores(manager->seen->machine.topology, &allowed));
+        recording_put(machine, "holds", NULL, "", 0, holds_count(manager->asked->holds));
+        recording_put(machine, "transitions", NULL, "", 0,
+                      (double)history_count(manager->decided->history));
+        recording_put(machine, "paused", NULL, "", 0, pauses_any(manager->asked->pauses));
+        recording_put_text(machine, "profile", NULL, profile_name(manager));
+        recording_put(machine, "daemon_cpu_usec", NULL, "us", 0,
+                      (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 /* What energy comes from, again if a reload changed it. */
@@ -329,7 +330,7 @@ static void put_source(const Manager *manager, Recorder *recorder, bool first)
 static void put_watts(Recorder *recorder, const char *column, const char *domain, double watts)
 {
         if (isfinite(watts))
-                recording_sample_number(recorder->sampler, column, domain, "W", 3, watts);
+                recording_put(recorder->machine, column, domain, "W", 3, watts);
 }
 
 /* By the names that `idlelab record` writes. */
@@ -381,8 +382,7 @@ static void put_interval(Recorder *recorder, const char *policy, const char *con
         const double values[] = { interval->value, interval->low, interval->high };
 
         for (int i = 0; i < 3; i++)
-                recording_sample_number(recorder->sampler, names[i], policy, unit, decimals,
-                                        values[i]);
+                recording_put(recorder->machine, names[i], policy, unit, decimals, values[i]);
 }
 
 /* What policies save, rounded as on the bus. */
@@ -402,12 +402,12 @@ static void put_saved(const Manager *manager, Recorder *recorder)
                 saved = evaluator_saved_joules(p->evaluator);
                 put_interval(recorder, name, joules, "J", 0, &saved);
                 put_interval(recorder, name, watts, "W", 1, &p->evaluator->found.watts);
-                recording_sample_number(recorder->sampler, "effective_share", name, "share", 3,
-                                        evaluator_effective_share(p->evaluator));
-                recording_sample_text(recorder->sampler, "saved_verdict", name,
-                                      verdict_text(p->evaluator->found.verdict));
-                recording_sample_text(recorder->sampler, "saved_source", name,
-                                      energy_source_text(evaluation_source(manager->decided)));
+                recording_put(recorder->machine, "effective_share", name, "share", 3,
+                              evaluator_effective_share(p->evaluator));
+                recording_put_text(recorder->machine, "saved_verdict", name,
+                                   verdict_text(p->evaluator->found.verdict));
+                recording_put_text(recorder->machine, "saved_source", name,
+                                   energy_source_text(evaluation_source(manager->decided)));
         }
 }
 
@@ -478,6 +478,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->options = *options;
         readings_init(&recorder->readings, n_cpus);
         recorder->batch = recording_batch_new();
+        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->sampler = recording_sampler_new(recorder->batch);
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);

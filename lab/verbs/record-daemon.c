@@ -55,6 +55,7 @@ static const struct {
 struct RecordDaemon {
         Client *client;
         RecordingSampler *sampler;
+        RecordingTable *machine;
         int64_t asked_usec;        /* when it was asked last, monotonic */
         int64_t saved_usec;        /* and for what policies save */
         bool there, begun;         /* it answers; it did once */
@@ -64,12 +65,13 @@ struct RecordDaemon {
         GHashTable *requests;      /* policy: CPUs that it requests */
 };
 
-RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler)
+RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler, RecordingTable *machine)
 {
         RecordDaemon *daemon = g_new0(RecordDaemon, 1);
 
         daemon->client = client;
         daemon->sampler = sampler;
+        daemon->machine = machine;
         daemon->holds = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         daemon->requests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return daemon;
@@ -314,13 +316,13 @@ static void put_saved(RecordDaemon *daemon)
                         double number = json_number_at(policy, saved[i].property, saved[i].element);
 
                         if (!isnan(number))
-                                recording_sample_number(daemon->sampler, saved[i].column, name,
-                                                        saved[i].unit, saved[i].decimals, number);
+                                recording_put(daemon->machine, saved[i].column, name, saved[i].unit,
+                                              saved[i].decimals, number);
                 }
                 for (size_t i = 0; i < G_N_ELEMENTS(saved_texts); i++)
                         if (*json_text(policy, saved_texts[i].property))
-                                recording_sample_text(daemon->sampler, saved_texts[i].column, name,
-                                                      json_text(policy, saved_texts[i].property));
+                                recording_put_text(daemon->machine, saved_texts[i].column, name,
+                                                   json_text(policy, saved_texts[i].property));
         }
 }
 
@@ -333,13 +335,12 @@ void record_daemon_put(RecordDaemon *daemon)
                 if (!object)
                         continue;
                 if (rows[i].text)
-                        recording_sample_text(daemon->sampler, rows[i].column, NULL,
-                                              json_object_get_string(object));
+                        recording_put_text(daemon->machine, rows[i].column, NULL,
+                                           json_object_get_string(object));
                 else
-                        recording_sample_number(daemon->sampler, rows[i].column, NULL, rows[i].unit,
-                                                0,
-                                                json_object_is_type(object, json_type_array)
-                                                        ? (double)json_length(object)
-                                                        : json_object_get_double(object));
+                        recording_put(daemon->machine, rows[i].column, NULL, rows[i].unit, 0,
+                                      json_object_is_type(object, json_type_array)
+                                              ? (double)json_length(object)
+                                              : json_object_get_double(object));
         }
 }

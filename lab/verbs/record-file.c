@@ -40,6 +40,7 @@ typedef struct Recorder {
         Ctl *ctl;
         Watch *watch;
         RecordingBatch *batch;
+        RecordingTable *machine;
         RecordingSampler *sampler;
         RecordingFile *file;
         RecordingCpu *cpus; /* by CPU number */
@@ -142,8 +143,7 @@ static void put_watts(Recorder *recorder, const char *suffix, const double *watt
                 g_autofree char *domain = g_strdup_printf("package-%d%s", p, suffix);
 
                 if (isfinite(watts[p]))
-                        recording_sample_number(recorder->sampler, "power_watts", domain, "W", 3,
-                                                watts[p]);
+                        recording_put(recorder->machine, "power_watts", domain, "W", 3, watts[p]);
         }
 }
 
@@ -162,14 +162,13 @@ static void put_power(Recorder *recorder)
                                              clock_usec(CLOCK_BOOTTIME));
 
                 if (isfinite(watts))
-                        recording_sample_number(recorder->sampler, "power_watts", "battery", "W", 3,
-                                                watts);
+                        recording_put(recorder->machine, "power_watts", "battery", "W", 3, watts);
         }
         for (int p = 0; recorder->table && p < watch->topology->n_packages; p++) {
                 g_autofree char *package = g_strdup_printf("package-%d", p);
 
-                recording_sample_number(recorder->sampler, "estimated_watts", package, "W", 3,
-                                        estimate_package_watts(recorder->table, watch, p));
+                recording_put(recorder->machine, "estimated_watts", package, "W", 3,
+                              estimate_package_watts(recorder->table, watch, p));
         }
 }
 
@@ -183,8 +182,8 @@ static void put_temperatures(Recorder *recorder)
                 g_autofree char *package = g_strdup_printf("package-%d", p);
 
                 if (isfinite(celsius[p]))
-                        recording_sample_number(recorder->sampler, "temperature_celsius", package,
-                                                "C", 1, celsius[p]);
+                        recording_put(recorder->machine, "temperature_celsius", package, "C", 1,
+                                      celsius[p]);
         }
 }
 
@@ -254,31 +253,11 @@ static void ignore(int signal_number)
 {
 }
 
-typedef struct Row {
-        RecordingTable *table;
-        double time_usec;
-        int cpu;
-} Row;
-
-/* Begins a row of a CPU. The key of the table comes first. */
-static void begin_row(const Row *row)
+/* Begins a row of a CPU. */
+static void begin_row(RecordingTable *table, double time_usec, int cpu)
 {
-        int key = recording_key(row->table, "cpu", "");
-
-        recording_row(row->table);
-        recording_put(row->table, key, row->cpu);
-        recording_put(row->table, recording_number(row->table, "time_usec", NULL, "us", 0),
-                      row->time_usec);
-}
-
-static void put_number(const Row *row, const char *name, const char *unit, double value)
-{
-        recording_put(row->table, recording_number(row->table, name, NULL, unit, 0), value);
-}
-
-static void put_text(const Row *row, const char *name, const char *text)
-{
-        recording_put_text(row->table, recording_text(row->table, name, NULL), text);
+        recording_row_of(table, "cpu", cpu);
+        recording_put(table, "time_usec", NULL, "us", 0, time_usec);
 }
 
 static const char *state_name(const Sleeps *sleeps, int cpu, int state)
@@ -288,24 +267,23 @@ static const char *state_name(const Sleeps *sleeps, int cpu, int state)
         return state >= 0 && state < table->n_states ? table->states[state].name : NULL;
 }
 
-static void add_histogram(const Row *row, const struct sleep_stats *stats)
+static void add_histogram(RecordingTable *table, double time_usec, int cpu,
+                          const struct sleep_stats *stats)
 {
         for (unsigned i = 0; i < SLEEPS_BUCKETS; i++) {
                 if (stats->hist[i] == 0)
                         continue;
-                begin_row(row);
-                put_number(row, "at_least_ns", "ns", (double)sleep_bucket_begin(i));
-                put_number(row, "below_ns", "ns",
-                           i + 1 < SLEEPS_BUCKETS ? (double)sleep_bucket_begin(i + 1) : NAN);
-                put_number(row, "count", "", stats->hist[i]);
+                begin_row(table, time_usec, cpu);
+                recording_put(table, "at_least_ns", NULL, "ns", 0, (double)sleep_bucket_begin(i));
+                recording_put(table, "below_ns", NULL, "ns", 0,
+                              i + 1 < SLEEPS_BUCKETS ? (double)sleep_bucket_begin(i + 1) : NAN);
+                recording_put(table, "count", NULL, "", 0, stats->hist[i]);
         }
 }
 
 static void add_sleeps(RecordingBatch *batch, const Sleeps *sleeps, double time_usec, int cpu)
 {
-        Row row = { recording_table(batch, "sleep"), time_usec, cpu };
-        Row length = { recording_table(batch, "sleep_length"), time_usec, cpu };
-        Row latency = { recording_table(batch, "latency"), time_usec, cpu };
+        RecordingTable *table = recording_table(batch, "sleep");
 
         for (int state = 0; state < SLEEPS_STATES; state++) {
                 const struct sleep_stats *stats =
@@ -313,32 +291,32 @@ static void add_sleeps(RecordingBatch *batch, const Sleeps *sleeps, double time_
 
                 if (stats->count == 0)
                         continue;
-                begin_row(&row);
-                put_text(&row, "state", state_name(sleeps, cpu, state));
-                put_number(&row, "sleeps", "", (double)stats->count);
-                put_number(&row, "sleep_usec", "us", (double)stats->sum_ns / 1000);
-                add_histogram(&length, stats);
+                begin_row(table, time_usec, cpu);
+                recording_put_text(table, "state", NULL, state_name(sleeps, cpu, state));
+                recording_put(table, "sleeps", NULL, "", 0, (double)stats->count);
+                recording_put(table, "sleep_usec", NULL, "us", 0, (double)stats->sum_ns / 1000);
+                add_histogram(recording_table(batch, "sleep_length"), time_usec, cpu, stats);
         }
         if (sleeps->totals.latencies)
-                add_histogram(&latency, &sleeps->totals.latencies[cpu]);
+                add_histogram(recording_table(batch, "latency"), time_usec, cpu,
+                              &sleeps->totals.latencies[cpu]);
 }
 
-static void add_cause(RecordingBatch *batch, const Sleeps *sleeps, double time_usec,
+static void add_cause(RecordingTable *table, const Sleeps *sleeps, double time_usec,
                       const LedgerCause *cause)
 {
-        Row row = { recording_table(batch, "wakeup"), time_usec, cause->cpu };
         bool both = cause->function && cause->name;
         g_autofree char *name = g_strconcat(cause->function ?: "", both ? " (" : "",
                                             cause->name ?: "", both ? ")" : "", NULL);
 
-        begin_row(&row);
-        put_text(&row, "state", state_name(sleeps, cause->cpu, cause->state));
-        put_text(&row, "kind", ledger_kind_text(cause->kind));
-        put_text(&row, "name", *name ? name : NULL);
-        put_text(&row, "unit", cause->unit);
-        put_number(&row, "sleeps", "", (double)cause->value.count);
-        put_number(&row, "sleep_usec", "us", (double)cause->value.slept_ns / 1000);
-        put_number(&row, "lacked_usec", "us", (double)cause->value.short_ns / 1000);
+        begin_row(table, time_usec, cause->cpu);
+        recording_put_text(table, "state", NULL, state_name(sleeps, cause->cpu, cause->state));
+        recording_put_text(table, "kind", NULL, ledger_kind_text(cause->kind));
+        recording_put_text(table, "name", NULL, *name ? name : NULL);
+        recording_put_text(table, "unit", NULL, cause->unit);
+        recording_put(table, "sleeps", NULL, "", 0, (double)cause->value.count);
+        recording_put(table, "sleep_usec", NULL, "us", 0, (double)cause->value.slept_ns / 1000);
+        recording_put(table, "lacked_usec", NULL, "us", 0, (double)cause->value.short_ns / 1000);
 }
 
 void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec)
@@ -346,7 +324,8 @@ void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t tim
         for (int cpu = 0; cpu < sleeps->totals.n_cpus; cpu++)
                 add_sleeps(batch, sleeps, (double)time_usec, cpu);
         for (size_t i = 0; i < sleeps->totals.n_causes; i++)
-                add_cause(batch, sleeps, (double)time_usec, &sleeps->totals.causes[i]);
+                add_cause(recording_table(batch, "wakeup"), sleeps, (double)time_usec,
+                          &sleeps->totals.causes[i]);
 }
 
 /* Latencies are counted as well, without any limit. */
@@ -459,6 +438,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
                 return complain_open(r);
         }
         recorder->batch = recording_batch_new();
+        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->sampler = recording_sampler_new(recorder->batch);
         recorder->cpus = g_new(RecordingCpu, (gsize)recorder->watch->topology->n_cpus);
         for (int cpu = 0; cpu < recorder->watch->topology->n_cpus; cpu++)
@@ -472,7 +452,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
         if (record_asked.sleeps)
                 begin_sleeps(recorder);
         temperatures_init(&recorder->temperatures, ctl->root);
-        recorder->daemon = record_daemon_new(ctl->client, recorder->sampler);
+        recorder->daemon = record_daemon_new(ctl->client, recorder->sampler, recorder->machine);
         return EXIT_FINE;
 }
 

@@ -35,7 +35,8 @@ void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t tim
 /* What idled knows: its plan, holds and transitions. */
 typedef struct RecordDaemon RecordDaemon;
 
-RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler);
+/* `machine` is the table of samples. */
+RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler, RecordingTable *machine);
 void record_daemon_free(RecordDaemon *daemon);
 
 /* Asks idled, at most once a second, and adds the events that came. `cpus` are the rows of the next

@@ -12,17 +12,18 @@
 #include "recording/read.h"
 
 typedef struct Column {
-        char *name, *of, *unit;
-        bool is_text;
+        const char *name, *unit;
+        char *of;
         int decimals;
         double number; /* of the row that is being filled; NaN: none */
         char *text;    /* the same; NULL: none */
 } Column;
 
 struct RecordingTable {
-        char *name;
+        const char *name;
         GPtrArray *columns; /* of Column */
-        int key;            /* number of a column; -1: none */
+        guint next;         /* number of the column behind the last one that was set */
+        const char *key;    /* name of a column; NULL: none */
         GString *rows;      /* those that are complete */
         bool open;          /* one more is being filled */
         bool lasts;
@@ -36,9 +37,7 @@ static void column_free(gpointer data)
 {
         Column *column = data;
 
-        g_free(column->name);
         g_free(column->of);
-        g_free(column->unit);
         g_free(column->text);
         g_free(column);
 }
@@ -47,7 +46,6 @@ static void table_free(gpointer data)
 {
         RecordingTable *table = data;
 
-        g_free(table->name);
         g_ptr_array_unref(table->columns);
         g_string_free(table->rows, TRUE);
         g_free(table);
@@ -87,54 +85,11 @@ RecordingTable *recording_table(RecordingBatch *batch, const char *name)
                 if (g_str_equal(table_at(batch, i)->name, name))
                         return table_at(batch, i);
         table = g_new0(RecordingTable, 1);
-        table->name = g_strdup(name);
+        table->name = name;
         table->columns = g_ptr_array_new_with_free_func(column_free);
-        table->key = -1;
         table->rows = g_string_new(NULL);
         g_ptr_array_add(batch->tables, table);
         return table;
-}
-
-void recording_table_lasts(RecordingTable *table)
-{
-        table->lasts = true;
-}
-
-static int add_column(RecordingTable *table, const char *name, const char *of, const char *unit,
-                      bool is_text, int decimals)
-{
-        Column *column;
-
-        for (guint i = 0; i < table->columns->len; i++) {
-                column = column_at(table, i);
-                if (g_str_equal(column->name, name) && g_str_equal(column->of, of ?: ""))
-                        return (int)i;
-        }
-        column = g_new0(Column, 1);
-        column->name = g_strdup(name);
-        column->of = of ? g_utf8_make_valid(of, -1) : g_strdup("");
-        column->unit = g_strdup(is_text ? RECORDED_UNIT_TEXT : unit ?: "");
-        column->is_text = is_text;
-        column->decimals = CLAMP(decimals, 0, 9);
-        column->number = NAN;
-        g_ptr_array_add(table->columns, column);
-        return (int)table->columns->len - 1;
-}
-
-int recording_number(RecordingTable *table, const char *name, const char *of, const char *unit,
-                     int decimals)
-{
-        return add_column(table, name, of, unit, false, decimals);
-}
-
-int recording_text(RecordingTable *table, const char *name, const char *of)
-{
-        return add_column(table, name, of, NULL, true, 0);
-}
-
-int recording_key(RecordingTable *table, const char *name, const char *unit)
-{
-        return table->key = add_column(table, name, NULL, unit, false, 0);
 }
 
 /* A field in quotes where it needs them; an empty text differs from none. */
@@ -189,7 +144,7 @@ static void end_row(RecordingTable *table)
                 g_string_append_c(rows, ',');
                 if (column->text)
                         put_text(rows, column->text);
-                else if (!column->is_text)
+                else
                         put_number(rows, column->number, column->decimals);
                 column->number = NAN;
                 g_clear_pointer(&column->text, g_free);
@@ -205,9 +160,46 @@ void recording_row(RecordingTable *table)
         table->open = true;
 }
 
-void recording_put(RecordingTable *table, int column, double value)
+void recording_table_lasts(RecordingTable *table)
 {
-        column_at(table, (guint)column)->number = value;
+        end_row(table);
+        g_string_truncate(table->rows, 0);
+        table->lasts = true;
+}
+
+/* The column, which is most often the one behind the last one. */
+static Column *find_column(RecordingTable *table, const char *name, const char *of,
+                           const char *unit, int decimals)
+{
+        guint n = table->columns->len, at = table->next;
+        Column *column;
+
+        of = of ?: "";
+        for (guint i = 0; i < n; i++, at++) {
+                at = at < n ? at : 0;
+                column = column_at(table, at);
+                if (strcmp(column->name, name) == 0 && strcmp(column->of, of) == 0) {
+                        table->next = at + 1;
+                        return column;
+                }
+        }
+        column = g_new(Column, 1);
+        *column = (Column){ name, unit, g_strdup(of), CLAMP(decimals, 0, 9), NAN };
+        g_ptr_array_add(table->columns, column);
+        return column;
+}
+
+void recording_put(RecordingTable *table, const char *name, const char *of, const char *unit,
+                   int decimals, double value)
+{
+        find_column(table, name, of, unit, decimals)->number = value;
+}
+
+void recording_row_of(RecordingTable *table, const char *key, double number)
+{
+        recording_row(table);
+        table->key = key;
+        recording_put(table, key, NULL, "", 0, number);
 }
 
 /* Valid UTF-8 of at most RECORDING_TEXT_MAX bytes, without what a terminal obeys: zstdcat(1) may
@@ -227,18 +219,12 @@ static char *make_valid(const char *text)
         return valid;
 }
 
-void recording_put_text(RecordingTable *table, int column, const char *text)
+void recording_put_text(RecordingTable *table, const char *name, const char *of, const char *text)
 {
-        Column *c = column_at(table, (guint)column);
+        Column *column = find_column(table, name, of, RECORDED_UNIT_TEXT, 0);
 
-        g_free(c->text);
-        c->text = text ? make_valid(text) : NULL;
-}
-
-void recording_table_clear(RecordingTable *table)
-{
-        end_row(table);
-        g_string_truncate(table->rows, 0);
+        g_free(column->text);
+        column->text = text ? make_valid(text) : NULL;
 }
 
 bool recording_batch_has_rows(const RecordingBatch *batch)
@@ -267,10 +253,11 @@ static void put_head(GString *text, const RecordingTable *table, const char *wor
         g_string_append(text, word);
         for (guint i = 0; i < table->columns->len; i++) {
                 const char *value = G_STRUCT_MEMBER(const char *, column_at(table, i), member);
+                g_autofree char *valid = g_utf8_make_valid(value, -1);
 
                 g_string_append_c(text, ',');
-                if (*value)
-                        put_text(text, value);
+                if (*valid)
+                        put_text(text, valid);
         }
         g_string_append_c(text, '\n');
 }
@@ -284,9 +271,7 @@ void recording_batch_take(RecordingBatch *batch, GString *text)
                 end_row(table);
                 if (table->rows->len == 0)
                         continue;
-                g_string_append_printf(text, "table,%s,%s\n", table->name,
-                                       table->key < 0 ? ""
-                                                      : column_at(table, (guint)table->key)->name);
+                g_string_append_printf(text, "table,%s,%s\n", table->name, table->key ?: "");
                 put_head(text, table, "column", offsetof(Column, name));
                 put_head(text, table, "of", offsetof(Column, of));
                 put_head(text, table, "unit", offsetof(Column, unit));

@@ -7,12 +7,9 @@
  *
  *      RecordingBatch *batch = recording_batch_new();
  *      RecordingTable *cpu = recording_table(batch, "cpu");
- *      int number = recording_key(cpu, "cpu", "");
- *      int share = recording_number(cpu, "residency_share", "C6", "share", 4);
  *
- *      recording_row(cpu);
- *      recording_put(cpu, number, 3);
- *      recording_put(cpu, share, 0.25);
+ *      recording_row_of(cpu, "cpu", 3);
+ *      recording_put(cpu, "residency_share", "C6", "share", 4, 0.25);
  */
 #ifndef IDLED_RECORDING_BATCH_H
 #define IDLED_RECORDING_BATCH_H
@@ -31,33 +28,31 @@ RecordingBatch *recording_batch_new(void);
 void recording_batch_free(RecordingBatch *batch);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingBatch, recording_batch_free)
 
-/* The table of this name; it is made if it is not there. Belongs to the batch. */
+/* The table of this name, which the caller keeps; it is made if it is not there. Belongs to the
+ * batch. */
 RecordingTable *recording_table(RecordingBatch *batch, const char *name);
 
-/* The rows of this table do not change from frame to frame, and every frame has them: facts about
- * the machine. They stay until recording_table_clear(). */
+/* Forgets the rows of this table. Those that follow do not change from frame to frame, and every
+ * frame has them: facts about the machine. */
 void recording_table_lasts(RecordingTable *table);
-void recording_table_clear(RecordingTable *table);
-
-/* The number of a column; it is made if there is none of this name and `of`. `of` says what of
- * several things the column is about, as a state ("C6") or a domain ("package-0"); NULL: of
- * nothing. Numbers are rounded to so many decimals, 0 .. 9. */
-int recording_number(RecordingTable *table, const char *name, const char *of, const char *unit,
-                     int decimals);
-int recording_text(RecordingTable *table, const char *name, const char *of);
-
-/* A column of whole numbers that says which thing a row is about, such as a CPU. One for each table
- * at most. */
-int recording_key(RecordingTable *table, const char *name, const char *unit);
 
 /* Begins a row, in which nothing has a value yet. */
 void recording_row(RecordingTable *table);
 
-/* Sets a value of the row. NaN, infinity, NULL, and numbers that exceed 2^53 at the column's
- * decimals are no value. Text that is not UTF-8 is made so, with U+FFFD for what is not; control
- * characters but tabs and line ends become '?'. */
-void recording_put(RecordingTable *table, int column, double value);
-void recording_put_text(RecordingTable *table, int column, const char *text);
+/* The same in a table whose rows are about numbered things, such as CPUs: `key` names the column of
+ * these numbers. */
+void recording_row_of(RecordingTable *table, const char *key, double number);
+
+/* Sets a value of the row, in the column of this name and `of`, which is made if it is not there.
+ * `of` says what of several things the column is about, as a state ("C6") or a domain
+ * ("package-0"); NULL: of nothing. Numbers are rounded to so many decimals, 0 .. 9. NaN, infinity,
+ * NULL, and numbers that exceed 2^53 at these decimals are no value. Text that is not UTF-8 is made
+ * so, with U+FFFD for what is not; control characters but tabs and line ends become '?'. `name` and
+ * `unit` are kept by the caller. It is fastest if the columns come in the same order in each row.
+ */
+void recording_put(RecordingTable *table, const char *name, const char *of, const char *unit,
+                   int decimals, double value);
+void recording_put_text(RecordingTable *table, const char *name, const char *of, const char *text);
 
 /* True if there are rows besides those that last. */
 bool recording_batch_has_rows(const RecordingBatch *batch);

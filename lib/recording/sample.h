@@ -42,14 +42,8 @@ void recording_machine(RecordingSampler *sampler, const Topology *topology,
 
 /* Adds a row to table machine, and one for each CPU of the snapshot to table cpu. A snapshot
  * without an interval, the first, adds nothing: then false. `cpus` is by CPU number; NULL: nothing
- * known. */
+ * known. Callers may then set more values in the row of table machine. */
 bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const RecordingCpu *cpus);
-
-/* Sets a value in the row of table machine that the last sample began. */
-void recording_sample_number(RecordingSampler *sampler, const char *name, const char *of,
-                             const char *unit, int decimals, double value);
-void recording_sample_text(RecordingSampler *sampler, const char *name, const char *of,
-                           const char *text);
 
 /* To be called with each sample, by the time of CLOCK_REALTIME and CLOCK_BOOTTIME: adds an event if
  * samples are missing, because more than three intervals passed since the last, and one if the

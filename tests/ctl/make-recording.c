@@ -76,24 +76,30 @@ static void fact(Maker *maker, const char *key, const char *value)
         RecordingTable *table = recording_table(maker->batch, "info");
 
         recording_row(table);
-        recording_put_text(table, recording_text(table, "key", NULL), key);
-        recording_put_text(table, recording_text(table, "value", NULL), value);
+        recording_put_text(table, "key", NULL, key);
+        recording_put_text(table, "value", NULL, value);
 }
 
 static void number(RecordingTable *table, const char *column, const char *of, double value)
 {
-        recording_put(table, recording_number(table, column, of, "", 4), value);
+        recording_put(table, column, of, "", 4, value);
 }
 
 static void text(RecordingTable *table, const char *column, const char *of, const char *value)
 {
-        recording_put_text(table, recording_text(table, column, of), value);
+        recording_put_text(table, column, of, value);
 }
 
 static void begin_row(RecordingTable *table, double usec)
 {
         recording_row(table);
-        recording_put(table, recording_number(table, "time_usec", NULL, "us", 0), usec);
+        recording_put(table, "time_usec", NULL, "us", 0, usec);
+}
+
+static void begin_cpu(RecordingTable *table, double usec, int cpu)
+{
+        recording_row_of(table, "cpu", cpu);
+        recording_put(table, "time_usec", NULL, "us", 0, usec);
 }
 
 static void put_facts(Maker *maker)
@@ -118,16 +124,12 @@ static void put_machine_facts(Maker *maker)
 
         recording_table_lasts(topology);
         recording_table_lasts(states);
-        recording_key(topology, "cpu", "");
-        recording_key(states, "cpu", "");
         for (int cpu = 0; cpu < maker->cpus; cpu++) {
-                recording_row(topology);
-                number(topology, "cpu", NULL, cpu);
+                recording_row_of(topology, "cpu", cpu);
                 number(topology, "core", NULL, cpu / 2);
                 number(topology, "package", NULL, cpu >= maker->cpus / 2 && maker->cpus > 8);
                 for (int s = 0; s < STATES && !is(maker, "bare"); s++) {
-                        recording_row(states);
-                        number(states, "cpu", NULL, cpu);
+                        recording_row_of(states, "cpu", cpu);
                         text(states, "name", NULL, state_names[s]);
                         number(states, "exit_latency_us", NULL, exit_latencies[s]);
                 }
@@ -169,14 +171,12 @@ static void put_residency(Maker *maker, RecordingTable *table, double busy, bool
 static void put_cpus(Maker *maker, double usec, double load, int parked)
 {
         RecordingTable *table = recording_table(maker->batch, "cpu");
-        int key = recording_key(table, "cpu", "");
 
         for (int cpu = 0; cpu < maker->cpus; cpu++) {
                 bool is_parked = cpu >= maker->cpus - parked;
                 double busy = is_parked ? 0.002 : fmin(load / (maker->cpus - parked + 0.01), 1);
 
-                begin_row(table, usec);
-                recording_put(table, key, cpu);
+                begin_cpu(table, usec, cpu);
                 number(table, "busy_share", NULL, busy);
                 if (is(maker, "bare"))
                         continue;
@@ -339,8 +339,7 @@ static void put_nonsense(Maker *maker, double usec)
 
                 number(machine, "power_watts", domain, -1e9 * i);
         }
-        begin_row(cpu, usec);
-        recording_put(cpu, recording_key(cpu, "cpu", ""), 65535);
+        begin_cpu(cpu, usec, 65535);
         number(cpu, "busy_share", NULL, 1e6);
         number(cpu, "residency_share", "C6", -1e6);
         begin_row(sleeps, usec);
@@ -376,7 +375,6 @@ static bool put_quick(Maker *maker)
         for (int i = 1; i <= (uneven ? 2 : 5) * maker->seconds; i++) {
                 RecordingTable *machine = recording_table(maker->batch, "machine");
                 RecordingTable *table = recording_table(maker->batch, "cpu");
-                int key = recording_key(table, "cpu", "");
                 double interval = !uneven ? 2e5 : i % 2 ? 1e5 : 9e5;
                 double busy = !uneven || i % 2 == 0 ? 0.1 : 0.9;
 
@@ -390,8 +388,7 @@ static bool put_quick(Maker *maker)
                 for (int cpu = 0; cpu < maker->cpus; cpu++) {
                         const char *state = state_names[cpu % 2 ? 2 : 3];
 
-                        begin_row(table, usec);
-                        recording_put(table, key, cpu);
+                        begin_cpu(table, usec, cpu);
                         number(table, "busy_share", NULL, busy);
                         number(table, "residency_share", state, 1 - busy);
                         number(table, "entered", state, 20);

@@ -18,27 +18,21 @@ static inline void add_sample(RecordingBatch *batch, int n, int n_cpus)
 {
         RecordingTable *machine = recording_table(batch, "machine");
         RecordingTable *cpu = recording_table(batch, "cpu");
-        int time = recording_number(machine, "time_usec", NULL, "us", 0);
-        int load = recording_number(machine, "load", NULL, "CPUs", 2);
-        int profile = recording_text(machine, "profile", NULL);
-        int number = recording_key(cpu, "cpu", "");
-        int cpu_time = recording_number(cpu, "time_usec", NULL, "us", 0);
-        int busy = recording_number(cpu, "busy_share", NULL, "share", 4);
-        int deep = recording_number(cpu, "residency_share", "C6", "share", 4);
-        int governor = recording_text(cpu, "governor", NULL);
         double now = (double)(FIXTURE_START + (uint64_t)n * 1000000);
 
         recording_row(machine);
-        recording_put(machine, time, now);
-        recording_put(machine, load, n % 3 ? n * 0.25 : NAN);
-        recording_put_text(machine, profile, n < 4 ? "balanced" : "performance");
+        recording_put(machine, "time_usec", NULL, "us", 0, now);
+        recording_put(machine, "load", NULL, "CPUs", 2, n % 3 ? n * 0.25 : NAN);
+        recording_put_text(machine, "profile", NULL, n < 4 ? "balanced" : "performance");
         for (int i = 0; i < n_cpus; i++) {
-                recording_row(cpu);
-                recording_put(cpu, number, i);
-                recording_put(cpu, cpu_time, now);
-                recording_put(cpu, busy, (n * 7 + i * 3) % 100 / 100.);
-                recording_put(cpu, deep, i % 5 == 4 ? NAN : 1 - (n * 7 + i * 3) % 100 / 100.);
-                recording_put_text(cpu, governor, i % 3 ? "powersave" : NULL);
+                double busy = (n * 7 + i * 3) % 100 / 100.;
+
+                recording_row_of(cpu, "cpu", i);
+                recording_put(cpu, "time_usec", NULL, "us", 0, now);
+                recording_put(cpu, "busy_share", NULL, "share", 4, busy);
+                recording_put(cpu, "residency_share", "C6", "share", 4,
+                              i % 5 == 4 ? NAN : 1 - busy);
+                recording_put_text(cpu, "governor", NULL, i % 3 ? "powersave" : NULL);
         }
 }
 
