@@ -14,13 +14,11 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/cpuset-text.h"
 #include "base/log.h"
-#include "base/private-text.h"
 #include "config/power-table.h"
 #include "manager/evaluation.h"
 #include "manager/manager-parts.h"
@@ -53,16 +51,13 @@ typedef struct Recorder {
         RecordingBatch *batch;
         RecordingTable *machine;
         RecordingSampler *sampler;
-        RecordingCpu *cpus;  /* by CPU number */
-        IdleTable *idle;     /* of these CPUs, by CPU number */
-        EnergySource source; /* as recorded */
+        RecordingCpu *cpus;    /* by CPU number */
+        const IdleTable *idle; /* of these CPUs, by CPU number; the sampler's */
+        EnergySource source;   /* as recorded */
         BatteryMeter battery;
         uint64_t transition; /* number of the last one that was recorded */
-        GHashTable *holds;   /* number of a hold: what was recorded of it */
-        char *profile;
-        bool paused;
-        unsigned n_samples; /* since the last frame */
-        GThread *thread;    /* NULL: nothing is being written */
+        unsigned n_samples;  /* since the last frame */
+        GThread *thread;     /* NULL: nothing is being written */
         Job job;
         int error; /* of the last frame */
 } Recorder;
@@ -134,14 +129,6 @@ static void begin_job(const Manager *manager, Recorder *recorder)
                 write_job(job);
 }
 
-/* Only root can read a recording. */
-static void add_event(Recorder *recorder, const char *kind, const char *cpus, const char *text)
-{
-        g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
-
-        recording_event_now(recorder->sampler, kind, cpus, NULL, whole);
-}
-
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
         uint64_t last = history_count(manager->decided->history);
@@ -150,7 +137,6 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
                 const Transition *t = history_find(manager->decided->history,
                                                    ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
-                g_autofree char *whole = text ? private_text_for(text, 0) : NULL;
 
                 if (t)
                         recording_event(
@@ -159,52 +145,32 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
                                                    .kind = "transition",
                                                    .cpus = t->parked,
                                                    .policy = cause_name(t->cause, t->policy),
-                                                   .text = whole });
+                                                   .text = text });
         }
-}
-
-static char *hold_text(const Held *held, const Hold *hold)
-{
-        g_autofree char *kinds = held->kinds ? kinds_format(held->kinds) : NULL;
-
-        return recording_hold_text(&(RecordingHold){ .id = held->id,
-                                                     .owner = held->owner,
-                                                     .uid = held->shown_uid,
-                                                     .latency_us = hold->latency_us,
-                                                     .p99_us = held->p99_us,
-                                                     .khz = hold->min_khz,
-                                                     .cores = hold->min_cores,
-                                                     .global = hold->global,
-                                                     .kinds = kinds,
-                                                     .profile = hold->profile,
-                                                     .reason = hold->reason });
 }
 
 static void add_holds(const Manager *manager, Recorder *recorder)
 {
-        GHashTableIter iter;
-        gpointer id, text;
-
         for (unsigned i = 0; i < holds_count(manager->asked->holds); i++) {
                 const Held *held = holds_nth(manager->asked->holds, i);
                 const Hold *hold = holds_hold(held);
-                g_autofree char *cpus = NULL;
-                char *description;
+                g_autofree char *cpus = cpuset_format(&hold->cpus);
+                g_autofree char *kinds = held->kinds ? kinds_format(held->kinds) : NULL;
 
-                if (g_hash_table_contains(recorder->holds, &held->id))
-                        continue;
-                cpus = cpuset_format(&hold->cpus);
-                description = hold_text(held, hold);
-                g_hash_table_insert(recorder->holds, g_memdup2(&held->id, sizeof(held->id)),
-                                    description);
-                add_event(recorder, "hold", cpus, description);
+                recording_hold(recorder->sampler, &(RecordingHold){ .id = held->id,
+                                                                    .owner = held->owner,
+                                                                    .uid = held->shown_uid,
+                                                                    .latency_us = hold->latency_us,
+                                                                    .p99_us = held->p99_us,
+                                                                    .khz = hold->min_khz,
+                                                                    .cores = hold->min_cores,
+                                                                    .global = hold->global,
+                                                                    .cpus = cpus,
+                                                                    .kinds = kinds,
+                                                                    .profile = hold->profile,
+                                                                    .reason = hold->reason });
         }
-        g_hash_table_iter_init(&iter, recorder->holds);
-        while (g_hash_table_iter_next(&iter, &id, &text))
-                if (!holds_find(manager->asked->holds, *(const uint64_t *)id)) {
-                        add_event(recorder, "release", NULL, text);
-                        g_hash_table_iter_remove(&iter);
-                }
+        recording_holds_end(recorder->sampler);
 }
 
 static const char *profile_name(const Manager *manager)
@@ -212,32 +178,15 @@ static const char *profile_name(const Manager *manager)
         return manager->ground.config->profile ? manager->ground.config->profile->name : NULL;
 }
 
-static void add_profile(const Manager *manager, Recorder *recorder)
-{
-        const char *name = profile_name(manager);
-        g_autofree char *text = NULL;
-
-        if (g_strcmp0(recorder->profile, name) == 0)
-                return;
-        g_free(recorder->profile);
-        recorder->profile = g_strdup(name);
-        text = g_strdup_printf("%s: %s", name ?: "none", manager->asked->profile.reason ?: "");
-        add_event(recorder, "profile", NULL, text);
-}
-
-static void add_pause(const Manager *manager, Recorder *recorder)
+static void add_pauses(const Manager *manager, Recorder *recorder)
 {
         g_autoptr(GString) text = g_string_new(NULL);
         const Pause *pause;
 
-        if (recorder->paused == pauses_any(manager->asked->pauses))
-                return;
-        recorder->paused = !recorder->paused;
         for (unsigned i = 0; (pause = pauses_nth(manager->asked->pauses, i)); i++)
                 g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
                                        pause->reason);
-        add_event(recorder, recorder->paused ? "pause" : "resume", NULL,
-                  recorder->paused ? text->str : NULL);
+        recording_pauses(recorder->sampler, pauses_any(manager->asked->pauses) ? text->str : NULL);
 }
 
 void manager_record_changes(Manager *manager, unsigned changes)
@@ -249,9 +198,10 @@ void manager_record_changes(Manager *manager, unsigned changes)
         if (changes & CHANGE_HOLDS)
                 add_holds(manager, recorder);
         if (changes & CHANGE_PROFILE)
-                add_profile(manager, recorder);
+                recording_profile(recorder->sampler, profile_name(manager),
+                                  manager->asked->profile.reason);
         if (changes & CHANGE_PAUSED)
-                add_pause(manager, recorder);
+                add_pauses(manager, recorder);
         if (changes & CHANGE_PARKED)
                 add_transitions(manager, recorder);
 }
@@ -260,12 +210,13 @@ void manager_record_changes(Manager *manager, unsigned changes)
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
         const Topology *topology = manager->seen->machine.topology;
+        IdleTable *tables;
 
         if (!recording_is_other(recorder->sampler, topology))
                 return;
-        g_free(recorder->idle);
-        recorder->idle = idle_tables_read(manager->ground.setup.root, topology->n_cpus);
-        recording_machine(recorder->sampler, topology, recorder->idle);
+        tables = idle_tables_read(manager->ground.setup.root, topology->n_cpus);
+        recording_machine(recorder->sampler, topology, tables);
+        recorder->idle = tables;
 }
 
 static void fill_cpus(const Manager *manager, Recorder *recorder)
@@ -314,17 +265,6 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
         recording_put_text(machine, "profile", NULL, profile_name(manager));
         recording_put(machine, "daemon_cpu_usec", NULL, "us", 0,
                       (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
-}
-
-/* What energy comes from, again if a reload changed it. */
-static void put_source(const Manager *manager, Recorder *recorder, bool first)
-{
-        EnergySource source = evaluation_source(manager->decided);
-
-        if (source == recorder->source && !first)
-                return;
-        recorder->source = source;
-        recording_fact(recorder->sampler, "energy_source", energy_source_text(source));
 }
 
 static void put_watts(Recorder *recorder, const char *column, const char *domain, double watts)
@@ -423,7 +363,8 @@ static void add_sample(Manager *manager)
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
                          recorder->options.interval_usec);
         put_machine(manager, recorder);
-        put_source(manager, recorder, false);
+        recorder->source = evaluation_source(manager->decided);
+        recording_fact(recorder->sampler, "energy_source", energy_source_text(recorder->source));
         fill_cpus(manager, recorder);
         if (!recording_sample(recorder->sampler, recorder->readings.seen, recorder->cpus))
                 return;
@@ -454,22 +395,6 @@ static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static void put_facts(const Manager *manager, Recorder *recorder)
-{
-        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT,
-                                                    recorder->options.interval_usec);
-        struct utsname names;
-
-        recording_fact(recorder->sampler, "program", "idled");
-        recording_fact(recorder->sampler, "version", IDLED_VERSION);
-        recording_fact(recorder->sampler, "interval_us", interval);
-        put_source(manager, recorder, true);
-        if (uname(&names) < 0)
-                return;
-        recording_fact(recorder->sampler, "hostname", names.nodename);
-        recording_fact(recorder->sampler, "kernel", names.release);
-}
-
 static void begin(Manager *manager, const RecordingOptions *options)
 {
         Recorder *recorder = g_new0(Recorder, 1);
@@ -481,7 +406,6 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->machine = recording_table(recorder->batch, "machine");
         recorder->sampler = recording_sampler_new(recorder->batch);
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
-        recorder->holds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         recorder->job.text = g_string_new(NULL);
         recorder->transition = history_count(manager->decided->history);
         manager->recorder = recorder;
@@ -490,8 +414,9 @@ static void begin(Manager *manager, const RecordingOptions *options)
                       on_record, manager);
         if (r < 0)
                 log_error_errno(r, "The timer of the recording cannot be set: %m");
-        put_facts(manager, recorder);
-        add_event(recorder, "start", NULL, NULL);
+        recording_facts(recorder->sampler, manager->ground.setup.root, "idled", IDLED_VERSION,
+                        options->interval_usec);
+        recording_event_now(recorder->sampler, "start", NULL, NULL, NULL);
         manager_record_changes(manager, CHANGE_HOLDS | CHANGE_PROFILE | CHANGE_PAUSED);
         take_sample(manager);
 }
@@ -502,7 +427,7 @@ void manager_record_end(Manager *manager)
 
         if (!recorder)
                 return;
-        add_event(recorder, "end", NULL, NULL);
+        recording_event_now(recorder->sampler, "end", NULL, NULL, NULL);
         end_job(recorder);
         begin_job(manager, recorder);
         end_job(recorder);
@@ -511,11 +436,8 @@ void manager_record_end(Manager *manager)
         readings_done(&recorder->readings);
         recording_sampler_free(recorder->sampler);
         recording_batch_free(recorder->batch);
-        g_hash_table_unref(recorder->holds);
         g_string_free(recorder->job.text, TRUE);
         g_free(recorder->cpus);
-        g_free(recorder->idle);
-        g_free(recorder->profile);
         g_free(recorder);
 }
 

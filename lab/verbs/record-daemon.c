@@ -61,7 +61,6 @@ struct RecordDaemon {
         bool there, begun;         /* it answers; it did once */
         json_object *values[ROWS]; /* NULL: not known */
         uint64_t transition;       /* number of the last one that was recorded */
-        GHashTable *holds;         /* object path: text of its event */
         GHashTable *requests;      /* policy: CPUs that it requests */
 };
 
@@ -72,7 +71,6 @@ RecordDaemon *record_daemon_new(Client *client, RecordingSampler *sampler, Recor
         daemon->client = client;
         daemon->sampler = sampler;
         daemon->machine = machine;
-        daemon->holds = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         daemon->requests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return daemon;
 }
@@ -86,7 +84,6 @@ static void forget_values(RecordDaemon *daemon)
 void record_daemon_free(RecordDaemon *daemon)
 {
         forget_values(daemon);
-        g_hash_table_unref(daemon->holds);
         g_hash_table_unref(daemon->requests);
         g_free(daemon);
 }
@@ -126,51 +123,32 @@ static void add_transitions(RecordDaemon *daemon)
         }
 }
 
-static char *hold_text(json_object *hold)
-{
-        json_object *request = json_get(hold, "Request");
-
-        return recording_hold_text(&(RecordingHold){
-                .id = (uint64_t)json_int(hold, "Id", 0),
-                .owner = json_text(hold, "Owner"),
-                .uid = (unsigned)json_int(hold, "User", 0),
-                .latency_us = json_int(request, "latency_us", -1),
-                .p99_us = json_int(request, "wakeup_p99_us", 0),
-                .khz = json_int(request, "min_frequency_khz", 0),
-                .cores = json_int(request, "min_cores", 0),
-                .global = json_true(request, "global"),
-                .kinds = json_text(request, "kind"),
-                .profile = json_text(request, "profile"),
-                .reason = json_text(hold, "Reason"),
-        });
-}
-
-/* A hold that came is an event, unless it was there before the recording began. */
 static void add_holds(RecordDaemon *daemon, json_object *objects)
 {
-        g_autoptr(GHashTable) now = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        GHashTableIter iter;
-        gpointer path, text;
-
         json_object_object_foreach(objects, object, interfaces)
         {
                 json_object *hold = json_get(interfaces, HOLD_INTERFACE);
-                char *description;
+                json_object *request = json_get(hold, "Request");
 
-                if (!hold)
+                if (!object || !hold)
                         continue;
-                description = hold_text(hold);
-                g_hash_table_insert(now, g_strdup(object), description);
-                if (!g_hash_table_contains(daemon->holds, object))
-                        recording_event_now(daemon->sampler, "hold", json_text(hold, "CPUs"), NULL,
-                                            description);
+                recording_hold(daemon->sampler,
+                               &(RecordingHold){
+                                       .id = (uint64_t)json_int(hold, "Id", 0),
+                                       .owner = json_text(hold, "Owner"),
+                                       .uid = (unsigned)json_int(hold, "User", 0),
+                                       .latency_us = json_int(request, "latency_us", -1),
+                                       .p99_us = json_int(request, "wakeup_p99_us", 0),
+                                       .khz = json_int(request, "min_frequency_khz", 0),
+                                       .cores = json_int(request, "min_cores", 0),
+                                       .global = json_true(request, "global"),
+                                       .cpus = json_text(hold, "CPUs"),
+                                       .kinds = json_text(request, "kind"),
+                                       .profile = json_text(request, "profile"),
+                                       .reason = json_text(hold, "Reason"),
+                               });
         }
-        g_hash_table_iter_init(&iter, daemon->holds);
-        while (g_hash_table_iter_next(&iter, &path, &text))
-                if (!g_hash_table_contains(now, path))
-                        recording_event_now(daemon->sampler, "release", NULL, NULL, text);
-        g_hash_table_unref(daemon->holds);
-        daemon->holds = g_steal_pointer(&now);
+        recording_holds_end(daemon->sampler);
 }
 
 static void add_requests(RecordDaemon *daemon, json_object *objects)
@@ -189,55 +167,37 @@ static void add_requests(RecordDaemon *daemon, json_object *objects)
         }
 }
 
-static void add_text_event(RecordDaemon *daemon, const char *kind, const char *property)
+static void add_profile(RecordDaemon *daemon)
 {
-        g_autoptr(json_object) reason = client_property(daemon->client, property);
-        g_autofree char *text = g_strdup_printf(
-                "%s: %s", json_object_get_string(value(daemon, "profile")) ?: "",
-                json_object_is_type(reason, json_type_string) ? json_object_get_string(reason)
-                                                              : "");
+        g_autoptr(json_object) reason = client_property(daemon->client, "ProfileReason");
+        const char *name = json_object_get_string(value(daemon, "profile"));
 
-        recording_event_now(daemon->sampler, kind, NULL, NULL, text);
+        recording_profile(daemon->sampler, name && *name ? name : NULL,
+                          json_object_get_string(reason));
 }
 
-static void add_pause_event(RecordDaemon *daemon)
+static void add_pauses(RecordDaemon *daemon)
 {
-        g_autoptr(json_object) pauses = client_property(daemon->client, "Pauses");
-        bool paused = json_object_get_boolean(value(daemon, "paused"));
+        json_object *pauses = value(daemon, "paused"), *pause;
         g_autoptr(GString) text = g_string_new(NULL);
-        json_object *pause;
 
         JSON_FOREACH(pause, pauses)
                 g_string_append_printf(text, "%s%s: %s", text->len ? "; " : "",
                                        json_text(pause, "owner"), json_text(pause, "reason"));
-        recording_event_now(daemon->sampler, paused ? "pause" : "resume", NULL, NULL,
-                            paused ? text->str : NULL);
+        recording_pauses(daemon->sampler, json_length(pauses) > 0 ? text->str : NULL);
 }
 
-/* What follows from `before`, the values of the last time, and those of now. */
-static void add_events(RecordDaemon *daemon, json_object *const *before)
+/* What follows from values that changed. */
+static void add_events(RecordDaemon *daemon)
 {
-        bool changed[ROWS], any = false;
+        g_autoptr(json_object) objects = client_objects(daemon->client);
 
-        for (size_t i = 0; i < ROWS; i++) {
-                changed[i] = !json_object_equal(before[i], daemon->values[i]);
-                any |= changed[i];
-        }
-        if (!any && daemon->begun)
-                return;
         if (!daemon->begun || transitions(daemon) < daemon->transition)
                 daemon->transition = transitions(daemon); /* it has just begun, or it is another */
         else if (transitions(daemon) > daemon->transition)
                 add_transitions(daemon);
-        if (daemon->begun)
-                for (size_t i = 0; i < ROWS; i++) {
-                        if (changed[i] && g_str_equal(rows[i].column, "profile"))
-                                add_text_event(daemon, "profile", "ProfileReason");
-                        if (changed[i] && g_str_equal(rows[i].column, "paused"))
-                                add_pause_event(daemon);
-                }
-        g_autoptr(json_object) objects = client_objects(daemon->client);
-
+        add_profile(daemon);
+        add_pauses(daemon);
         if (json_object_is_type(objects, json_type_object)) {
                 add_holds(daemon, objects);
                 add_requests(daemon, objects);
@@ -245,26 +205,19 @@ static void add_events(RecordDaemon *daemon, json_object *const *before)
         daemon->begun = true;
 }
 
-/* Whether there is anything in the list; NULL without a list. */
-static json_object *as_flag(json_object *list)
-{
-        json_object *flag = list ? json_object_new_boolean(json_length(list) > 0) : NULL;
-
-        json_object_put(list);
-        return flag;
-}
-
-/* False if it does not answer. */
-static bool read_values(RecordDaemon *daemon)
+/* Returns whether it answers, and whether a value is another one than before. */
+static bool read_values(RecordDaemon *daemon, bool *ret_changed)
 {
         bool any = false;
 
+        *ret_changed = false;
         for (size_t i = 0; i < ROWS; i++) {
-                json_object_put(daemon->values[i]);
+                json_object *before = daemon->values[i];
+
                 daemon->values[i] = client_property(daemon->client, rows[i].property);
-                if (g_str_equal(rows[i].column, "paused"))
-                        daemon->values[i] = as_flag(daemon->values[i]);
+                *ret_changed |= !json_object_equal(before, daemon->values[i]);
                 any |= daemon->values[i] != NULL;
+                json_object_put(before);
         }
         return any;
 }
@@ -272,26 +225,23 @@ static bool read_values(RecordDaemon *daemon)
 void record_daemon_ask(RecordDaemon *daemon, RecordingCpu *cpus, int n_cpus)
 {
         int64_t now = g_get_monotonic_time();
-        json_object *before[ROWS];
+        bool there, known, changed = false;
         CpuSet parked;
-        bool there, known;
 
         if (daemon->asked_usec && now - daemon->asked_usec < (daemon->there ? ASK_USEC : TRY_USEC))
                 return;
         if (daemon->asked_usec && !daemon->there)
                 client_try_again(daemon->client);
         daemon->asked_usec = now;
-        for (size_t i = 0; i < ROWS; i++)
-                before[i] = g_steal_pointer(&daemon->values[i]);
-        there = client_manager(daemon->client) && read_values(daemon);
+        there = client_manager(daemon->client) && read_values(daemon, &changed);
         if (daemon->begun && there != daemon->there)
                 recording_event_now(daemon->sampler, "daemon", NULL, NULL,
                                     there ? "idled runs again" : client_problem(daemon->client));
         daemon->there = there;
-        if (there)
-                add_events(daemon, before);
-        for (size_t i = 0; i < ROWS; i++)
-                json_object_put(before[i]);
+        if (!there)
+                forget_values(daemon);
+        else if (changed)
+                add_events(daemon);
         known = there && json_object_is_type(value(daemon, "parked"), json_type_string) &&
                 cpuset_parse(json_object_get_string(value(daemon, "parked")), &parked) == 0;
         for (int cpu = 0; cpu < n_cpus; cpu++)
@@ -326,21 +276,27 @@ static void put_saved(RecordDaemon *daemon)
         }
 }
 
+/* The number of things in a list, 1 for any number of pauses; else the number itself. */
+static double number_of(const Row *row, json_object *object)
+{
+        double number = json_object_is_type(object, json_type_array)
+                                ? (double)json_length(object)
+                                : json_object_get_double(object);
+
+        return g_str_equal(row->column, "paused") ? number > 0 : number;
+}
+
 void record_daemon_put(RecordDaemon *daemon)
 {
         put_saved(daemon);
         for (size_t i = 0; i < ROWS; i++) {
-                json_object *object = daemon->values[i];
+                const Row *row = &rows[i];
 
-                if (!object)
-                        continue;
-                if (rows[i].text)
-                        recording_put_text(daemon->machine, rows[i].column, NULL,
-                                           json_object_get_string(object));
-                else
-                        recording_put(daemon->machine, rows[i].column, NULL, rows[i].unit, 0,
-                                      json_object_is_type(object, json_type_array)
-                                              ? (double)json_length(object)
-                                              : json_object_get_double(object));
+                if (daemon->values[i] && row->text)
+                        recording_put_text(daemon->machine, row->column, NULL,
+                                           json_object_get_string(daemon->values[i]));
+                else if (daemon->values[i])
+                        recording_put(daemon->machine, row->column, NULL, row->unit, 0,
+                                      number_of(row, daemon->values[i]));
         }
 }

@@ -56,14 +56,6 @@ typedef struct Recorder {
         int error;                                   /* why no more is recorded */
 } Recorder;
 
-static void put_fact_of(Recorder *recorder, const char *key, const char *path)
-{
-        g_autofree char *text = NULL;
-
-        if (file_read(recorder->ctl->root, path, &text) >= 0)
-                recording_fact(recorder->sampler, key, text);
-}
-
 static void put_cpu_model(Recorder *recorder)
 {
         g_autofree char *text = NULL;
@@ -82,16 +74,10 @@ static void put_cpu_model(Recorder *recorder)
 
 static void put_facts(Recorder *recorder, char *const *command)
 {
-        g_autofree char *interval = g_strdup_printf("%" G_GUINT64_FORMAT,
-                                                    recorder->ctl->interval_usec);
         RecordingSampler *sampler = recorder->sampler;
 
-        recording_fact(sampler, "program", "idlelab");
-        recording_fact(sampler, "version", IDLED_VERSION);
-        recording_fact(sampler, "interval_us", interval);
-        put_fact_of(recorder, "hostname", "proc/sys/kernel/hostname");
-        put_fact_of(recorder, "kernel", "proc/sys/kernel/osrelease");
-        put_fact_of(recorder, "boot_id", "proc/sys/kernel/random/boot_id");
+        recording_facts(sampler, recorder->ctl->root, "idlelab", IDLED_VERSION,
+                        recorder->ctl->interval_usec);
         put_cpu_model(recorder);
         recording_fact(sampler, "energy_source", energy_source_text(recorder->source));
         if (command[0]) {
@@ -107,12 +93,10 @@ static void put_facts(Recorder *recorder, char *const *command)
 static void put_machine(Recorder *recorder)
 {
         const Topology *topology = recorder->watch->topology;
-        g_autofree IdleTable *tables = NULL;
 
-        if (!recording_is_other(recorder->sampler, topology))
-                return;
-        tables = idle_tables_read(recorder->ctl->root, topology->n_cpus);
-        recording_machine(recorder->sampler, topology, tables);
+        if (recording_is_other(recorder->sampler, topology))
+                recording_machine(recorder->sampler, topology,
+                                  idle_tables_read(recorder->ctl->root, topology->n_cpus));
 }
 
 /* A CPU that sleeps is not asked for its frequency: kernels before 5.18 would wake it. */

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/cpuset-text.h"
+#include "base/file.h"
+#include "base/private-text.h"
 
 #define SHARE_DECIMALS 4             /* of an interval of a second: 0.1 ms */
 #define CLOCK_STEP     (1000 * 1000) /* us; more than NTP slews the clock in an interval */
@@ -23,7 +25,15 @@ struct RecordingSampler {
         int n_cpus;
         IdleTable *idle;               /* by CPU number; n_states 0: offline */
         uint64_t real_usec, boot_usec; /* of the last sample; 0: none */
+        char *profile;
+        bool paused;
+        GHashTable *holds, *held; /* number of a hold: its text; of now, and before */
 };
+
+static GHashTable *holds_new(void)
+{
+        return g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+}
 
 RecordingSampler *recording_sampler_new(RecordingBatch *batch)
 {
@@ -36,6 +46,8 @@ RecordingSampler *recording_sampler_new(RecordingBatch *batch)
         sampler->cpu = recording_table(batch, "cpu");
         sampler->event = recording_table(batch, "event");
         sampler->facts = g_ptr_array_new_with_free_func(g_free);
+        sampler->holds = holds_new();
+        sampler->held = holds_new();
         return sampler;
 }
 
@@ -44,6 +56,9 @@ void recording_sampler_free(RecordingSampler *sampler)
         if (!sampler)
                 return;
         g_ptr_array_unref(sampler->facts);
+        g_hash_table_unref(sampler->holds);
+        g_hash_table_unref(sampler->held);
+        g_free(sampler->profile);
         g_free(sampler->idle);
         g_free(sampler);
 }
@@ -66,6 +81,27 @@ void recording_fact(RecordingSampler *sampler, const char *key, const char *valu
                 recording_row(sampler->info);
                 recording_put_text(sampler->info, "key", NULL, g_ptr_array_index(facts, i));
                 recording_put_text(sampler->info, "value", NULL, g_ptr_array_index(facts, i + 1));
+        }
+}
+
+void recording_facts(RecordingSampler *sampler, int root, const char *program, const char *version,
+                     uint64_t interval_usec)
+{
+        static const char *const files[][2] = {
+                { "hostname", "proc/sys/kernel/hostname" },
+                { "kernel", "proc/sys/kernel/osrelease" },
+                { "boot_id", "proc/sys/kernel/random/boot_id" },
+        };
+        g_autofree char *interval = g_strdup_printf("%" PRIu64, interval_usec);
+
+        recording_fact(sampler, "program", program);
+        recording_fact(sampler, "version", version);
+        recording_fact(sampler, "interval_us", interval);
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *text = NULL;
+
+                if (file_read(root, files[i][1], &text) >= 0)
+                        recording_fact(sampler, files[i][0], text);
         }
 }
 
@@ -107,7 +143,7 @@ bool recording_is_other(const RecordingSampler *sampler, const Topology *topolog
         return !cpuset_equal(&topology->online, &sampler->online);
 }
 
-void recording_machine(RecordingSampler *sampler, const Topology *topology, const IdleTable *tables)
+void recording_machine(RecordingSampler *sampler, const Topology *topology, IdleTable *tables)
 {
         g_autofree char *cpus = cpuset_format(&topology->online);
 
@@ -116,7 +152,7 @@ void recording_machine(RecordingSampler *sampler, const Topology *topology, cons
         sampler->online = topology->online;
         sampler->n_cpus = topology->n_cpus;
         g_free(sampler->idle);
-        sampler->idle = g_memdup2(tables, sizeof(IdleTable) * (size_t)topology->n_cpus);
+        sampler->idle = tables;
         put_topology(sampler->topology, topology);
         put_states(sampler->states, topology, tables);
 }
@@ -193,6 +229,7 @@ bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const Rec
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
 {
+        g_autofree char *text = event->text ? private_text_for(event->text, 0) : NULL;
         RecordingTable *table = sampler->event;
 
         recording_row(table);
@@ -200,7 +237,7 @@ void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
         recording_put_text(table, "kind", NULL, event->kind);
         recording_put_text(table, "cpus", NULL, event->cpus);
         recording_put_text(table, "policy", NULL, event->policy);
-        recording_put_text(table, "text", NULL, event->text);
+        recording_put_text(table, "text", NULL, text);
 }
 
 void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
@@ -246,7 +283,26 @@ static void append_word(GString *text, const char *before, const char *word)
                 g_string_append_printf(text, "%s%s", before, word);
 }
 
-char *recording_hold_text(const RecordingHold *hold)
+void recording_profile(RecordingSampler *sampler, const char *name, const char *reason)
+{
+        g_autofree char *text = g_strdup_printf("%s: %s", name ?: "none", reason ?: "");
+
+        if (g_strcmp0(sampler->profile, name) == 0)
+                return;
+        g_free(sampler->profile);
+        sampler->profile = g_strdup(name);
+        recording_event_now(sampler, "profile", NULL, NULL, text);
+}
+
+void recording_pauses(RecordingSampler *sampler, const char *pauses)
+{
+        if (sampler->paused == (pauses != NULL))
+                return;
+        sampler->paused = pauses != NULL;
+        recording_event_now(sampler, pauses ? "pause" : "resume", NULL, NULL, pauses);
+}
+
+static char *hold_text(const RecordingHold *hold)
 {
         GString *text = g_string_new(NULL);
 
@@ -265,4 +321,27 @@ char *recording_hold_text(const RecordingHold *hold)
         append_word(text, " profile ", hold->profile);
         append_word(text, ": ", hold->reason);
         return g_string_free(text, FALSE);
+}
+
+void recording_hold(RecordingSampler *sampler, const RecordingHold *hold)
+{
+        char *text = hold_text(hold);
+
+        if (!g_hash_table_contains(sampler->held, &hold->id))
+                recording_event_now(sampler, "hold", hold->cpus, NULL, text);
+        g_hash_table_insert(sampler->holds, g_memdup2(&hold->id, sizeof(hold->id)), text);
+}
+
+void recording_holds_end(RecordingSampler *sampler)
+{
+        GHashTableIter iter;
+        gpointer id, text;
+
+        g_hash_table_iter_init(&iter, sampler->held);
+        while (g_hash_table_iter_next(&iter, &id, &text))
+                if (!g_hash_table_contains(sampler->holds, id))
+                        recording_event_now(sampler, "release", NULL, NULL, text);
+        g_hash_table_unref(sampler->held);
+        sampler->held = sampler->holds;
+        sampler->holds = holds_new();
 }

@@ -29,16 +29,19 @@ RecordingSampler *recording_sampler_new(RecordingBatch *batch);
 void recording_sampler_free(RecordingSampler *sampler);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RecordingSampler, recording_sampler_free)
 
+/* Facts about the recording and the machine below `root`. */
+void recording_facts(RecordingSampler *sampler, int root, const char *program, const char *version,
+                     uint64_t interval_usec);
+
 /* Sets a fact about the whole recording, such as "kernel"; value NULL: none. */
 void recording_fact(RecordingSampler *sampler, const char *key, const char *value);
 
 /* True before the first sample and when CPUs came or went: recording_machine() is due. */
 bool recording_is_other(const RecordingSampler *sampler, const Topology *topology);
 
-/* The CPUs and, by CPU number, their idle states. Nothing of both is kept. Adds an event if there
- * were other CPUs before. */
-void recording_machine(RecordingSampler *sampler, const Topology *topology,
-                       const IdleTable *tables);
+/* The CPUs and, by CPU number, their idle states, which the sampler frees when there are other
+ * CPUs. Adds an event if there were other CPUs before. */
+void recording_machine(RecordingSampler *sampler, const Topology *topology, IdleTable *tables);
 
 /* Adds a row to table machine, and one for each CPU of the snapshot to table cpu. A snapshot
  * without an interval, the first, adds nothing: then false. `cpus` is by CPU number; NULL: nothing
@@ -57,10 +60,19 @@ typedef struct RecordingEvent {
         const char *kind;   /* "transition", "hold", ...: docs/recording.md */
         const char *cpus;   /* in list format */
         const char *policy;
-        const char *text; /* for people */
+        const char *text; /* for people; all of it, because only root can read idled's recording */
 } RecordingEvent;
 
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event);
+
+/* The same of something that happens now. */
+void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
+                         const char *policy, const char *text);
+
+/* What idled decided. Each adds an event if it is not what was said before. `name` NULL: there is
+ * no profile; `pauses` NULL: there are none. */
+void recording_profile(RecordingSampler *sampler, const char *name, const char *reason);
+void recording_pauses(RecordingSampler *sampler, const char *pauses);
 
 /* What a hold asks for; what is not said is 0 or NULL, and `latency_us` negative. */
 typedef struct RecordingHold {
@@ -69,14 +81,11 @@ typedef struct RecordingHold {
         unsigned uid;
         int64_t latency_us, p99_us, khz, cores;
         bool global; /* the latency is that of all CPUs */
-        const char *kinds, *profile, *reason;
+        const char *cpus, *kinds, *profile, *reason;
 } RecordingHold;
 
-/* The text of its event, a new string: "hold 3 of music (user 1000): latency 50 us: playing". */
-char *recording_hold_text(const RecordingHold *hold);
-
-/* The same of something that happens now. */
-void recording_event_now(RecordingSampler *sampler, const char *kind, const char *cpus,
-                         const char *policy, const char *text);
+/* To be called for each hold, and then for their end: adds events for those that came and went. */
+void recording_hold(RecordingSampler *sampler, const RecordingHold *hold);
+void recording_holds_end(RecordingSampler *sampler);
 
 #endif

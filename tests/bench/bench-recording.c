@@ -95,7 +95,7 @@ static void bench(size_t which)
         g_autoptr(RecordingSampler) sampler = recording_sampler_new(batch);
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GByteArray) frame = g_byte_array_new();
-        g_autofree IdleTable *tables = g_new0(IdleTable, (gsize)n_cpus);
+        IdleTable *tables = g_new0(IdleTable, (gsize)n_cpus);
         g_autofree TopologyCpu *places = g_new0(TopologyCpu, (gsize)n_cpus);
         g_autoptr(Snapshot) seen = snapshot_new(n_cpus);
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);

@@ -50,7 +50,8 @@ static World *world_new(void)
         world->batch = recording_batch_new();
         world->sampler = recording_sampler_new(world->batch);
         world->bytes = g_byte_array_new();
-        recording_machine(world->sampler, &world->topology, world->tables);
+        recording_machine(world->sampler, &world->topology,
+                          g_memdup2(world->tables, sizeof(world->tables)));
         return world;
 }
 
@@ -156,7 +157,8 @@ TEST(cpus_come)
         recording_sample(world->sampler, world->seen, NULL);
         strcpy(world->tables[2].states[1].name, "C10");
         cpuset_add(&world->topology.online, 2);
-        recording_machine(world->sampler, &world->topology, world->tables);
+        recording_machine(world->sampler, &world->topology,
+                          g_memdup2(world->tables, sizeof(world->tables)));
         world->seen->cpus = world->topology.online;
         world->seen->residency[2] = world->seen->residency[1];
         recording_sample(world->sampler, world->seen, NULL);
@@ -231,24 +233,67 @@ TEST_EACH(clocks_and_sleep, clocks)
 /* Both recorders write what a hold asks for by the same words. */
 TEST(text_of_a_hold)
 {
-        g_autofree char *most = recording_hold_text(&(RecordingHold){ .id = 3,
-                                                                      .owner = "music",
-                                                                      .uid = 1000,
-                                                                      .latency_us = 0,
-                                                                      .p99_us = 5000,
-                                                                      .khz = 2000000,
-                                                                      .cores = 2,
-                                                                      .global = true,
-                                                                      .kinds = "cache",
-                                                                      .profile = "balanced",
-                                                                      .reason = "playing" });
-        g_autofree char *all = recording_hold_text(&(RecordingHold){
-                .id = 4, .owner = "x", .latency_us = -1, .cores = CPUSET_MAX, .reason = "" });
+        const RecordingHold most = { .id = 3,
+                                     .owner = "music",
+                                     .uid = 1000,
+                                     .latency_us = 0,
+                                     .p99_us = 5000,
+                                     .khz = 2000000,
+                                     .cores = 2,
+                                     .global = true,
+                                     .cpus = "0-1",
+                                     .kinds = "cache",
+                                     .profile = "balanced",
+                                     .reason = "playing" };
+        const RecordingHold all = {
+                .id = 4, .owner = "x", .latency_us = -1, .cores = CPUSET_MAX, .reason = ""
+        };
+        g_autoptr(World) world = world_new();
+        const RecordedTable *events;
+        const char *const *kinds, *const *texts;
 
-        ck_assert_str_eq(most, "hold 3 of music (user 1000): latency 0 us on all CPUs p99 of "
-                               "wake-ups 5000 us 2 cores 2000000 kHz cores of kind cache profile "
-                               "balanced: playing");
-        ck_assert_str_eq(all, "hold 4 of x (user 0): all cores");
+        recording_hold(world->sampler, &most);
+        recording_holds_end(world->sampler);
+        recording_hold(world->sampler, &most);
+        recording_hold(world->sampler, &all);
+        recording_holds_end(world->sampler);
+        recording_hold(world->sampler, &all);
+        recording_holds_end(world->sampler);
+        events = recorded_table(take(world), "event");
+        kinds = recorded_texts(events, "kind", NULL);
+        texts = recorded_texts(events, "text", NULL);
+        ck_assert_uint_eq(events->n_rows, 3);
+        ck_assert_str_eq(kinds[0], "hold");
+        ck_assert_str_eq(recorded_texts(events, "cpus", NULL)[0], "0-1");
+        ck_assert_str_eq(texts[0], "hold 3 of music (user 1000): latency 0 us on all CPUs p99 of "
+                                   "wake-ups 5000 us 2 cores 2000000 kHz cores of kind cache "
+                                   "profile balanced: playing");
+        ck_assert_str_eq(kinds[1], "hold");
+        ck_assert_str_eq(texts[1], "hold 4 of x (user 0): all cores");
+        ck_assert_str_eq(kinds[2], "release");
+        ck_assert_str_eq(texts[2], texts[0]);
+}
+
+/* Of a profile and of pauses, what is said again is no event. */
+TEST(profile_and_pauses)
+{
+        g_autoptr(World) world = world_new();
+        g_autoptr(GString) found = g_string_new(NULL);
+        const RecordedTable *events;
+
+        recording_pauses(world->sampler, NULL);
+        for (int i = 0; i < 2; i++) {
+                recording_profile(world->sampler, "balanced", "chosen");
+                recording_pauses(world->sampler, "x: for tests");
+        }
+        recording_profile(world->sampler, NULL, NULL);
+        recording_pauses(world->sampler, NULL);
+        events = recorded_table(take(world), "event");
+        for (size_t row = 0; row < events->n_rows; row++)
+                g_string_append_printf(found, "%s %s, ", recorded_texts(events, "kind", NULL)[row],
+                                       recorded_texts(events, "text", NULL)[row] ?: "-");
+        ck_assert_str_eq(found->str, "profile balanced: chosen, pause x: for tests, "
+                                     "profile none: , resume -, ");
 }
 
 UNIT("recording-sample")
