@@ -67,17 +67,6 @@ int bus_read_options(sd_bus_message *message, GArray *options, sd_bus_error *err
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-static int check(const TrialRequest *request, sd_bus_error *error)
-{
-        size_t length = strlen(request->reason);
-
-        if (length > REASON_MAX)
-                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                         "reason: found %zu bytes, expected at most %d", length,
-                                         REASON_MAX);
-        return 0;
-}
-
 static int refuse(int r, const char *text, sd_bus_error *error)
 {
         g_autofree char *clean = log_clean(text ? text : g_strerror(-r));
@@ -95,8 +84,8 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         Bus *bus = userdata;
         g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(OptionValue));
         g_autoptr(GArray) policies = g_array_new(FALSE, FALSE, sizeof(TrialPolicy));
+        const char *name = sd_bus_message_get_sender(message), *reason = "";
         g_autofree char *owner = NULL, *text = NULL;
-        TrialRequest request = { .sender = sd_bus_message_get_sender(message) };
         _fd_ int fd = -1;
         Sender sender;
         int r = read_policies(message, policies, error);
@@ -104,49 +93,48 @@ static int do_start_trial(sd_bus_message *message, void *userdata, sd_bus_error 
         if (r >= 0)
                 r = bus_read_options(message, options, error);
         if (r >= 0)
-                r = sd_bus_message_read(message, "s", &request.reason);
+                r = sd_bus_message_read(message, "s", &reason);
         if (r >= 0)
                 r = authorizer_sender(bus->authorizer, message, &sender);
         if (r < 0)
                 return r;
-        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid, request.sender);
-        request.owner = owner;
-        request.policies = (const TrialPolicy *)policies->data;
-        request.n_policies = policies->len;
-        request.options = (const OptionValue *)options->data;
-        request.n_options = options->len;
-        r = check(&request, error);
-        if (r < 0)
-                return r;
-        r = manager_start_trial(bus->manager, &request, &fd, &text);
+        if (strlen(reason) > REASON_MAX)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "reason: found %zu bytes, expected at most %d",
+                                         strlen(reason), REASON_MAX);
+        owner = g_strdup_printf("user %u (%s)", (unsigned)sender.uid, name);
+        r = manager_start_trial(bus->manager, trial_new(owner, name, reason, policies, options),
+                                &fd, &text);
         return r < 0 ? refuse(r, text, error) : sd_bus_reply_method_return(message, "h", fd);
 }
 
 BUS_AUTHORIZED(bus_method_start_trial, "org.idled1.set-option", do_start_trial);
 
-static int append_policies(sd_bus_message *reply, const TrialRequest *trial)
+static int append_policies(sd_bus_message *reply, const Trial *trial)
 {
         int r = bus_open_key(reply, "policies", "a{sb}");
 
-        for (size_t i = 0; r >= 0 && i < trial->n_policies; i++)
-                r = sd_bus_message_append(reply, "{sb}", trial->policies[i].name,
-                                          trial->policies[i].honoured);
+        for (guint i = 0; r >= 0 && i < trial->policies->len; i++) {
+                const TrialPolicy *policy = &g_array_index(trial->policies, TrialPolicy, i);
+
+                r = sd_bus_message_append(reply, "{sb}", policy->name, policy->honoured);
+        }
         return bus_close_key(reply, r);
 }
 
-static int append_options(sd_bus_message *reply, const TrialRequest *trial)
+static int append_options(sd_bus_message *reply, const OptionChanges *changes)
 {
         int r = bus_open_key(reply, "options", "a(sss)");
 
-        for (size_t i = 0; r >= 0 && i < trial->n_options; i++)
-                r = sd_bus_message_append(reply, "(sss)", trial->options[i].section,
-                                          trial->options[i].key, trial->options[i].value);
+        for (size_t i = 0; r >= 0 && i < changes->n; i++)
+                r = sd_bus_message_append(reply, "(sss)", changes->options[i].section,
+                                          changes->options[i].key, changes->options[i].value);
         return bus_close_key(reply, r);
 }
 
 int bus_append_trial(sd_bus_message *message, const Manager *manager)
 {
-        const TrialRequest *trial = manager_trial(manager);
+        const Trial *trial = manager_trial(manager);
         int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
         if (r >= 0 && trial)
@@ -155,6 +143,6 @@ int bus_append_trial(sd_bus_message *message, const Manager *manager)
         if (r >= 0 && trial)
                 r = append_policies(message, trial);
         if (r >= 0 && trial)
-                r = append_options(message, trial);
+                r = append_options(message, trial->changes);
         return r < 0 ? r : sd_bus_message_close_container(message);
 }

@@ -23,6 +23,61 @@
 /* Clients switch as often as they like. */
 static LogLimit trial_log;
 
+static void free_name(gpointer policy)
+{
+        g_free((char *)((TrialPolicy *)policy)->name);
+}
+
+Trial *trial_new(const char *owner, const char *sender, const char *reason, const GArray *policies,
+                 const GArray *options)
+{
+        Trial *trial = g_new0(Trial, 1);
+
+        trial->owner = log_clean(owner);
+        trial->sender = g_strdup(sender);
+        trial->reason = log_clean(reason);
+        trial->changes = option_changes_new((const OptionValue *)options->data, options->len);
+        trial->policies = g_array_copy((GArray *)policies);
+        g_array_set_clear_func(trial->policies, free_name);
+        for (guint i = 0; i < policies->len; i++) {
+                TrialPolicy *policy = &g_array_index(trial->policies, TrialPolicy, i);
+
+                policy->name = g_strdup(policy->name);
+        }
+        return trial;
+}
+
+void trial_free(Trial *trial)
+{
+        sd_event_source_disable_unref(trial->source);
+        g_array_unref(trial->policies);
+        option_changes_free(trial->changes);
+        g_free(trial->owner);
+        g_free(trial->sender);
+        g_free(trial->reason);
+        g_free(trial);
+}
+
+int trial_honours(const Trial *trial, const char *policy)
+{
+        for (guint i = 0; trial && i < trial->policies->len; i++) {
+                const TrialPolicy *named = &g_array_index(trial->policies, TrialPolicy, i);
+
+                if (g_str_equal(named->name, policy))
+                        return named->honoured;
+        }
+        return -1;
+}
+
+bool trial_sets(const Trial *trial, const char *section, const char *key)
+{
+        for (size_t i = 0; trial && i < trial->changes->n; i++)
+                if (g_str_equal(trial->changes->options[i].section, section) &&
+                    g_str_equal(trial->changes->options[i].key, key))
+                        return true;
+        return false;
+}
+
 /* Options that were changed or set back; NULL: none stayed so. An actuator takes them only when it
  * is opened. */
 void asked_use_options(Asked *asked, const OptionChanges *changes)
@@ -53,8 +108,8 @@ void asked_end_trial(Asked *asked)
 {
         if (!asked->trial)
                 return;
-        log_limited(&trial_log, "Trial by %s is over: %s", asked->trial->request.owner,
-                    asked->trial->request.reason);
+        log_limited(&trial_log, "Trial by %s is over: %s", asked->trial->owner,
+                    asked->trial->reason);
         take_back(asked);
         ground_raise(asked->ground, CHANGE_TRIAL | CHANGE_CONFIG | DUE_TICK_SOON);
 }
@@ -66,14 +121,14 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *us
 }
 
 /* -EOPNOTSUPP if one of the policies is not active. */
-static int check_policies(const Config *config, const TrialRequest *request, char **ret_error)
+static int check_policies(const Config *config, const Trial *trial, char **ret_error)
 {
         g_autofree const char **active = g_new0(const char *, config->policies->len + 1);
 
         for (guint i = 0; i < config->policies->len; i++)
                 active[i] = ((const IdledPolicy *)g_ptr_array_index(config->policies, i))->name;
-        for (size_t i = 0; i < request->n_policies; i++) {
-                const char *name = request->policies[i].name;
+        for (guint i = 0; i < trial->policies->len; i++) {
+                const char *name = g_array_index(trial->policies, TrialPolicy, i).name;
                 g_autofree char *clean = log_clean(name), *hint = NULL;
 
                 if (g_strv_contains(active, name))
@@ -93,7 +148,7 @@ static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
         const CpuSet *possible = &asked->seen->machine.topology->possible;
         Config *config = asked->ground->config;
         g_autofree char *never = NULL;
-        int r = check_policies(config, &trial->request, ret_error);
+        int r = check_policies(config, trial, ret_error);
 
         if (r < 0)
                 return r;
@@ -106,21 +161,21 @@ static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
         return r;
 }
 
-int asked_start_trial(Asked *asked, const TrialRequest *request, int *ret_fd, char **ret_error)
+int asked_start_trial(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
 {
-        Trial *trial = asked->trial;
+        const Trial *old = asked->trial;
         int r;
 
-        if (trial && !g_str_equal(trial->request.sender, request->sender)) {
-                *ret_error = g_strdup_printf("a trial by %s runs already: %s", trial->request.owner,
-                                             trial->request.reason);
+        if (old && !g_str_equal(old->sender, trial->sender)) {
+                *ret_error = g_strdup_printf("a trial by %s runs already: %s", old->owner,
+                                             old->reason);
+                trial_free(trial);
                 return -EBUSY;
         }
-        if (trial)
+        if (old)
                 take_back(asked);
         else
-                log_limited(&trial_log, "Trial by %s: %s", request->owner, request->reason);
-        trial = trial_new(request);
+                log_limited(&trial_log, "Trial by %s: %s", trial->owner, trial->reason);
         r = begin(asked, trial, ret_fd, ret_error);
         asked_use_options(asked, r >= 0 ? trial->changes : NULL);
         if (r >= 0)
@@ -136,8 +191,8 @@ void asked_forget_senders(Asked *asked)
         holds_forget_senders(asked->holds);
         if (!asked->trial)
                 return;
-        g_free((char *)asked->trial->request.sender);
-        asked->trial->request.sender = g_strdup("");
+        g_free(asked->trial->sender);
+        asked->trial->sender = g_strdup("");
 }
 
 static ProfileScene scene_of(const Asked *asked, Config *config)

@@ -56,8 +56,8 @@ bool asked_apps_need_units(const Asked *asked);
 void asked_use_options(Asked *asked, const OptionChanges *changes);
 
 /* manager_start_trial(), but decides nothing; and takes back what the trial that runs, if any,
- * changed. */
-int asked_start_trial(Asked *asked, const TrialRequest *request, int *ret_fd, char **ret_error);
+ * changed. Takes `trial`. */
+int asked_start_trial(Asked *asked, Trial *trial, int *ret_fd, char **ret_error);
 void asked_end_trial(Asked *asked);
 
 /* No client releases holds or replaces the trial by name any more, because names on another bus are

@@ -133,10 +133,9 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error)
         return 0;
 }
 
-int manager_start_trial(Manager *manager, const TrialRequest *request, int *ret_fd,
-                        char **ret_error)
+int manager_start_trial(Manager *manager, Trial *trial, int *ret_fd, char **ret_error)
 {
-        int r = asked_start_trial(manager->asked, request, ret_fd, ret_error);
+        int r = asked_start_trial(manager->asked, trial, ret_fd, ret_error);
 
         manager_attend(manager);
         return r;

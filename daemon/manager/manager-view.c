@@ -84,9 +84,9 @@ Pauses *manager_pauses(const Manager *manager)
         return manager->asked->pauses;
 }
 
-const TrialRequest *manager_trial(const Manager *manager)
+const Trial *manager_trial(const Manager *manager)
 {
-        return manager->asked->trial ? &manager->asked->trial->request : NULL;
+        return manager->asked->trial;
 }
 
 const ActiveProfile *manager_profile(const Manager *manager)

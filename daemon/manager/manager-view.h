@@ -65,7 +65,7 @@ const Contracts *manager_contracts(const Manager *manager);
 
 /* The pauses, also to add and end them; and the trial that runs, NULL if none does. */
 Pauses *manager_pauses(const Manager *manager);
-const TrialRequest *manager_trial(const Manager *manager);
+const Trial *manager_trial(const Manager *manager);
 
 /* The profile in effect: why it is, and which one a client chose. */
 const ActiveProfile *manager_profile(const Manager *manager);

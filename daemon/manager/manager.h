@@ -73,9 +73,9 @@ int manager_set_profile(Manager *manager, const char *name, char **ret_error);
 
 /* Begins a trial and decides again, before it returns; a trial of the same sender ends in the same
  * step. -EBUSY: another client's trial runs; -EOPNOTSUPP: one of the policies is not active; else
- * as config_set(). `*ret_error` says what is wrong. After any error but -EBUSY no trial runs. */
-int manager_start_trial(Manager *manager, const TrialRequest *request, int *ret_fd,
-                        char **ret_error);
+ * as config_set(). `*ret_error` says what is wrong. After any error but -EBUSY no trial runs. Takes
+ * `trial`. */
+int manager_start_trial(Manager *manager, Trial *trial, int *ret_fd, char **ret_error);
 
 /* No client releases holds or replaces the trial by name any more, because names on another bus are
  * other clients'. */

@@ -9,6 +9,8 @@
  *
  * Only one trial runs at a time, because two would be measured together. A trial that changes
  * nothing keeps others from starting.
+ *
+ * asked.c makes trials and carries them out.
  */
 #ifndef IDLED_TRIAL_H
 #define IDLED_TRIAL_H
@@ -23,25 +25,19 @@ typedef struct TrialPolicy {
         bool honoured;
 } TrialPolicy;
 
-typedef struct TrialRequest {
-        const char *owner;  /* for people */
-        const char *sender; /* its name on the bus */
-        const char *reason;
-        const TrialPolicy *policies;
-        size_t n_policies;
-        const OptionValue *options;
-        size_t n_options;
-} TrialRequest;
-
 typedef struct Trial {
-        TrialRequest request;    /* its own copy, texts for people cleaned */
-        TrialPolicy *policies;   /* of the request */
-        OptionChanges *changes;  /* the options of the request */
+        char *owner;  /* for people */
+        char *sender; /* its name on the bus */
+        char *reason;
+        GArray *policies;        /* of TrialPolicy */
+        OptionChanges *changes;  /* its options */
         sd_event_source *source; /* the client's descriptor */
 } Trial;
 
-/* A copy of the request, of which nothing is done. */
-Trial *trial_new(const TrialRequest *request);
+/* A trial that does nothing yet. It has copies of the policies (TrialPolicy) and the options
+ * (OptionValue); texts for people are cleaned. */
+Trial *trial_new(const char *owner, const char *sender, const char *reason, const GArray *policies,
+                 const GArray *options);
 void trial_free(Trial *trial);
 
 /* 1: the policy's requests are honoured; 0: ignored; -1: the trial leaves that as it is, or `trial`

@@ -8,17 +8,15 @@
 static Trial *make(void)
 {
         char name[] = "ondemand", value[] = "2";
-        Trial *trial = trial_new(&(TrialRequest){
-                .owner = "user 0\n",
-                .sender = ":1.5",
-                .reason = "a\ttest",
-                .policies = (const TrialPolicy[]){ { name, false }, { "cpufreq", true } },
-                .n_policies = 2,
-                .options = (const OptionValue[]){ { name, "MinCores", value },
-                                                  { "Park", "Backend", "" } },
-                .n_options = 2,
-        });
+        const TrialPolicy both[] = { { name, false }, { "cpufreq", true } };
+        const OptionValue values[] = { { name, "MinCores", value }, { "Park", "Backend", "" } };
+        g_autoptr(GArray) policies = g_array_new(FALSE, FALSE, sizeof(TrialPolicy));
+        g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(OptionValue));
+        Trial *trial;
 
+        g_array_append_vals(policies, both, 2);
+        g_array_append_vals(options, values, 2);
+        trial = trial_new("user 0\n", ":1.5", "a\ttest", policies, options);
         memset(name, 'x', sizeof(name) - 1); /* it has copies */
         memset(value, 'x', sizeof(value) - 1);
         return trial;
@@ -66,9 +64,9 @@ TEST(is_a_clean_copy)
 {
         Trial *trial = make();
 
-        ck_assert_str_eq(trial->request.options[0].value, "2");
-        ck_assert_str_eq(trial->request.sender, ":1.5");
-        ck_assert(!strpbrk(trial->request.owner, "\n") && !strpbrk(trial->request.reason, "\t"));
+        ck_assert_str_eq(trial->changes->options[0].value, "2");
+        ck_assert_str_eq(trial->sender, ":1.5");
+        ck_assert(!strpbrk(trial->owner, "\n") && !strpbrk(trial->reason, "\t"));
         ck_assert(!trial->changes->done[0] && !trial->changes->done[1]);
         trial_free(trial);
 }
