@@ -36,13 +36,14 @@
 #include "sleeps.h"
 #include "verbs.h"
 
-typedef struct UnitWaits {
+/* What a task has waited so far, by the kernel's counters. */
+typedef struct Task {
         const char *unit, *cgroup; /* interned */
         uint64_t wait_ns, slices;
-} UnitWaits;
+} Task;
 
 /* The unit and the cgroup of a process. False if it is gone. */
-static bool read_unit(int proc, int pid, UnitWaits *unit)
+static bool read_unit(int proc, int pid, Task *task)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *cgroup = NULL, *name = NULL;
@@ -52,15 +53,15 @@ static bool read_unit(int proc, int pid, UnitWaits *unit)
                 return false;
         cgroup = cgroup_unit_path(*facts->unit_cgroup ? facts->unit_cgroup : "/");
         name = cgroup_unit_name(cgroup);
-        unit->cgroup = g_intern_string(cgroup);
-        unit->unit = g_intern_string(name);
+        task->cgroup = g_intern_string(cgroup);
+        task->unit = g_intern_string(name);
         return true;
 }
 
 static void read_process(int proc, int pid, GHashTable *tasks)
 {
         char path[64], text[96];
-        UnitWaits task;
+        Task task;
         _dir_ DIR *threads = NULL;
         int tid;
 
@@ -88,59 +89,41 @@ static GHashTable *waits_read(int root)
         return tasks;
 }
 
-/* Units that tasks belong to, as names and cgroups: interned strings, with repetitions, NULL at the
- * end. */
-static const char **waits_units(GHashTable *tasks)
+/* The row of a unit, new if it is the first time. */
+static UnitWakeups *row_of(GPtrArray *rows, const Task *task)
 {
-        GPtrArray *names = g_ptr_array_new();
-        GHashTableIter iter;
-        gpointer task;
+        UnitWakeups *row;
 
-        g_hash_table_iter_init(&iter, tasks);
-        while (g_hash_table_iter_next(&iter, NULL, &task)) {
-                g_ptr_array_add(names, (gpointer)((UnitWaits *)task)->unit);
-                g_ptr_array_add(names, (gpointer)((UnitWaits *)task)->cgroup);
+        for (unsigned i = 0; i < rows->len; i++) {
+                row = rows->pdata[i];
+                if (g_str_equal(row->cgroup, task->cgroup))
+                        return row;
         }
-        g_ptr_array_add(names, NULL);
-        return (const char **)g_ptr_array_free(names, FALSE);
+        row = g_new0(UnitWakeups, 1);
+        row->unit = g_strdup(task->unit);
+        row->cgroup = g_strdup(task->cgroup);
+        g_ptr_array_add(rows, row);
+        return row;
 }
 
-/* Adds to the row of the task's unit. */
-static void add(GArray *units, const UnitWaits *task, uint64_t wait_ns, uint64_t slices)
+/* Adds to `rows` what tasks waited from one reading to the next: sums without bins. */
+static void waits_between(GHashTable *before, GHashTable *after, GPtrArray *rows)
 {
-        UnitWaits row = { task->unit, task->cgroup, wait_ns, slices };
-
-        for (unsigned i = 0; i < units->len; i++) {
-                UnitWaits *known = &g_array_index(units, UnitWaits, i);
-
-                if (known->cgroup == task->cgroup) {
-                        known->wait_ns += wait_ns;
-                        known->slices += slices;
-                        return;
-                }
-        }
-        g_array_append_val(units, row);
-}
-
-/* What the tasks of each unit waited from one reading to the next, as an array of UnitWaits without
- * those that did not run. */
-static GArray *waits_between(GHashTable *before, GHashTable *after)
-{
-        GArray *units = g_array_new(FALSE, FALSE, sizeof(UnitWaits));
         GHashTableIter iter;
         gpointer tid, value;
 
         g_hash_table_iter_init(&iter, after);
         while (g_hash_table_iter_next(&iter, &tid, &value)) {
-                const UnitWaits *task = value, *old = g_hash_table_lookup(before, tid);
-                UnitWaits none = { 0 };
+                const Task *task = value, *old = g_hash_table_lookup(before, tid);
+                Task none = { 0 };
 
                 if (!old || old->slices > task->slices || old->wait_ns > task->wait_ns)
                         old = &none; /* it is new */
                 if (task->slices > old->slices)
-                        add(units, task, task->wait_ns - old->wait_ns, task->slices - old->slices);
+                        unit_wakeups_add(row_of(rows, task), WAKEUPS_WAITING,
+                                         &(WakeupDelays){ .count = task->slices - old->slices,
+                                                          .sum_ns = task->wait_ns - old->wait_ns });
         }
-        return units;
 }
 
 #define SECONDS_MOST 600 /* of WakeupBill() */
@@ -270,17 +253,27 @@ static bool is_asked(const Ctl *ctl, const char *unit, const char *cgroup)
         return ctl->n_args == 0;
 }
 
-/* EXIT_FAILED after a message if an argument is none of the units (names and cgroups). */
-static int check_units(const Ctl *ctl, const char **units)
+/* EXIT_FAILED after a message if an argument is none of the tasks' units. */
+static int check_units(const Ctl *ctl, GHashTable *tasks)
 {
+        g_autoptr(GPtrArray) names = g_ptr_array_new(); /* of units and their cgroups */
+        GHashTableIter iter;
+        gpointer task;
+
+        g_hash_table_iter_init(&iter, tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &task)) {
+                g_ptr_array_add(names, (gpointer)((Task *)task)->unit);
+                g_ptr_array_add(names, (gpointer)((Task *)task)->cgroup);
+        }
+        g_ptr_array_add(names, NULL);
         for (char **arg = ctl->args; *arg; arg++) {
                 Ctl one = { .args = arg, .n_args = 1 };
                 g_autofree char *hint = NULL;
                 bool found = false;
 
-                for (const char **unit = units; *unit && !found; unit += 2)
-                        found = is_asked(&one, unit[0], unit[1]);
-                hint = text_suggest(word_nearest(*arg, units));
+                for (unsigned i = 0; names->pdata[i] && !found; i += 2)
+                        found = is_asked(&one, names->pdata[i], names->pdata[i + 1]);
+                hint = text_suggest(word_nearest(*arg, (const char **)names->pdata));
                 if (!found)
                         return complain("%s: no process belongs to it%s; expected the name of a "
                                         "unit, or a cgroup such as /system.slice",
@@ -289,10 +282,11 @@ static int check_units(const Ctl *ctl, const char **units)
         return EXIT_FINE;
 }
 
+static const char *const kinds[] = { "waiting", "parked", "other" };
+
 /* A row of WakeupBill(). */
 static UnitWakeups *take_row(json_object *row)
 {
-        static const char *const kinds[] = { "waiting", "parked", "other", NULL };
         UnitWakeups *unit = g_new0(UnitWakeups, 1);
         json_object *part, *bin;
 
@@ -304,9 +298,9 @@ static UnitWakeups *take_row(json_object *row)
                 json_object *bins = json_element(part, 5);
                 double kind = json_element_number(part, 1);
 
-                for (int i = 0; kinds[i]; i++)
+                for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
                         if (g_str_equal(json_element_text(part, 0), kinds[i]))
-                                kind = WAKEUPS_WAITING + i;
+                                kind = (double)(WAKEUPS_WAITING + i);
                 delays.count = (uint64_t)json_element_number(part, 2);
                 delays.sum_ns = (uint64_t)json_element_number(part, 3);
                 delays.max_ns = (uint64_t)json_element_number(part, 4);
@@ -319,13 +313,20 @@ static UnitWakeups *take_row(json_object *row)
         return unit;
 }
 
+/* Where the kernel's counters have only the sum of the delays, the rest is null. */
+static bool has_bins(const WakeupDelays *delays)
+{
+        return wakeups_binned(delays) > 0;
+}
+
 static void put_delays(json_object *object, const WakeupDelays *delays)
 {
-        json_put_int(object, "wakeups", (int64_t)delays->count);
+        json_put_int_from(object, "wakeups", has_bins(delays) ? (int64_t)delays->count : -1, 0);
         json_put_real(object, "mean_us", (double)delays->sum_ns / 1e3 / (double)delays->count, 1);
         json_put_real(object, "p50_us", wakeups_quantile_us(delays, 0.5), 1);
         json_put_real(object, "p99_us", wakeups_quantile_us(delays, 0.99), 1);
-        json_put_real(object, "longest_us", (double)delays->max_ns / 1e3, 1);
+        json_put_real(object, "longest_us", has_bins(delays) ? (double)delays->max_ns / 1e3 : NAN,
+                      1);
 }
 
 /* The p99 if no CPU had entered a state that takes longer than the limit to leave. */
@@ -349,7 +350,6 @@ static double limited_p99_us(const Machine *machine, const UnitWakeups *unit)
 
 static json_object *describe_split(const Machine *machine, const UnitWakeups *unit, double all_ns)
 {
-        static const char *const kinds[] = { "waiting", "parked", "other" };
         json_object *split = json_object_new_array();
 
         for (int kind = 0; kind < WAKEUPS_KINDS; kind++) {
@@ -387,7 +387,8 @@ static json_object *describe_unit(const Machine *machine, const UnitWakeups *uni
         json_put_real(object, "per_second", (double)all.count / seconds, 1);
         json_put_real(object, "limited_p99_us_estimate",
                       asked.limit_us ? limited_p99_us(machine, unit) : NAN, 1);
-        json_put(object, "split", describe_split(machine, unit, (double)all.sum_ns));
+        json_put(object, "split",
+                 has_bins(&all) ? describe_split(machine, unit, (double)all.sum_ns) : NULL);
         return object;
 }
 
@@ -404,51 +405,19 @@ static int compare(const void *a, const void *b)
         return (sums[0] < sums[1]) - (sums[0] > sums[1]);
 }
 
-static void describe_bill(const Ctl *ctl, const Machine *machine, json_object *bill,
-                          json_object *answer)
+static json_object *describe_units(const Ctl *ctl, const Machine *machine, const GPtrArray *rows,
+                                   double seconds)
 {
-        json_object *rows = json_get(bill, "Units"), *units = json_object_new_array(), *row;
-        double seconds = json_number(bill, "DurationNSec", NAN) / 1e9;
-
-        json_put_real(answer, "seconds", seconds, 1);
-        json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
-        JSON_FOREACH(row, rows) {
-                g_autoptr(UnitWakeups) unit = take_row(row);
-
-                if (is_asked(ctl, unit->unit, unit->cgroup))
-                        json_object_array_add(units, describe_unit(machine, unit, seconds));
-        }
-        json_object_array_sort(units, compare);
-        json_put(answer, "units", units);
-}
-
-/* Without idled's programs: means of the kernel's counters, the rest is null. */
-static void describe_waits(const Ctl *ctl, GHashTable *before, double seconds, json_object *answer)
-{
-        g_autoptr(GHashTable) after = waits_read(ctl->root);
-        g_autoptr(GArray) waits = waits_between(before, after);
         json_object *units = json_object_new_array();
 
-        json_put_real(answer, "seconds", seconds, 1);
-        json_put_members(answer, NULL, "sampled lost unstored");
-        for (unsigned i = 0; i < waits->len; i++) {
-                const UnitWaits *wait = &g_array_index(waits, UnitWaits, i);
-                json_object *object;
+        for (unsigned i = 0; i < rows->len; i++) {
+                const UnitWakeups *row = rows->pdata[i];
 
-                if (!is_asked(ctl, wait->unit, wait->cgroup))
-                        continue;
-                object = json_add(units);
-                json_put_text(object, "unit", wait->unit);
-                json_put_text(object, "cgroup", wait->cgroup);
-                json_put_real(object, "mean_us", (double)wait->wait_ns / 1e3 / (double)wait->slices,
-                              1);
-                json_put_real(object, "per_second", (double)wait->slices / seconds, 1);
-                json_put_members(object, NULL,
-                                 "process wakeups p50_us p99_us longest_us split "
-                                 "limited_p99_us_estimate");
+                if (is_asked(ctl, row->unit, row->cgroup))
+                        json_object_array_add(units, describe_unit(machine, row, seconds));
         }
         json_object_array_sort(units, compare);
-        json_put(answer, "units", units);
+        return units;
 }
 
 static int bill_ask(Ctl *ctl, json_object **ret_answer)
@@ -456,29 +425,36 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
         BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
                                 .by_process = asked.by_process,
                                 .all = asked.all || geteuid() == 0 };
-        g_autoptr(GHashTable) tasks = waits_read(ctl->root);
-        g_autofree const char **units = waits_units(tasks);
+        g_autoptr(GHashTable) tasks = waits_read(ctl->root), after = NULL;
+        g_autoptr(GPtrArray)
+                rows = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         g_auto(Machine) machine = { 0 };
         g_autoptr(json_object) bill = NULL;
         g_autofree char *error = NULL;
-        json_object *answer;
+        json_object *answer, *row;
+        double seconds;
         int r, status = EXIT_FINE;
 
-        if (check_units(ctl, units) != EXIT_FINE || machine_begin(ctl, &machine) != EXIT_FINE)
+        if (check_units(ctl, tasks) != EXIT_FINE || machine_begin(ctl, &machine) != EXIT_FINE)
                 return EXIT_FAILED;
         r = client_bill(ctl->client, &request, &bill, &error);
         if (r == -EREMOTEIO)
                 return complain("%s", error);
-        if (r < 0)
+        if (r < 0) {
                 observe("the time that tasks wait", sleeps_usec(), NULL, 0, NULL, NULL, &status);
+                after = waits_read(ctl->root);
+                waits_between(tasks, after, rows);
+        }
         answer = answer_new(ctl);
         json_put_text(answer, "source", r < 0 ? "schedstat" : "idled");
         json_put_text(answer, "source_error", error);
         put_limit(&machine, answer);
-        if (r < 0)
-                describe_waits(ctl, tasks, request.seconds, answer);
-        else
-                describe_bill(ctl, &machine, bill, answer);
+        seconds = json_number(bill, "DurationNSec", request.seconds * 1e9) / 1e9;
+        json_put_real(answer, "seconds", seconds, 1);
+        json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
+        JSON_FOREACH(row, json_get(bill, "Units"))
+                g_ptr_array_add(rows, take_row(row));
+        json_put(answer, "units", describe_units(ctl, &machine, rows, seconds));
         *ret_answer = answer;
         return status;
 }
@@ -531,23 +507,44 @@ static void find_states(json_object *units, const char *states[WAKEUPS_STATES])
         }
 }
 
-static void add_columns(Table *table, const char *const *states, bool counted, bool limited)
+/* Adds a column, or with a unit its cell there. */
+static void put_number(Table *table, json_object *unit, const char *title, double value)
 {
-        table_column(table, counted ? "Wake/s" : "Runs/s", true);
-        for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
-                if (times[i].counted == counted && (limited || times[i].title[0] != '~'))
-                        table_column(table, times[i].title, true);
-        for (int i = 0; i < WAKEUPS_STATES; i++) {
-                g_autofree char *title = g_strconcat(states[i] ? states[i] : "", "%", NULL);
+        if (unit)
+                table_number(table, value, 1);
+        else
+                table_column(table, title, true);
+}
 
-                if (states[i])
-                        table_column(table, title, true);
+/* The row of a unit; NULL: the columns. */
+static void add_row(Table *table, json_object *unit, const char *const *states, bool counted,
+                    bool limited)
+{
+        put_number(table, unit, counted ? "Wake/s" : "Runs/s",
+                   json_number(unit, "per_second", NAN));
+        for (size_t i = 0; i < G_N_ELEMENTS(times); i++) {
+                if (times[i].counted != counted || (!limited && times[i].title[0] == '~'))
+                        continue;
+                if (unit)
+                        sleeps_cell(table, unit, times[i].key, STYLE_PLAIN);
+                else
+                        table_column(table, times[i].title, true);
+        }
+        for (int i = 0; i < WAKEUPS_STATES; i++) {
+                g_autofree char *title = states[i] ? g_strconcat(states[i], "%", NULL) : NULL;
+
+                if (title)
+                        put_number(table, unit, title, find_share(unit, "state", states[i], NULL));
         }
         for (size_t i = 0; counted && i < G_N_ELEMENTS(shares); i++)
-                table_column(table, shares[i].title, true);
-        if (counted && asked.by_process)
-                table_column(table, "Process", false);
-        table_column(table, "Unit", false);
+                put_number(table, unit, shares[i].title,
+                           find_share(unit, "kind", shares[i].kind, shares[i].more));
+        if (!unit)
+                table_columns(table, counted && asked.by_process ? "Process|Unit" : "Unit");
+        else if (counted && asked.by_process)
+                table_cell(table, STYLE_PLAIN, json_text(unit, "process"));
+        if (unit)
+                table_cell(table, STYLE_PLAIN, json_text(unit, "unit"));
 }
 
 static void show_units(const Screen *screen, json_object *units, bool counted, bool limited)
@@ -558,24 +555,10 @@ static void show_units(const Screen *screen, json_object *units, bool counted, b
         json_object *unit;
 
         find_states(units, states);
-        add_columns(table, states, counted, limited);
-        JSON_FOREACH(unit, units) {
-                if (unit_i == UNITS_SHOWN)
-                        break;
-                table_number(table, json_number(unit, "per_second", NAN), 1);
-                for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
-                        if (times[i].counted == counted && (limited || times[i].title[0] != '~'))
-                                sleeps_cell(table, unit, times[i].key, STYLE_PLAIN);
-                for (int i = 0; i < WAKEUPS_STATES; i++)
-                        if (states[i])
-                                table_number(table, find_share(unit, "state", states[i], NULL), 1);
-                for (size_t i = 0; counted && i < G_N_ELEMENTS(shares); i++)
-                        table_number(table,
-                                     find_share(unit, "kind", shares[i].kind, shares[i].more), 1);
-                if (counted && asked.by_process)
-                        table_cell(table, STYLE_PLAIN, json_text(unit, "process"));
-                table_cell(table, STYLE_PLAIN, json_text(unit, "unit"));
-        }
+        add_row(table, NULL, states, counted, limited);
+        JSON_FOREACH(unit, units)
+                if (unit_i < UNITS_SHOWN)
+                        add_row(table, unit, states, counted, limited);
         table_fit(table, screen, dispensable);
         table_print(table, screen);
 }
