@@ -41,7 +41,7 @@ static int append_hold(sd_bus_message *reply, const Bus *bus, const UnitContract
 
 static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitContract *unit)
 {
-        const ContractReport *report = &unit->report;
+        const ContractReport *report = &unit->counts.report;
         g_autofree char *obstacle = manager_idle_obstacle(bus->manager);
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
@@ -52,14 +52,14 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                 r = append_hold(reply, bus, unit);
         if (r >= 0)
                 r = sd_bus_message_append(
-                        reply, "{sv}{sv}{sv}{sv}{sv}", "contract", "t", unit->id, "limit_us", "u",
-                        unit->limit_us, "measured", "b", report->measured, "infeasible", "b",
+                        reply, "{sv}{sv}{sv}{sv}{sv}", "contract", "t", unit->counts.id, "limit_us",
+                        "u", unit->limit_us, "measured", "b", report->measured, "infeasible", "b",
                         report->infeasible, "obstacle", "s",
                         obstacle ?: contracts_unit_error(manager_contracts(bus->manager), unit));
-        if (r >= 0 && report->cores > 0)
+        if (r >= 0 && report->cores > 0 && !obstacle)
                 r = sd_bus_message_append(reply, "{sv}{sv}", "cores", "u", report->cores,
                                           "highest_frequency", "b", report->fast);
-        if (r >= 0 && report->latency_us >= 0)
+        if (r >= 0 && report->latency_us >= 0 && !obstacle)
                 r = sd_bus_message_append(reply, "{sv}", "latency_us", "u",
                                           (uint32_t)report->latency_us);
         if (r >= 0 && is_shown(unit, bus_reader(bus, reply)))

@@ -136,14 +136,16 @@ static UnitContract *unit_new(const char *cgroup, uint32_t limit_us)
         return unit;
 }
 
-/* The same contract in a list of before; NULL: it was not there. */
-static const UnitContract *find_before(const GPtrArray *units, const UnitContract *unit)
+/* Takes over what is known of the same contract in a list of before. */
+static void inherit(UnitContract *unit, const GPtrArray *units)
 {
         const UnitContract *before = find_unit(units, unit->cgroup);
 
-        return before && before->limit_us == unit->limit_us ? before : NULL;
+        if (before && before->limit_us == unit->limit_us)
+                unit->counts = before->counts;
 }
 
+/* The most important first: the profile's, root's, feasible ones, the tightest. */
 static int compare_units(gconstpointer a, gconstpointer b)
 {
         const UnitContract *x = *(UnitContract *const *)a, *y = *(UnitContract *const *)b;
@@ -152,22 +154,9 @@ static int compare_units(gconstpointer a, gconstpointer b)
                 return x->cgroup ? 1 : -1;
         if (x->root != y->root)
                 return x->root ? -1 : 1;
-        if (x->report.infeasible != y->report.infeasible)
-                return x->report.infeasible ? 1 : -1;
+        if (x->counts.report.infeasible != y->counts.report.infeasible)
+                return x->counts.report.infeasible ? 1 : -1;
         return (x->limit_us > y->limit_us) - (x->limit_us < y->limit_us);
-}
-
-/* The most important first: the profile's, root's, feasible ones, the tightest. */
-static void sort_units(const Contracts *contracts, GPtrArray *units)
-{
-        for (unsigned i = 0; i < units->len; i++) {
-                UnitContract *unit = units->pdata[i];
-                const UnitContract *before = find_before(contracts->units, unit)
-                                                     ?: find_before(contracts->waiting, unit);
-
-                unit->report.infeasible = before && before->report.infeasible;
-        }
-        g_ptr_array_sort(units, compare_units);
 }
 
 static bool has_place(const GPtrArray *units, unsigned at)
@@ -189,10 +178,12 @@ static GPtrArray *take_waiting(GPtrArray *units)
         GPtrArray *waiting = g_ptr_array_new_with_free_func(unit_free);
 
         for (unsigned i = 0; i < units->len;) {
-                if (has_place(units, i))
+                if (has_place(units, i)) {
                         i++;
-                else
-                        g_ptr_array_add(waiting, g_ptr_array_steal_index(units, i));
+                        continue;
+                }
+                ((UnitContract *)units->pdata[i])->counts.id = 0;
+                g_ptr_array_add(waiting, g_ptr_array_steal_index(units, i));
         }
         return waiting;
 }
@@ -228,64 +219,39 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
         }
-        sort_units(contracts, units);
+        for (unsigned i = 0; i < units->len; i++) {
+                inherit(units->pdata[i], contracts->waiting);
+                inherit(units->pdata[i], contracts->units);
+        }
+        g_ptr_array_sort(units, compare_units);
         return units;
 }
 
-/* Goes on to count where the contract was there before; true if one is new. */
-static bool inherit(Contracts *contracts, GPtrArray *units)
+/* Begins to count for those that are new, or had no place; true if there is one. */
+static bool begin_new(Contracts *contracts, GPtrArray *units)
 {
         bool added = false, taken[CONTRACTS_MAX] = { false };
         unsigned limit = 0;
 
         for (unsigned i = 0; i < units->len; i++) {
-                UnitContract *unit = units->pdata[i];
-                const UnitContract *before = find_before(contracts->units, unit);
+                const UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
 
-                if (before) {
-                        unit->id = before->id;
-                        unit->wakeups = before->wakeups;
-                        unit->idle = before->idle;
-                        unit->report = before->report;
-                        unit->limit = before->limit;
-                        unit->early = before->early;
-                        unit->over = before->over;
-                        taken[unit->limit] = true;
-                } else {
-                        unit->id = ++contracts->last_id;
-                        unit->report.infeasible = false;
-                        unit->early = contracts->bill != NULL;
-                        added = true;
-                }
+                if (counts->id)
+                        taken[counts->limit] = true;
         }
         for (unsigned i = 0; i < units->len; i++) {
-                UnitContract *unit = units->pdata[i];
+                UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
 
-                if (find_before(contracts->units, unit))
+                if (counts->id)
                         continue;
                 while (taken[limit])
                         limit++;
-                unit->limit = limit++;
+                *counts = (UnitCounts){ .id = ++contracts->last_id,
+                                        .limit = limit++,
+                                        .early = contracts->bill != NULL };
+                added = true;
         }
         return added;
-}
-
-static void list_again(Contracts *contracts)
-{
-        g_array_set_size(contracts->list, 0);
-        for (unsigned i = 0; i < contracts->units->len; i++) {
-                const UnitContract *unit = contracts->units->pdata[i];
-                Contract contract = { .id = unit->id,
-                                      .limit_us = unit->limit_us,
-                                      .wakeups = contracts_unit_error(contracts, unit)
-                                                         ? NULL
-                                                         : &unit->wakeups,
-                                      .idle = &unit->idle,
-                                      .cpus = unit->cpus,
-                                      .limit = unit->limit };
-
-                g_array_append_val(contracts->list, contract);
-        }
 }
 
 /* `error` is taken over. */
@@ -302,30 +268,27 @@ static void lose_bill(Contracts *contracts, char *error)
         contracts->retry_usec = contracts->followed_usec + RETRY_USEC;
 }
 
-static void open_bill(Contracts *contracts)
-{
-        int r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
-
-        if (r < 0)
-                lose_bill(contracts, bill_error(r));
-        else
-                g_clear_pointer(&contracts->error, g_free);
-}
-
 /* Has the kernel count while there is a contract. */
 static void follow_bill(Contracts *contracts, uint64_t now_usec)
 {
+        int r;
+
         if (contracts->units->len == 0) {
                 g_clear_pointer(&contracts->bill, bill_close);
                 g_clear_pointer(&contracts->error, g_free);
                 contracts->full = false;
         } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
-                open_bill(contracts);
+                r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
+                if (r < 0)
+                        lose_bill(contracts, bill_error(r));
+                else
+                        g_clear_pointer(&contracts->error, g_free);
         }
         for (unsigned i = 0; contracts->bill && i < contracts->units->len; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
 
-                bill_set_limit(contracts->bill, unit->limit, unit->limit_us * UINT64_C(1000));
+                bill_set_limit(contracts->bill, unit->counts.limit,
+                               unit->limit_us * UINT64_C(1000));
         }
 }
 
@@ -342,13 +305,12 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
         units = requested(contracts, holds, online, rest_us);
         waiting = take_waiting(units);
         changed = units->len != contracts->units->len;
-        changed |= inherit(contracts, units);
+        changed |= begin_new(contracts, units);
         g_ptr_array_unref(contracts->units);
         g_ptr_array_unref(contracts->waiting);
         contracts->units = units;
         contracts->waiting = waiting;
         follow_bill(contracts, now_usec);
-        list_again(contracts);
         return changed || failed != (contracts->error != NULL);
 }
 
@@ -360,16 +322,17 @@ static bool is_wanted(const char *cgroup, void *data)
 }
 
 /* Before bins are full the counts begin again, as policies expect of them. */
-static void add(UnitContract *unit, const UnitWakeups *row)
+static void add(UnitCounts *counts, const UnitWakeups *row)
 {
-        WakeupDelays all, idle;
-
-        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
-        unit_wakeups_sum(row, 0, WAKEUPS_STATES - 1, &idle);
-        if (unit->wakeups.count > UINT32_MAX / 2)
-                unit->wakeups = unit->idle = (WakeupDelays){ 0 };
-        wakeups_merge(&unit->wakeups, &all);
-        wakeups_merge(&unit->idle, &idle);
+        if (counts->wakeups.count > UINT32_MAX / 2)
+                counts->wakeups = counts->idle = (WakeupDelays){ 0 };
+        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++) {
+                if (!row->kinds[kind])
+                        continue;
+                wakeups_merge(&counts->wakeups, row->kinds[kind]);
+                if (kind < WAKEUPS_STATES)
+                        wakeups_merge(&counts->idle, row->kinds[kind]);
+        }
 }
 
 static void add_reading(Contracts *contracts, const BillReading *reading)
@@ -379,11 +342,11 @@ static void add_reading(Contracts *contracts, const BillReading *reading)
                 UnitContract *unit = find_unit(contracts->units, row->cgroup);
 
                 unit = unit ?: find_unit(contracts->units, NULL);
-                if (unit && !unit->early)
-                        add(unit, row);
+                if (unit && !unit->counts.early)
+                        add(&unit->counts, row);
         }
         for (unsigned i = 0; i < contracts->units->len; i++)
-                ((UnitContract *)contracts->units->pdata[i])->early = false;
+                ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
 }
 
 static bool is_below(const char *cgroup, const char *top)
@@ -406,8 +369,8 @@ static bool note_over(Contracts *contracts, const GPtrArray *owners)
                 for (unsigned j = 0; unit->cgroup && owners && j < owners->len; j++)
                         over |= is_below(unit->cgroup, owners->pdata[j]) ||
                                 is_below(owners->pdata[j], unit->cgroup);
-                changed |= unit->over != over;
-                unit->over = over;
+                changed |= unit->counts.over != over;
+                unit->counts.over = over;
         }
         return changed;
 }
@@ -430,7 +393,6 @@ bool contracts_read(Contracts *contracts)
                 contracts->full = reading.full;
                 changed = note_over(contracts, reading.over);
         }
-        list_again(contracts);
         return changed || r < 0 || contracts->full != full;
 }
 
@@ -439,9 +401,9 @@ bool contracts_drop(Contracts *contracts)
         bool changed = contracts_read(contracts);
 
         for (unsigned i = 0; i < contracts->units->len; i++) {
-                UnitContract *unit = contracts->units->pdata[i];
+                UnitCounts *counts = &((UnitContract *)contracts->units->pdata[i])->counts;
 
-                unit->wakeups = unit->idle = (WakeupDelays){ 0 };
+                counts->wakeups = counts->idle = (WakeupDelays){ 0 };
         }
         return changed;
 }
@@ -465,10 +427,10 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
 
         for (unsigned i = 0; i < contracts->units->len; i++) {
                 UnitContract *unit = contracts->units->pdata[i];
-                ContractReport report = { .latency_us = -1 }, *last = &unit->report;
+                ContractReport report = { .latency_us = -1 }, *last = &unit->counts.report;
 
                 for (int j = 0; j < n; j++)
-                        if (reports[j].id == unit->id)
+                        if (reports[j].id == unit->counts.id)
                                 report = reports[j];
                 if (report.infeasible != last->infeasible)
                         log_feasible(unit, &report);
@@ -481,8 +443,22 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
         return changed;
 }
 
-int contracts_list(const Contracts *contracts, const Contract **ret_list)
+int contracts_list(Contracts *contracts, const Contract **ret_list)
 {
+        g_array_set_size(contracts->list, 0);
+        for (unsigned i = 0; i < contracts->units->len; i++) {
+                const UnitContract *unit = contracts->units->pdata[i];
+                const UnitCounts *counts = &unit->counts;
+                bool measured = !contracts_unit_error(contracts, unit);
+                Contract contract = { .id = counts->id,
+                                      .limit_us = unit->limit_us,
+                                      .wakeups = measured ? &counts->wakeups : NULL,
+                                      .idle = &counts->idle,
+                                      .cpus = unit->cpus,
+                                      .limit = counts->limit };
+
+                g_array_append_val(contracts->list, contract);
+        }
         *ret_list = (const Contract *)(const void *)contracts->list->data;
         return (int)contracts->list->len;
 }
@@ -517,7 +493,7 @@ const char *contracts_unit_error(const Contracts *contracts, const UnitContract 
 {
         if (contracts_error(contracts))
                 return contracts_error(contracts);
-        if (unit->over)
+        if (unit->counts.over)
                 return "its service or user has more cgroups than BPF programs store";
         if (unit->cgroup && !names_fit(unit->cgroup))
                 return "its cgroup has more levels, or longer names, than BPF programs store";
@@ -534,37 +510,34 @@ static char *for_user(const Held *held, char *whole, const char *others)
 
 char *contracts_obstacle(const Contracts *contracts, const Held *held)
 {
-        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id);
-        const UnitContract *unit;
+        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id), *error;
+        const char *own = cgroup_of(contracts, held);
+        const UnitContract *unit = own ? find_unit(contracts->units, own) : NULL;
 
         if (held->p99_us == 0)
                 return NULL;
-        if (contracts_error(contracts))
-                return g_strdup_printf("delays of wake-ups are not measured: %s",
-                                       contracts_error(contracts));
+        error = unit ? contracts_unit_error(contracts, unit) : contracts_error(contracts);
+        if (error)
+                return g_strdup_printf("delays of wake-ups are not measured: %s", error);
         if (!cgroup && contracts->unread.hold == held->id)
                 return g_strdup_printf("the cgroup of its process cannot be read: %s",
                                        g_strerror(-contracts->unread.error));
         if (!cgroup)
                 return g_strdup("the cgroup of its process cannot be read");
-        if (!cgroup_of(contracts, held))
+        if (!own)
                 return for_user(held,
                                 g_strdup_printf("the process runs in %s, which is no unit of user "
                                                 "%u",
                                                 cgroup, (unsigned)held->uid),
                                 "the process runs in no unit of its user");
-        unit = find_unit(contracts->units, cgroup);
         if (!unit)
                 return g_strdup_printf("more important contracts are measured: %d, or %d of a user",
                                        CONTRACTS_MAX, PLACES_OF_USER);
-        if (contracts_unit_error(contracts, unit))
-                return g_strdup_printf("delays of wake-ups are not measured: %s",
-                                       contracts_unit_error(contracts, unit));
-        if (!unit->report.infeasible)
+        if (!unit->counts.report.infeasible)
                 return NULL;
         return for_user(held,
                         g_strdup_printf("infeasible: with everything active the p99 of wake-ups is "
                                         "%g ms",
-                                        unit->report.best_us / 1e3),
+                                        unit->counts.report.best_us / 1e3),
                         "infeasible with everything active");
 }

@@ -15,20 +15,25 @@
 
 typedef struct Contracts Contracts;
 
-/* One contract, for people. */
-typedef struct UnitContract {
-        uint64_t id;
-        char *cgroup, *unit; /* NULL: all units without a contract */
-        uint32_t limit_us;
-        uint64_t hold; /* the one with this limit; 0: none */
-        CpuSet cpus;
-        bool root;                  /* root or a rule requested it */
-        uid_t uid;                  /* else: this user */
+/* What is known of one contract, for as long as it has a place. */
+typedef struct UnitCounts {
+        uint64_t id;                /* 0: it has no place */
         unsigned limit;             /* as in Contract */
         bool over;                  /* the kernel had no room for some that may be its */
         bool early;                 /* the next reading has wake-ups of before it began */
         WakeupDelays wakeups, idle; /* counted since it began, as in Contract */
         ContractReport report;      /* the policy's last one */
+} UnitCounts;
+
+/* One contract, for people. */
+typedef struct UnitContract {
+        char *cgroup, *unit; /* NULL: all units without a contract */
+        uint32_t limit_us;
+        uint64_t hold; /* the one with this limit; 0: none */
+        CpuSet cpus;
+        bool root; /* root or a rule requested it */
+        uid_t uid; /* else: this user */
+        UnitCounts counts;
 } UnitContract;
 
 /* None yet. `proc` leads to /proc and is taken over; `n_cpus` is of the topology. */
@@ -53,7 +58,7 @@ bool contracts_drop(Contracts *contracts);
 bool contracts_note(Contracts *contracts, const ContractReport *reports, int n);
 
 /* What policies see, until the next call of one of the above. */
-int contracts_list(const Contracts *contracts, const Contract **ret_list);
+int contracts_list(Contracts *contracts, const Contract **ret_list);
 
 /* One of them, the most important first; NULL after the last. */
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i);

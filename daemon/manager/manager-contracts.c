@@ -3,7 +3,6 @@
  * Contracts in the manager: whose there are, what the kernel counted for them, and what the policy
  * that serves them found out.
  */
-#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* The policy that serves contracts; NULL: none is active. */
@@ -43,28 +42,15 @@ void manager_drop_contracts(Manager *manager)
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
 }
 
-/* What the policy found out, without what it requests while nothing is in effect. */
-static int reports_of(const Manager *manager, ContractReport *ret_reports)
-{
-        const ActivePolicy *p = serving(manager);
-        int n = p ? p->policy->contracts(p->state, ret_reports) : 0;
-        g_autofree char *obstacle = manager_idle_obstacle(manager);
-
-        for (int i = 0; i < n && obstacle; i++) {
-                ret_reports[i].cores = 0;
-                ret_reports[i].latency_us = -1;
-        }
-        return n;
-}
-
 void manager_note_contracts(Manager *manager)
 {
         ContractReport reports[CONTRACTS_MAX];
+        const ActivePolicy *p = serving(manager);
+        int n = p ? p->policy->contracts(p->state, reports) : 0;
         const UnitContract *first = contracts_nth(manager->asked->contracts, 0);
         bool rest = first && !first->cgroup;
 
-        if (first &&
-            contracts_note(manager->asked->contracts, reports, reports_of(manager, reports)))
+        if (first && contracts_note(manager->asked->contracts, reports, n))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
         if (rest != (manager->done->plan.p99_us > 0) ||
             (rest && first->limit_us != manager->done->plan.p99_us))

@@ -167,7 +167,7 @@ static void expect(const char *expected)
                 g_string_append_printf(text, "%s%s %u", i ? ", " : "", unit->unit ?: "*",
                                        unit->limit_us);
                 ck_assert_int_gt(contracts_list(contracts, &list), (int)i);
-                ck_assert(list[i].id == unit->id && list[i].limit_us == unit->limit_us);
+                ck_assert(list[i].id == unit->counts.id && list[i].limit_us == unit->limit_us);
                 ck_assert(!list[i].wakeups == (contracts_unit_error(contracts, unit) != NULL));
         }
         ck_assert_str_eq(text->str, expected);
@@ -176,7 +176,7 @@ static void expect(const char *expected)
 
 static uint64_t counted(unsigned i)
 {
-        return contracts_nth(contracts, i)->wakeups.count;
+        return contracts_nth(contracts, i)->counts.wakeups.count;
 }
 
 /* "a.service 3/5": of its wake-ups so many were late. */
@@ -223,7 +223,7 @@ TEST(comes_and_goes)
         ck_assert_uint_eq(n_open, 1);
         contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
-        ck_assert_uint_eq(contracts_nth(contracts, 0)->idle.count, 50);
+        ck_assert_uint_eq(contracts_nth(contracts, 0)->counts.idle.count, 50);
         contract_of(0, "/system.slice/u0.service", 5000, &b); /* tighter, in the same unit */
         ck_assert(follow(0, true));
         expect("u0.service 5000");
@@ -367,7 +367,7 @@ TEST(places)
         follow(0, true);
         expect("s0.scope 1000, s1.scope 2000, s2.scope 3000, s3.scope 4000");
         expect_obstacle(ids[4], "4 of a user");
-        report.id = contracts_nth(contracts, 0)->id;
+        report.id = contracts_nth(contracts, 0)->counts.id;
         contracts_note(contracts, &report, 1);
         for (unsigned i = 0; i < 2; i++) {
                 ck_assert(follow(0, true) == (i == 0));
@@ -491,7 +491,7 @@ TEST(begins_again)
         contracts_read(contracts);
         contracts_drop(contracts);
         ck_assert_uint_eq(counted(0), 0);
-        ((UnitContract *)contracts_nth(contracts, 0))->wakeups.count = UINT32_MAX;
+        ((UnitContract *)contracts_nth(contracts, 0))->counts.wakeups.count = UINT32_MAX;
         contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
         end_last(pid);
@@ -505,7 +505,7 @@ TEST(notes)
 
         id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
         follow(0, true);
-        report.id = contracts_nth(contracts, 0)->id;
+        report.id = contracts_nth(contracts, 0)->counts.id;
         ck_assert(contracts_note(contracts, &report, 1));
         ck_assert(!contracts_note(contracts, &report, 1));
         expect_obstacle(id, "p99 of wake-ups is 7 ms");
