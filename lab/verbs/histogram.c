@@ -114,8 +114,3 @@ double histogram_min(const Histogram *histogram)
 {
         return histogram->count ? (double)histogram->min_nsec / NSEC_PER_USEC : NAN;
 }
-
-double histogram_max(const Histogram *histogram)
-{
-        return histogram->count ? (double)histogram->max_nsec / NSEC_PER_USEC : NAN;
-}

@@ -43,6 +43,5 @@ double histogram_quantile(const Histogram *histogram, double share);
 /* In microseconds; NaN without samples. */
 double histogram_mean(const Histogram *histogram);
 double histogram_min(const Histogram *histogram);
-double histogram_max(const Histogram *histogram);
 
 #endif

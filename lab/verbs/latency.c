@@ -39,10 +39,14 @@
 /* From this share of wake-ups that were left out, the others' latencies say little. */
 #define OVERRUNS_MOST 0.01
 
-/* The names of the numbers of a histogram in answers, in the order of CSV. */
-#define NUMBERS 7
-static const char *const keys[NUMBERS] = { "min_us", "mean_us",  "p50_us", "p90_us",
-                                           "p99_us", "p99_9_us", "max_us" };
+/* The latencies that so large a share of the samples does not exceed, as answers name them. */
+static const struct {
+        const char *key;
+        double share;
+} quantiles[] = {
+        { "p50_us", 0.5 },     { "p90_us", 0.9 }, { "p99_us", 0.99 },
+        { "p99_9_us", 0.999 }, { "max_us", 1 },
+};
 
 static struct {
         uint64_t intervals_usec[INTERVALS_MAX];
@@ -133,6 +137,7 @@ typedef struct Session {
         Ctl *ctl;
         Watch *watch;
         PowerTable *table; /* NULL: none */
+        bool seen;         /* the CPUs could be read at the end of the last run */
         CyclicOptions options;
         CpuSet cpus;
         int signals;     /* descriptor */
@@ -140,66 +145,53 @@ typedef struct Session {
         int status;      /* the exit status */
 } Session;
 
-/* Sums over a run, each weighted with its time. */
-typedef struct PowerSum {
-        double rapl, estimate, shares[WATCH_STATES_MAX + 1];
-        double usec, rapl_usec;
-} PowerSum;
-
-static void add_chunk(const Session *session, PowerSum *sum, uint64_t energy_before)
+/* Waits while the threads run. Returns the watts of all packages, NaN if they were not measured;
+ * residencies are those of the last sample then. */
+static double follow(Session *session)
 {
-        const Watch *watch = session->watch;
-        double usec = (double)watch->seen->interval_usec, shares[WATCH_STATES_MAX + 1], rapl = 0;
+        Watch *watch = session->watch;
+        uint64_t left = asked.for_usec;
+        uint64_t most = MIN(CHUNK_USEC, sensors_energy_deadline(watch->sensors));
+        double joules = 0, usec = 0;
 
-        watch_shares(watch, &session->cpus, shares, NULL);
-        for (int i = 0; i <= watch->n_states; i++)
-                sum->shares[i] += shares[i] * usec;
-        sum->usec += usec;
-        if (session->table)
-                sum->estimate += estimate_watts(session->table, watch) * usec;
-        for (int p = 0; p < watch->topology->n_packages; p++)
-                rapl += watch->package_watts[p];
-        if (watch->energy_usec != energy_before && isfinite(rapl)) {
-                sum->rapl += rapl * usec;
-                sum->rapl_usec += usec;
-        }
-}
-
-/* Measures power and residencies while the threads run. */
-static void follow(Session *session, PowerSum *sum)
-{
-        uint64_t left = asked.for_usec, most = CHUNK_USEC;
-
-        most = MIN(most, sensors_energy_deadline(session->watch->sensors));
-        watch_begin(session->watch, SENSE_RESIDENCY, true);
+        watch_begin(watch, SENSE_RESIDENCY, true);
         while (left > 0 && !session->interrupted) {
-                uint64_t before = session->watch->energy_usec, chunk = MIN(left, most);
+                uint64_t before = watch->energy_usec, chunk = MIN(left, most);
+                double watts = 0;
 
                 session->interrupted = signals_wait(session->signals,
                                                     clock_usec(CLOCK_MONOTONIC) + chunk);
-                if (watch_sample(session->watch, SENSE_RESIDENCY, true) == 0)
-                        add_chunk(session, sum, before);
+                watch_energy(watch);
+                for (int p = 0; p < watch->topology->n_packages; p++)
+                        watts += watch->package_watts[p];
+                if (watch->energy_usec != before && isfinite(watts)) {
+                        joules += watts * (double)chunk;
+                        usec += (double)chunk;
+                }
                 left -= chunk;
         }
+        session->seen = watch_sample(watch, SENSE_RESIDENCY, false) == 0;
+        return usec > 0 ? joules / usec : NAN;
 }
 
-static json_object *describe_power(const Session *session, const PowerSum *sum)
+static json_object *describe_power(const Session *session, double watts)
 {
         json_object *object = json_object_new_object(), *states = json_object_new_array();
-        bool rapl = sum->rapl_usec > 0, estimate = session->table && sum->usec > 0;
+        const Watch *watch = session->watch;
+        bool rapl = isfinite(watts), estimate = !rapl && session->table && session->seen;
+        double shares[WATCH_STATES_MAX + 1];
 
-        json_put_real(object, "watts",
-                      rapl       ? sum->rapl / sum->rapl_usec
-                      : estimate ? sum->estimate / sum->usec
-                                 : NAN,
-                      2);
+        if (estimate)
+                watts = estimate_watts(session->table, watch);
+        json_put_real(object, "watts", watts, 2);
         json_put_text(object, "source", rapl ? "RAPL" : estimate ? "estimate" : NULL);
-        json_put_text(object, "table", !rapl && estimate ? session->table->name : NULL);
-        for (int i = 0; i <= session->watch->n_states && sum->usec > 0; i++) {
+        json_put_text(object, "table", estimate ? session->table->name : NULL);
+        watch_shares(watch, &session->cpus, shares, NULL);
+        for (int i = 0; i <= watch->n_states && session->seen; i++) {
                 json_object *state = json_add(states);
 
-                json_put_text(state, "state", i ? session->watch->states[i - 1] : "C0");
-                json_put_real(state, "percent", sum->shares[i] / sum->usec * 100, 2);
+                json_put_text(state, "state", i ? watch->states[i - 1] : "C0");
+                json_put_real(state, "percent", shares[i] * 100, 2);
         }
         json_put(object, "residency", states);
         return object;
@@ -208,19 +200,13 @@ static json_object *describe_power(const Session *session, const PowerSum *sum)
 static json_object *describe_latency(const Histogram *histogram)
 {
         json_object *object = json_object_new_object();
-        const double numbers[NUMBERS] = {
-                histogram_min(histogram),
-                histogram_mean(histogram),
-                histogram_quantile(histogram, 0.5),
-                histogram_quantile(histogram, 0.9),
-                histogram_quantile(histogram, 0.99),
-                histogram_quantile(histogram, 0.999),
-                histogram_max(histogram),
-        };
 
         json_put_int(object, "samples", (int64_t)histogram->count);
-        for (int i = 0; i < NUMBERS; i++)
-                json_put_real(object, keys[i], numbers[i], 2);
+        json_put_real(object, "min_us", histogram_min(histogram), 2);
+        json_put_real(object, "mean_us", histogram_mean(histogram), 2);
+        for (size_t i = 0; i < G_N_ELEMENTS(quantiles); i++)
+                json_put_real(object, quantiles[i].key,
+                              histogram_quantile(histogram, quantiles[i].share), 2);
         return object;
 }
 
@@ -243,7 +229,7 @@ static json_object *describe_buckets(const Histogram *histogram)
 }
 
 static json_object *describe_run(const Session *session, uint64_t interval_usec,
-                                 const GArray *results, const PowerSum *sum)
+                                 const GArray *results, double watts)
 {
         json_object *run = json_object_new_object(), *cpus = json_object_new_array();
         g_autoptr(Histogram) all = histogram_new(), corrected = NULL;
@@ -269,7 +255,7 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
         json_put_int(json_get(run, "all_due"), "overruns",
                      due > corrected->count ? (int64_t)(due - corrected->count) : 0);
         json_put(run, "cpus", cpus);
-        json_put(run, "power", describe_power(session, sum));
+        json_put(run, "power", describe_power(session, watts));
         json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
         json_put(run, "histogram", describe_buckets(all));
         json_put_int(run, "above_histogram", (int64_t)all->above);
@@ -279,15 +265,15 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
 static json_object *measure(Session *session, uint64_t interval_usec)
 {
         g_autoptr(GArray) results = NULL;
-        PowerSum sum = { 0 };
         Cyclic *cyclic;
+        double watts;
 
         session->options.interval_nsec = interval_usec * 1000;
         session->options.for_nsec = asked.for_usec * 1000;
         cyclic = cyclic_start(&session->cpus, &session->options);
-        follow(session, &sum);
+        watts = follow(session);
         results = session->interrupted ? cyclic_stop(cyclic) : cyclic_finish(cyclic);
-        return describe_run(session, interval_usec, results, &sum);
+        return describe_run(session, interval_usec, results, watts);
 }
 
 /* One setting: its object. */
@@ -437,12 +423,43 @@ static double overrun_share(json_object *numbers)
         return due > 0 ? overruns / due : 0;
 }
 
-/* True if wake-ups of the run were due while a thread was late, so that "all_due" is more than
- * "all". */
-static bool was_late(json_object *run)
+static void add_row(json_object *rows, json_object *setting, json_object *run, json_object *numbers,
+                    const char *cpu)
 {
-        return json_int(json_get(run, "all_due"), "samples", 0) >
-               json_int(json_get(run, "all"), "samples", 0);
+        json_object *row = json_add(rows);
+
+        json_put_members(row, setting, "setting");
+        json_put_members(row, run, "interval_usec");
+        json_put_text(row, "cpu", cpu);
+        json_put_members(row, numbers,
+                         "samples overruns problem min_us mean_us p50_us p90_us p99_us p99_9_us "
+                         "max_us");
+        json_put_members(row, json_get(run, "power"), "watts power_source=source table");
+}
+
+/* What a line is about, for each setting and interval: the CPUs, "all", and "due" if wake-ups were
+ * due while a thread was late. For people the CPUs are left out where there are many settings. */
+static json_object *make_rows(json_object *settings)
+{
+        json_object *rows = json_object_new_array(), *setting, *run, *cpu;
+
+        JSON_FOREACH(setting, settings) {
+                JSON_FOREACH(run, json_get(setting, "runs")) {
+                        json_object *all = json_get(run, "all"), *due = json_get(run, "all_due");
+
+                        JSON_FOREACH(cpu, json_get(run, "cpus")) {
+                                g_autofree char *number = g_strdup_printf(
+                                        "%d", (int)json_int(cpu, "cpu", 0));
+
+                                if (asked.csv || json_length(settings) == 1)
+                                        add_row(rows, setting, run, cpu, number);
+                        }
+                        add_row(rows, setting, run, all, "all");
+                        if (asked.csv || json_int(due, "samples", 0) > json_int(all, "samples", 0))
+                                add_row(rows, setting, run, due, "due");
+                }
+        }
+        return rows;
 }
 
 /* What the columns of a table depend on. */
@@ -451,59 +468,41 @@ typedef struct Shown {
         const char *table;    /* of power, that estimated some run; NULL: none */
 } Shown;
 
-static void add_row(Table *table, const Shown *shown, const char *setting, json_object *run,
-                    json_object *numbers, const char *cpu)
+static Shown look_through(json_object *rows)
 {
-        json_object *power = json_get(run, "power");
-        g_autofree char *interval = duration_format((uint64_t)json_int(run, "interval_usec", 0));
-        bool estimate = g_str_equal(json_text(power, "source"), "estimate");
-
-        table_cell(table, STYLE_PLAIN, setting);
-        table_cell(table, STYLE_PLAIN, interval);
-        table_cell(table, STYLE_PLAIN, cpu);
-        table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(numbers, "samples", 0));
-        if (shown->overruns)
-                table_cellf(table, STYLE_PLAIN, "%.1f", overrun_share(numbers) * 100);
-        for (int i = 0; i < NUMBERS; i++)
-                if (!g_str_equal(keys[i], "mean_us"))
-                        table_number(table, json_number(numbers, keys[i], NAN), 1);
-        if (shown->watts && json_get(power, "watts"))
-                table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
-                            json_number(power, "watts", 0));
-        else if (shown->watts)
-                table_cell(table, STYLE_DIM, "-");
-}
-
-static void add_cpus(Table *table, const Shown *shown, const char *setting, json_object *run)
-{
-        json_object *cpus = json_get(run, "cpus"), *cpu;
-
-        JSON_FOREACH(cpu, cpus) {
-                g_autofree char *number = g_strdup_printf("%d", (int)json_int(cpu, "cpu", 0));
-
-                add_row(table, shown, setting, run, cpu, number);
-                if (json_get(cpu, "problem"))
-                        table_note(table, STYLE_BAD, json_text(cpu, "problem"));
-        }
-}
-
-static Shown look_through(json_object *settings)
-{
-        json_object *setting, *runs, *run;
         Shown shown = { 0 };
+        json_object *row;
 
-        JSON_FOREACH(setting, settings) {
-                runs = json_get(setting, "runs");
-                JSON_FOREACH(run, runs) {
-                        json_object *power = json_get(run, "power");
-
-                        shown.watts |= json_get(power, "watts") != NULL;
-                        if (json_get(power, "table"))
-                                shown.table = json_text(power, "table");
-                        shown.overruns |= json_int(json_get(run, "all"), "overruns", 0) > 0;
-                }
+        JSON_FOREACH(row, rows) {
+                shown.watts |= json_get(row, "watts") != NULL;
+                shown.overruns |= json_int(row, "overruns", 0) > 0;
+                if (json_get(row, "table"))
+                        shown.table = json_text(row, "table");
         }
         return shown;
+}
+
+static void show_row(Table *table, const Shown *shown, json_object *row)
+{
+        g_autofree char *interval = duration_format((uint64_t)json_int(row, "interval_usec", 0));
+        bool estimate = g_str_equal(json_text(row, "power_source"), "estimate");
+
+        table_cell(table, STYLE_PLAIN, json_text(row, "setting"));
+        table_cell(table, STYLE_PLAIN, interval);
+        table_cell(table, STYLE_PLAIN, json_text(row, "cpu"));
+        table_cellf(table, STYLE_PLAIN, "%" G_GINT64_FORMAT, json_int(row, "samples", 0));
+        if (shown->overruns)
+                table_cellf(table, STYLE_PLAIN, "%.1f", overrun_share(row) * 100);
+        table_number(table, json_number(row, "min_us", NAN), 1);
+        for (size_t i = 0; i < G_N_ELEMENTS(quantiles); i++)
+                table_number(table, json_number(row, quantiles[i].key, NAN), 1);
+        if (shown->watts && json_get(row, "watts"))
+                table_cellf(table, STYLE_PLAIN, "%s%.2f", estimate ? "~" : "",
+                            json_number(row, "watts", 0));
+        else if (shown->watts)
+                table_cell(table, STYLE_DIM, "-");
+        if (json_get(row, "problem"))
+                table_note(table, STYLE_BAD, json_text(row, "problem"));
 }
 
 static void add_columns(Table *table, const Shown *shown)
@@ -532,31 +531,21 @@ static void fit_columns(Table *table, const Screen *screen, bool many_settings)
         table_fit(table, screen, one_row);
 }
 
-/* The run of a setting with the interval; NULL if it has none. */
-static json_object *run_of(json_object *setting, int64_t interval_usec)
-{
-        json_object *runs = json_get(setting, "runs"), *run;
-
-        JSON_FOREACH(run, runs)
-                if (json_int(run, "interval_usec", 0) == interval_usec)
-                        return run;
-        return NULL;
-}
-
 /* Wake-ups that were left out had no latency, and those left are not all. */
-static void show_overruns(const Ctl *ctl, json_object *settings)
+static void show_overruns(const Ctl *ctl, json_object *rows, bool many_settings)
 {
         for (int i = 0; i < asked.n_intervals; i++) {
                 g_autofree char *interval = duration_format(asked.intervals_usec[i]);
-                double most = 0;
                 bool late = false;
+                json_object *row;
+                double most = 0;
 
-                for (size_t k = 0; k < json_length(settings); k++) {
-                        json_object *run = run_of(json_element(settings, k),
-                                                  (int64_t)asked.intervals_usec[i]);
-
-                        most = fmax(most, overrun_share(json_get(run, "all")));
-                        late |= was_late(run);
+                JSON_FOREACH(row, rows) {
+                        if (json_int(row, "interval_usec", 0) != (int64_t)asked.intervals_usec[i])
+                                continue;
+                        late |= g_str_equal(json_text(row, "cpu"), "due");
+                        if (g_str_equal(json_text(row, "cpu"), "all"))
+                                most = fmax(most, overrun_share(row));
                 }
                 if (most >= OVERRUNS_MOST)
                         screen_sentencef(
@@ -564,7 +553,7 @@ static void show_overruns(const Ctl *ctl, json_object *settings)
                                 "Interval %s: %s%.0f %% of the wake-ups were left out, because "
                                 "they were due while the thread was late or still awake. The "
                                 "latencies are those of the others%s",
-                                interval, json_length(settings) > 1 ? "up to " : "", most * 100,
+                                interval, many_settings ? "up to " : "", most * 100,
                                 late ? "; in the row \"due\", what was due while the thread was "
                                        "late counts as well"
                                      : "");
@@ -582,61 +571,20 @@ static void show_energy(const Ctl *ctl, json_object *answer, const Shown *shown)
                             json_text(answer, "energy_problem"));
 }
 
-static void print_row(const char *setting, json_object *run, json_object *numbers, const char *cpu)
-{
-        json_object *power = json_get(run, "power");
-
-        csv_field_print(setting);
-        printf(",%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT, json_int(run, "interval_usec", 0), cpu,
-               json_int(numbers, "samples", 0));
-        printf(",%" G_GINT64_FORMAT, json_int(numbers, "overruns", 0));
-        for (int i = 0; i < NUMBERS; i++) {
-                putchar(',');
-                if (json_get(numbers, keys[i]))
-                        printf("%.2f", json_number(numbers, keys[i], 0));
-        }
-        putchar(',');
-        if (json_get(power, "watts"))
-                printf("%.2f", json_number(power, "watts", 0));
-        printf(",%s\n", json_text(power, "source"));
-}
-
-/* Rows for each setting and interval, one per CPU, "all" and "due". */
-static void print_csv(json_object *answer)
-{
-        json_object *settings = json_get(answer, "settings"), *setting, *runs, *run, *cpus, *cpu;
-
-        puts("setting,interval_usec,cpu,samples,overruns,min_us,mean_us,p50_us,p90_us,p99_us,"
-             "p99_9_us,max_us,watts,power_source");
-        JSON_FOREACH(setting, settings) {
-                const char *label = json_text(setting, "setting");
-
-                runs = json_get(setting, "runs");
-                JSON_FOREACH(run, runs) {
-                        cpus = json_get(run, "cpus");
-                        JSON_FOREACH(cpu, cpus) {
-                                g_autofree char *number = g_strdup_printf(
-                                        "%d", (int)json_int(cpu, "cpu", 0));
-
-                                print_row(label, run, cpu, number);
-                        }
-                        print_row(label, run, json_get(run, "all"), "all");
-                        print_row(label, run, json_get(run, "all_due"), "due");
-                }
-        }
-}
-
 static void latency_show(const Ctl *ctl, json_object *answer)
 {
-        json_object *settings = json_get(answer, "settings"), *setting, *run;
+        bool many_settings = json_length(json_get(answer, "settings")) > 1;
+        g_autoptr(json_object) rows = make_rows(json_get(answer, "settings"));
         g_autoptr(Table) table = table_new();
-        const Shown shown = look_through(settings);
+        const Shown shown = look_through(rows);
+        json_object *row;
         int priority = (int)json_int(answer, "priority", 0);
         g_autofree char *rank = priority ? g_strdup_printf(", priority %d", priority)
                                          : g_strdup("");
 
         if (asked.csv) {
-                print_csv(answer);
+                csv_print(rows, "setting,interval_usec,cpu,samples,overruns,min_us,mean_us,p50_us,"
+                                "p90_us,p99_us,p99_9_us,max_us,watts,power_source");
                 return;
         }
         screen_line(&ctl->screen, STYLE_PLAIN,
@@ -649,22 +597,11 @@ static void latency_show(const Ctl *ctl, json_object *answer)
                         "below %s",
                         json_text(answer, "root"));
         add_columns(table, &shown);
-        JSON_FOREACH(setting, settings) {
-                json_object *runs = json_get(setting, "runs");
-
-                JSON_FOREACH(run, runs) {
-                        if (json_length(settings) == 1)
-                                add_cpus(table, &shown, json_text(setting, "setting"), run);
-                        add_row(table, &shown, json_text(setting, "setting"), run,
-                                json_get(run, "all"), "all");
-                        if (was_late(run))
-                                add_row(table, &shown, json_text(setting, "setting"), run,
-                                        json_get(run, "all_due"), "due");
-                }
-        }
-        fit_columns(table, &ctl->screen, json_length(settings) > 1);
+        JSON_FOREACH(row, rows)
+                show_row(table, &shown, row);
+        fit_columns(table, &ctl->screen, many_settings);
         table_print(table, &ctl->screen);
-        show_overruns(ctl, settings);
+        show_overruns(ctl, rows, many_settings);
         show_energy(ctl, answer, &shown);
         if (json_true(answer, "interrupted"))
                 screen_line(&ctl->screen, STYLE_WARN, "Interrupted: all settings are restored");

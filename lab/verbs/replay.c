@@ -502,31 +502,24 @@ static char *options_text(json_object *options)
 
 static void show_csv(json_object *answer)
 {
-        static const char *const keys[] = { "correct_percent",     "too_deep_percent",
-                                            "too_shallow_percent", "energy_joules",
-                                            "energy_ratio",        "exit_latency_us" };
-        json_object *trace, *row;
+        g_autoptr(json_object) rows = json_object_new_array();
+        json_object *trace, *governor;
 
-        printf("trace,governor,periods");
-        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-                printf(",%s", keys[i]);
-        puts(",options");
-        JSON_FOREACH(trace, json_get(answer, "traces")) {
-                JSON_FOREACH(row, json_get(trace, "governors")) {
-                        g_autofree char *options = options_text(
-                                json_get(json_get(answer, "options"), json_text(row, "governor")));
+        JSON_FOREACH(trace, json_get(answer, "traces"))
+                JSON_FOREACH(governor, json_get(trace, "governors")) {
+                        g_autofree char *options = options_text(json_get(
+                                json_get(answer, "options"), json_text(governor, "governor")));
+                        json_object *row = json_add(rows);
 
-                        csv_field_print(json_text(trace, "trace"));
-                        printf(",%s,%" PRId64, json_text(row, "governor"),
-                               json_int(trace, "periods", 0));
-                        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
-                                json_object *value = json_get(row, keys[i]);
-
-                                printf(",%s", value ? json_object_get_string(value) : "");
-                        }
-                        printf(",%s\n", options);
+                        json_put_members(row, trace, "trace periods");
+                        json_put_members(row, governor,
+                                         "governor correct_percent too_deep_percent "
+                                         "too_shallow_percent energy_joules energy_ratio "
+                                         "exit_latency_us");
+                        json_put_text(row, "options", options);
                 }
-        }
+        csv_print(rows, "trace,governor,periods,correct_percent,too_deep_percent,"
+                        "too_shallow_percent,energy_joules,energy_ratio,exit_latency_us,options");
 }
 
 static void show_options(json_object *all)

@@ -271,3 +271,21 @@ void table_print(const Table *table, const Screen *screen)
                 print_notes(table, screen, i + n);
         }
 }
+
+void csv_print(json_object *rows, const char *names)
+{
+        g_auto(GStrv) list = g_strsplit(names, ",", -1);
+        json_object *row;
+
+        puts(names);
+        JSON_FOREACH(row, rows)
+                for (char **name = list; *name; name++) {
+                        json_object *value = json_get(row, *name);
+
+                        if (json_object_is_type(value, json_type_string))
+                                csv_field_print(json_object_get_string(value));
+                        else if (value)
+                                fputs(json_object_get_string(value), stdout);
+                        putchar(name[1] ? ',' : '\n');
+                }
+}

@@ -53,6 +53,10 @@ char *us_text(double us);
 /* Prints titles and rows; on a terminal lines are cut to its width, notes wrapped. */
 void table_print(const Table *table, const Screen *screen);
 
+/* Prints objects as CSV, a line each: members of these names, "setting,watts,source", which are the
+ * first line. */
+void csv_print(json_object *rows, const char *names);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
 #endif
