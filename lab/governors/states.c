@@ -209,3 +209,17 @@ int state_table_ideal(const StateTable *table, int64_t idle_ns, int64_t limit_ns
         }
         return state_table_shallowest(table);
 }
+
+int state_table_shallower(const StateTable *table, int state, int64_t length_ns, bool no_polling)
+{
+        for (int i = state - 1; i >= 0; i--) {
+                const ReplayState *at = &table->states[i];
+
+                if (at->off || (no_polling && at->polling))
+                        continue;
+                state = i;
+                if (at->residency_ns <= length_ns)
+                        break;
+        }
+        return state;
+}

@@ -46,4 +46,8 @@ int state_table_ideal(const StateTable *table, int64_t idle_ns, int64_t limit_ns
 /* The shallowest enabled state; 0 if all are disabled. */
 int state_table_shallowest(const StateTable *table);
 
+/* The next enabled state above `state` that pays within `length_ns`, or the shallowest enabled one
+ * if none does, polling ones left out if asked; `state` itself if there is none. */
+int state_table_shallower(const StateTable *table, int state, int64_t length_ns, bool no_polling);
+
 #endif
