@@ -30,126 +30,77 @@ typedef struct Load {
         long period_nsec;
 } Load;
 
+/* A thread for each CPU that works in this step. */
 typedef struct Exercise {
+        Load load;
+        atomic_bool stop;
         int n;
         struct Worker *workers;
-        pthread_mutex_t lock;
-        pthread_cond_t changed;
-        atomic_uint generation; /* of the load below; odd: stop */
-        Load load;
-        GRand *random; /* chooses which CPUs work */
 } Exercise;
 
 typedef struct Worker {
-        Exercise *exercise;
+        const Exercise *exercise;
         int cpu;
-        bool works; /* in this step */
         pthread_t thread;
 } Worker;
 
-/* Works and sleeps in turns until the load is another one. */
-static void work(const Exercise *exercise, Load load, unsigned generation)
+/* Works and sleeps in turns until the step is over. */
+static void *worker_run(void *data)
 {
+        const Worker *worker = data;
+        const Load *load = &worker->exercise->load;
         int64_t next = (int64_t)clock_nsec(CLOCK_MONOTONIC);
 
-        while (atomic_load(&exercise->generation) == generation) {
-                int64_t until = next + (int64_t)(load.busy * (double)load.period_nsec);
+        thread_pin(worker->cpu); /* else it works on another one, which is a load, too */
+        setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+        while (!atomic_load(&worker->exercise->stop)) {
+                int64_t until = next + (int64_t)(load->busy * (double)load->period_nsec);
                 struct timespec wake;
 
                 while ((int64_t)clock_nsec(CLOCK_MONOTONIC) < until)
                         continue;
-                next += load.period_nsec;
+                next += load->period_nsec;
                 wake = timespec_of((uint64_t)next);
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
         }
-}
-
-static void *worker_run(void *data)
-{
-        const Worker *worker = data;
-        Exercise *exercise = worker->exercise;
-        unsigned generation = 0;
-
-        thread_pin(worker->cpu); /* else it works on another one, which is a load, too */
-        setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-        for (;;) {
-                bool works;
-                Load load;
-
-                pthread_mutex_lock(&exercise->lock);
-                while (atomic_load(&exercise->generation) == generation)
-                        pthread_cond_wait(&exercise->changed, &exercise->lock);
-                generation = atomic_load(&exercise->generation);
-                load = exercise->load;
-                works = worker->works;
-                pthread_mutex_unlock(&exercise->lock);
-                if (generation & 1)
-                        return NULL;
-                if (works)
-                        work(exercise, load, generation);
-        }
-}
-
-static void load_change(Exercise *exercise, unsigned by)
-{
-        atomic_fetch_add(&exercise->generation, by);
-        pthread_cond_broadcast(&exercise->changed);
-}
-
-/* Begins the load number `step`: how many CPUs work, which share of the time, and how often they
- * sleep in between, are different in each of many steps, and the same whenever the number is. */
-static void exercise_step(Exercise *exercise, unsigned step)
-{
-        static const double shares[] = { 0, 0.25, 0.5, 1 };
-        static const double busy[] = { 0.02, 1, 0.3, 0.6, 0.1 };
-        static const long periods[] = { 200000, 100 * NSEC_PER_MS, NSEC_PER_MS, 10 * NSEC_PER_MS };
-
-        pthread_mutex_lock(&exercise->lock);
-        /* 4, 5 and 4 with a turn: all 80 combinations before one comes again. */
-        exercise->load = (Load){ shares[step % 4], busy[step % 5],
-                                 periods[(step + step / 20) % 4] };
-        g_rand_set_seed(exercise->random, step);
-        for (int i = 0; i < exercise->n; i++)
-                exercise->workers[i].works = g_rand_double(exercise->random) < exercise->load.cpus;
-        load_change(exercise, 2);
-        pthread_mutex_unlock(&exercise->lock);
+        return NULL;
 }
 
 static void exercise_stop(Exercise *exercise)
 {
-        pthread_mutex_lock(&exercise->lock);
-        load_change(exercise, 1);
-        pthread_mutex_unlock(&exercise->lock);
+        atomic_store(&exercise->stop, true);
         for (int i = 0; i < exercise->n; i++)
                 pthread_join(exercise->workers[i].thread, NULL);
-        pthread_cond_destroy(&exercise->changed);
-        pthread_mutex_destroy(&exercise->lock);
-        g_rand_free(exercise->random);
-        g_free(exercise->workers);
-        g_free(exercise);
+        g_clear_pointer(&exercise->workers, g_free);
+        exercise->n = 0;
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Exercise, exercise_stop)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Exercise, exercise_stop)
 
-/* Starts a thread per CPU in `cpus`, of the lowest priority. NULL: threads cannot be started. */
-static Exercise *exercise_start(const CpuSet *cpus)
+/* Begins the load number `step`: how many CPUs work, which share of the time, and how often they
+ * sleep in between, are different in each of many steps, and the same whenever the number is. */
+static void exercise_step(Exercise *exercise, const CpuSet *cpus, unsigned step)
 {
-        Exercise *exercise = g_new0(Exercise, 1);
+        static const double shares[] = { 0, 0.25, 0.5, 1 };
+        static const double busy[] = { 0.02, 1, 0.3, 0.6, 0.1 };
+        static const long periods[] = { 200000, 100 * NSEC_PER_MS, NSEC_PER_MS, 10 * NSEC_PER_MS };
+        g_autoptr(GRand) random = g_rand_new_with_seed(step); /* which CPUs work */
 
+        exercise_stop(exercise);
+        exercise->stop = false;
+        /* 4, 5 and 4 with a turn: all 80 combinations before one comes again. */
+        exercise->load = (Load){ shares[step % 4], busy[step % 5],
+                                 periods[(step + step / 20) % 4] };
         exercise->workers = g_new0(Worker, (gsize)cpuset_count(cpus));
-        exercise->random = g_rand_new_with_seed(1);
-        pthread_mutex_init(&exercise->lock, NULL);
-        pthread_cond_init(&exercise->changed, NULL);
         CPUSET_FOREACH(cpu, cpus) {
                 Worker *worker = &exercise->workers[exercise->n];
 
+                if (g_rand_double(random) >= exercise->load.cpus)
+                        continue;
                 *worker = (Worker){ .exercise = exercise, .cpu = cpu };
                 if (pthread_create(&worker->thread, NULL, worker_run, worker) != 0)
                         break;
                 exercise->n++;
         }
-        if (exercise->n == 0)
-                g_clear_pointer(&exercise, exercise_stop);
-        return exercise;
 }
 
 /* Shares that add up to less than this over all samples say nothing of a state. */
@@ -163,6 +114,8 @@ static Turbostat *new_samples(const Watch *watch)
         found->states[0] = g_strdup("C0");
         for (int s = 0; s < watch->n_states; s++)
                 found->states[s + 1] = g_strdup(watch->states[s]);
+        for (int p = 0; p < watch->topology->n_packages; p++)
+                g_array_append_val(found->packages, p);
         found->software = true;
         return found;
 }
@@ -170,24 +123,23 @@ static Turbostat *new_samples(const Watch *watch)
 /* Adds the packages' residencies over the last interval, in the form of turbostat's. */
 static void add_sample(Turbostat *to, const Watch *watch)
 {
-        TurbostatSample *sample = turbostat_add(to, watch->topology->n_packages);
+        for (guint p = 0; p < to->packages->len; p++) {
+                bool here = (int)p < watch->topology->n_packages, estimated; /* or unplugged */
+                CpuSet cpus = watch_package(watch, (int)p);
 
-        for (int p = 0; p < sample->n_packages; p++) {
-                CpuSet cpus = watch_package(watch, p);
-
-                sample->packages[p] = p;
-                sample->watts[p] = watch->package_watts[p];
-                watch_shares(watch, &cpus, sample->shares + p * to->n_states, &sample->estimated);
+                watch_shares(watch, &cpus, turbostat_add(to, here ? watch->package_watts[p] : NAN),
+                             &estimated);
+                to->estimated |= estimated;
         }
 }
 
 /* Waits out an interval and reads. False after a message. */
-static bool next_sample(Watch *watch, uint64_t interval_usec, bool energy)
+static bool next_sample(Watch *watch, uint64_t interval_usec)
 {
         int r;
 
         g_usleep(interval_usec);
-        r = watch_sample(watch, SENSE_RESIDENCY, energy);
+        r = watch_sample(watch, SENSE_RESIDENCY, true);
         if (r < 0)
                 complain("failed to read the CPUs again: %s", g_strerror(-r));
         return r == 0;
@@ -195,21 +147,21 @@ static bool next_sample(Watch *watch, uint64_t interval_usec, bool energy)
 
 /* Samples until the time is over. Under load every interval has its own; what is read right after a
  * change is of both. */
-static bool collect(Watch *watch, Turbostat *to, uint64_t usec, uint64_t interval_usec,
-                    Exercise *exercise)
+static bool collect(Watch *watch, Turbostat *to, uint64_t usec, uint64_t interval_usec, bool load)
 {
         unsigned steps = (unsigned)MAX(usec / interval_usec, 1);
+        g_auto(Exercise) exercise = { 0 };
 
         if (watch_sample(watch, SENSE_RESIDENCY, true) < 0)
                 return false;
         for (unsigned step = 0; step < steps; step++) {
                 uint64_t before = watch->energy_usec;
 
-                if (exercise)
-                        exercise_step(exercise, step);
-                if (!next_sample(watch, interval_usec, true))
+                if (load)
+                        exercise_step(&exercise, &watch->topology->online, step);
+                if (!next_sample(watch, interval_usec))
                         return false;
-                if (!exercise || watch->energy_usec != before)
+                if (!load || watch->energy_usec != before)
                         add_sample(to, watch);
         }
         return true;
@@ -218,7 +170,6 @@ static bool collect(Watch *watch, Turbostat *to, uint64_t usec, uint64_t interva
 Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_usec, bool load)
 {
         g_autoptr(Watch) watch = NULL;
-        g_autoptr(Exercise) exercise = NULL;
         g_autoptr(Turbostat) found = NULL;
         int r = watch_new(ctl->root, &watch);
 
@@ -232,27 +183,20 @@ Turbostat *estimate_measure(const Ctl *ctl, uint64_t usec, uint64_t interval_use
                                                         : g_strerror(-watch->energy_error));
                 return NULL;
         }
-        if (load)
-                exercise = exercise_start(&watch->topology->online);
         found = new_samples(watch);
-        if (!collect(watch, found, usec, interval_usec, exercise))
-                return NULL;
-        return g_steal_pointer(&found);
+        return collect(watch, found, usec, interval_usec, load) ? g_steal_pointer(&found) : NULL;
 }
 
 /* The rows and right sides of all samples of all packages that have watts. Returns how many. */
 static int make_rows(const Turbostat *samples, GArray *a, GArray *b)
 {
-        for (guint i = 0; i < samples->samples->len; i++) {
-                const TurbostatSample *sample = g_ptr_array_index(samples->samples, i);
+        for (guint i = 0; i < samples->watts->len; i++) {
+                double watts = turbostat_watts(samples, 0, i);
 
-                for (int p = 0; p < sample->n_packages; p++) {
-                        if (!isfinite(sample->watts[p]))
-                                continue;
-                        g_array_append_vals(a, sample->shares + p * samples->n_states,
-                                            (guint)samples->n_states);
-                        g_array_append_val(b, sample->watts[p]);
-                }
+                if (!isfinite(watts))
+                        continue;
+                g_array_append_vals(a, turbostat_shares(samples, 0, i), (guint)samples->n_states);
+                g_array_append_val(b, watts);
         }
         return (int)b->len;
 }

@@ -101,41 +101,37 @@ static Turbostat *read_turbostat(const char *path)
         return found;
 }
 
-static double mean_share(const Turbostat *seen, int package, int state)
+static double mean_share(const Turbostat *seen, guint package, int state)
 {
         double sum = 0;
 
-        for (guint i = 0; i < seen->samples->len; i++) {
-                const TurbostatSample *sample = g_ptr_array_index(seen->samples, i);
-
-                sum += sample->shares[package * seen->n_states + state];
-        }
-        return sum / seen->samples->len;
+        for (guint i = 0; i < seen->n_samples; i++)
+                sum += turbostat_shares(seen, i, package)[state];
+        return sum / seen->n_samples;
 }
 
 /* The measured watts, NaN unless all samples have them. */
-static double mean_watts(const Turbostat *seen, int package)
+static double mean_watts(const Turbostat *seen, guint package)
 {
         double sum = 0;
 
-        for (guint i = 0; i < seen->samples->len; i++)
-                sum += ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->watts[package];
-        return sum / seen->samples->len;
+        for (guint i = 0; i < seen->n_samples; i++)
+                sum += turbostat_watts(seen, i, package);
+        return sum / seen->n_samples;
 }
 
 /* The percentage of the time that no column has, over all packages. */
 static double missing_percent(const Turbostat *seen)
 {
-        int n = ((TurbostatSample *)g_ptr_array_index(seen->samples, 0))->n_packages;
         double sum = 0;
 
-        for (int p = 0; p < n; p++)
+        for (guint p = 0; p < seen->packages->len; p++)
                 for (int s = 0; s < seen->n_states; s++)
                         sum += mean_share(seen, p, s);
-        return fmax(1 - sum / n, 0) * 100;
+        return fmax(1 - sum / seen->packages->len, 0) * 100;
 }
 
-static json_object *describe_state(const Turbostat *seen, const PowerTable *table, int package,
+static json_object *describe_state(const Turbostat *seen, const PowerTable *table, guint package,
                                    int state)
 {
         double share = mean_share(seen, package, state);
@@ -151,11 +147,10 @@ static json_object *describe_state(const Turbostat *seen, const PowerTable *tabl
 
 /* One package's object. Its watts, and the share of its time that no figure is for, are added to
  * the sums. */
-static json_object *describe_package(const Turbostat *seen, const PowerTable *table, int package,
+static json_object *describe_package(const Turbostat *seen, const PowerTable *table, guint package,
                                      double *watts, double *unknown)
 {
         json_object *object = json_object_new_object(), *states = json_object_new_array();
-        const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
         g_autofree double *shares = g_new(double, (gsize)seen->n_states);
         double price, without;
 
@@ -165,7 +160,7 @@ static json_object *describe_package(const Turbostat *seen, const PowerTable *ta
         }
         price = power_table_price(table, (const char *const *)seen->states, shares,
                                   (size_t)seen->n_states, &without);
-        json_put_int(object, "package", first->packages[package]);
+        json_put_int(object, "package", g_array_index(seen->packages, int, package));
         json_put_real(object, "watts", without > POWER_TABLE_UNKNOWN_MAX ? NAN : price, 2);
         json_put_real(object, "measured_watts", mean_watts(seen, package), 2);
         json_put(object, "states", states);
@@ -195,25 +190,21 @@ static json_object *describe_table(const PowerTable *table)
 
 static void describe_power(const Turbostat *seen, const PowerTable *table, json_object *answer)
 {
-        const TurbostatSample *first = g_ptr_array_index(seen->samples, 0);
         json_object *packages = json_object_new_array();
         double watts = 0, unknown = 0, measured = 0;
-        bool estimated = false;
 
-        for (int p = 0; p < first->n_packages; p++) {
+        for (guint p = 0; p < seen->packages->len; p++) {
                 json_object_array_add(packages, describe_package(seen, table, p, &watts, &unknown));
                 measured += mean_watts(seen, p);
         }
-        for (guint i = 0; i < seen->samples->len; i++)
-                estimated |= ((TurbostatSample *)g_ptr_array_index(seen->samples, i))->estimated;
-        unknown /= first->n_packages;
+        unknown /= seen->packages->len;
         if (unknown > POWER_TABLE_UNKNOWN_MAX)
                 watts = NAN;
         json_put_real(answer, "watts", watts, 2);
         json_put_real(answer, "measured_watts", measured, 2);
         json_put_real(answer, "without_figure_percent", unknown * 100, 2);
         json_put_real(answer, "in_no_column_percent", missing_percent(seen), 2);
-        json_put_bool(answer, "residency_estimated", estimated);
+        json_put_bool(answer, "residency_estimated", seen->estimated);
         json_put_real(answer, "work_mb_per_second", asked.work > 0 ? asked.work : NAN, 2);
         json_put_real(answer, "work_mb_per_watt",
                       asked.work > 0 && watts > 0 ? asked.work / watts : NAN, 2);
@@ -226,7 +217,7 @@ static json_object *answer_begin(const Turbostat *seen)
 
         json_put_text(answer, "source", asked.turbostat ? "turbostat" : "this machine");
         json_put_text(answer, "turbostat", asked.turbostat);
-        json_put_int(answer, "samples", seen->samples->len);
+        json_put_int(answer, "samples", seen->n_samples);
         json_put_bool(answer, "packages_known", !seen->summary);
         return answer;
 }

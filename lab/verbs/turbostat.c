@@ -48,9 +48,8 @@ typedef struct Column {
 } Column;
 
 typedef struct Row {
-        int package, core, cpu; /* -1: of the whole machine, or not printed */
-        bool whole;
-        double percent[COLUMNS_MAX]; /* NaN: not printed */
+        int package, core, cpu;      /* -1: of the whole machine, or not printed */
+        double percent[COLUMNS_MAX]; /* or watts; NaN: not printed */
 } Row;
 
 typedef struct Reader {
@@ -60,7 +59,8 @@ typedef struct Reader {
         int n_ids;
         char **header;      /* NULL before the first one */
         GArray *columns;    /* of Column; NULL before the first header */
-        GPtrArray *rows;    /* of Row, of the sample that is being read */
+        GPtrArray *rows;    /* of Row, of the sample that is being read: first that of the whole
+                             * machine, if there is one */
         GPtrArray *samples; /* of GPtrArray of Row */
         char *error;
 } Reader;
@@ -136,7 +136,7 @@ static char **line_split(const char *line, bool tabs)
 
 static bool is_place(Role role)
 {
-        return role == ROLE_PACKAGE || role == ROLE_CORE || role == ROLE_CPU || role == ROLE_ID;
+        return role >= ROLE_PACKAGE && role <= ROLE_ID;
 }
 
 /* The first column with the role; as many as there are: none has it. */
@@ -211,41 +211,30 @@ static double number(Reader *reader, const char *word)
         return value;
 }
 
-static int place_number(Reader *reader, const char *word)
+static void take_place(Reader *reader, const char *word, int *place)
 {
         double value = number(reader, word);
 
-        return value >= 0 && value < G_MAXINT ? (int)value : -1;
+        if (value >= 0 && value < G_MAXINT)
+                *place = (int)value;
 }
 
 static void take_word(Reader *reader, Row *row, guint i, const char *word)
 {
-        switch (g_array_index(reader->columns, Column, i).role) {
-        case ROLE_PACKAGE:
-                row->package = place_number(reader, word);
-                break;
-        case ROLE_CORE:
-                row->core = place_number(reader, word);
-                break;
-        case ROLE_CPU:
-                row->cpu = place_number(reader, word);
-                break;
-        case ROLE_C0:
-        case ROLE_HARDWARE:
-        case ROLE_SOFTWARE:
-                row->percent[i] = number(reader, word);
-                if (row->percent[i] < -ROUNDING || row->percent[i] > PERCENT_MAX)
-                        fail(reader, "found %s, expected a percentage", word);
-                break;
-        case ROLE_WATTS:
-                row->percent[i] = number(reader, word);
-                if (row->percent[i] < 0 || row->percent[i] > WATTS_MAX)
-                        fail(reader, "found %s, expected watts", word);
-                break;
-        case ROLE_ID:
-        case ROLE_OTHER:
-                break;
-        }
+        Role role = g_array_index(reader->columns, Column, i).role;
+        int *const places[] = {
+                [ROLE_PACKAGE] = &row->package, [ROLE_CORE] = &row->core, [ROLE_CPU] = &row->cpu
+        };
+        bool watts = role == ROLE_WATTS;
+        double *value = &row->percent[i];
+
+        if (role < G_N_ELEMENTS(places) && places[role])
+                take_place(reader, word, places[role]);
+        if (role < ROLE_C0)
+                return;
+        *value = number(reader, word);
+        if (*value < (watts ? 0 : -ROUNDING) || *value > (watts ? WATTS_MAX : PERCENT_MAX))
+                fail(reader, "found %s, expected %s", word, watts ? "watts" : "a percentage");
 }
 
 /* What is of the core, or of the package, is printed with its first CPU only. */
@@ -253,10 +242,10 @@ static void inherit(const Reader *reader, Row *row)
 {
         const Row *above;
 
-        if (row->whole || reader->rows->len == 0)
+        if (row->cpu < 0 || reader->rows->len == 0)
                 return;
         above = g_ptr_array_index(reader->rows, reader->rows->len - 1);
-        if (above->whole || above->core != row->core || above->package != row->package)
+        if (above->cpu < 0 || above->core != row->core || above->package != row->package)
                 return;
         for (guint i = 0; i < reader->columns->len; i++)
                 if (isnan(row->percent[i]) &&
@@ -278,7 +267,7 @@ static void take_row(Reader *reader, const char *line, bool last)
         guint n = g_strv_length(words), columns = reader->columns->len, skip = 0;
         g_autofree Row *row = g_new(Row, 1);
 
-        *row = (Row){ -1, -1, -1, false };
+        *row = (Row){ -1, -1, -1 };
         for (guint i = 0; i < COLUMNS_MAX; i++)
                 row->percent[i] = NAN;
         /* An old row of the whole machine has blanks where others say to which CPU they belong. */
@@ -295,8 +284,7 @@ static void take_row(Reader *reader, const char *line, bool last)
         }
         for (guint i = 0; i < n; i++)
                 take_word(reader, row, i + skip, words[i]);
-        row->whole = row->cpu < 0;
-        if (row->whole)
+        if (row->cpu < 0)
                 sample_end(reader);
         inherit(reader, row);
         g_ptr_array_add(reader->rows, g_steal_pointer(&row));
@@ -319,15 +307,12 @@ static void take_line(Reader *reader, char *line, bool last)
                 take_row(reader, line, last);
 }
 
-static Row *whole_row(const GPtrArray *rows)
+/* The row of the whole machine; NULL: there is none. */
+static const Row *whole_row(const GPtrArray *rows)
 {
-        for (guint i = 0; i < rows->len; i++) {
-                Row *row = g_ptr_array_index(rows, i);
+        const Row *first = g_ptr_array_index(rows, 0);
 
-                if (row->whole)
-                        return row;
-        }
-        return NULL;
+        return first->cpu < 0 ? first : NULL;
 }
 
 static guint count_cpus(const GPtrArray *rows)
@@ -344,13 +329,21 @@ static double mean(const GPtrArray *rows, guint column, int package)
         for (guint i = 0; i < rows->len; i++) {
                 const Row *row = g_ptr_array_index(rows, i);
 
-                if (row->whole || isnan(row->percent[column]) ||
+                if (row->cpu < 0 || isnan(row->percent[column]) ||
                     (package >= 0 && row->package != package))
                         continue;
                 sum += row->percent[column];
                 n++;
         }
         return n ? sum / n : NAN;
+}
+
+/* The same, of the machine's own row for all packages, if there is one. */
+static double value_of(const GPtrArray *rows, guint column, int package)
+{
+        const Row *whole = whole_row(rows);
+
+        return whole && package < 0 ? whole->percent[column] : mean(rows, column, package);
 }
 
 /* Looks for samples that lost rows. */
@@ -387,14 +380,13 @@ static int compare_ints(const void *a, const void *b)
 }
 
 /* The numbers of the packages that the rows are of, ascending; 0 alone if they do not say. */
-static GArray *packages_find(const GPtrArray *rows)
+static void find_packages(const GPtrArray *rows, GArray *packages)
 {
-        GArray *packages = g_array_new(FALSE, FALSE, sizeof(int));
         int none = 0;
 
         for (guint i = 0; i < rows->len; i++) {
                 const Row *row = g_ptr_array_index(rows, i);
-                bool seen = row->whole || row->package < 0;
+                bool seen = row->cpu < 0 || row->package < 0;
 
                 for (guint k = 0; k < packages->len; k++)
                         seen |= g_array_index(packages, int, k) == row->package;
@@ -404,27 +396,6 @@ static GArray *packages_find(const GPtrArray *rows)
         if (packages->len == 0)
                 g_array_append_val(packages, none);
         g_array_sort(packages, compare_ints);
-        return packages;
-}
-
-/* A package's value in a column: the machine's if there is but one, else the mean of its CPUs. */
-static double package_value(const GPtrArray *rows, guint column, const GArray *packages, guint i)
-{
-        const Row *whole = whole_row(rows);
-
-        if (whole && packages->len == 1)
-                return whole->percent[column];
-        return mean(rows, column, packages->len > 1 ? g_array_index(packages, int, i) : -1);
-}
-
-static void sample_free(gpointer data)
-{
-        TurbostatSample *sample = data;
-
-        g_free(sample->packages);
-        g_free(sample->shares);
-        g_free(sample->watts);
-        g_free(sample);
 }
 
 void turbostat_free(Turbostat *turbostat)
@@ -432,7 +403,9 @@ void turbostat_free(Turbostat *turbostat)
         if (!turbostat)
                 return;
         g_strfreev(turbostat->states);
-        g_ptr_array_unref(turbostat->samples);
+        g_array_unref(turbostat->packages);
+        g_array_unref(turbostat->shares);
+        g_array_unref(turbostat->watts);
         g_free(turbostat);
 }
 
@@ -442,22 +415,32 @@ Turbostat *turbostat_new(int n_states)
 
         turbostat->n_states = n_states;
         turbostat->states = g_new0(char *, (gsize)n_states + 1);
-        turbostat->samples = g_ptr_array_new_with_free_func(sample_free);
+        turbostat->packages = g_array_new(FALSE, FALSE, sizeof(int));
+        turbostat->shares = g_array_new(FALSE, TRUE, sizeof(double));
+        turbostat->watts = g_array_new(FALSE, FALSE, sizeof(double));
         return turbostat;
 }
 
-TurbostatSample *turbostat_add(Turbostat *turbostat, int n_packages)
+double *turbostat_add(Turbostat *turbostat, double watts)
 {
-        TurbostatSample *sample = g_new0(TurbostatSample, 1);
+        guint begin = turbostat->shares->len;
 
-        sample->n_packages = n_packages;
-        sample->packages = g_new0(int, (gsize)n_packages);
-        sample->shares = g_new0(double, (gsize)(n_packages * turbostat->n_states));
-        sample->watts = g_new(double, (gsize)n_packages);
-        for (int p = 0; p < n_packages; p++)
-                sample->watts[p] = NAN;
-        g_ptr_array_add(turbostat->samples, sample);
-        return sample;
+        g_array_set_size(turbostat->shares, begin + (guint)turbostat->n_states);
+        g_array_append_val(turbostat->watts, watts);
+        turbostat->n_samples = turbostat->watts->len / turbostat->packages->len;
+        return &g_array_index(turbostat->shares, double, begin);
+}
+
+const double *turbostat_shares(const Turbostat *turbostat, guint sample, guint package)
+{
+        guint row = sample * turbostat->packages->len + package;
+
+        return &g_array_index(turbostat->shares, double, row *(guint)turbostat->n_states);
+}
+
+double turbostat_watts(const Turbostat *turbostat, guint sample, guint package)
+{
+        return g_array_index(turbostat->watts, double, sample * turbostat->packages->len + package);
 }
 
 /* Makes the idle shares add up with C0. */
@@ -474,18 +457,17 @@ static void scale_idle(double *shares, int n)
 static void sample_make(const Reader *reader, const GPtrArray *rows, const guint *columns,
                         Turbostat *turbostat)
 {
-        g_autoptr(GArray) packages = packages_find(rows);
-        TurbostatSample *sample = turbostat_add(turbostat, (int)packages->len);
+        bool several = turbostat->packages->len > 1;
         guint watts = column_of(reader, ROLE_WATTS);
 
-        for (guint p = 0; p < packages->len; p++) {
-                double *shares = sample->shares + p * (guint)turbostat->n_states;
+        for (guint p = 0; p < turbostat->packages->len; p++) {
+                int package = several ? g_array_index(turbostat->packages, int, p) : -1;
+                double *shares = turbostat_add(turbostat, watts < reader->columns->len
+                                                                  ? value_of(rows, watts, package)
+                                                                  : NAN);
 
-                sample->packages[p] = g_array_index(packages, int, p);
-                if (watts < reader->columns->len)
-                        sample->watts[p] = package_value(rows, watts, packages, p);
                 for (int s = 0; s < turbostat->n_states; s++) {
-                        double percent = package_value(rows, columns[s], packages, p);
+                        double percent = value_of(rows, columns[s], package);
 
                         shares[s] = isnan(percent) ? 0 : fmax(percent, 0) / 100;
                 }
@@ -510,13 +492,12 @@ static int columns_find(const Reader *reader, Role role, guint *columns)
 static bool hardware_complete(const Reader *reader)
 {
         const GPtrArray *rows = g_ptr_array_index(reader->samples, 0);
-        const Row *whole = whole_row(rows);
         guint columns[STATES_MAX];
         int n = columns_find(reader, ROLE_HARDWARE, columns);
         double sum = 0;
 
         for (int s = 0; s < n; s++) {
-                double percent = whole ? whole->percent[columns[s]] : mean(rows, columns[s], -1);
+                double percent = value_of(rows, columns[s], -1);
 
                 sum += isnan(percent) ? 0 : percent;
         }
@@ -532,6 +513,7 @@ static Turbostat *turbostat_make(const Reader *reader)
 
         turbostat->software = software;
         turbostat->summary = count_cpus(g_ptr_array_index(reader->samples, 0)) == 0;
+        find_packages(g_ptr_array_index(reader->samples, 0), turbostat->packages);
         turbostat->states[0] = g_strdup("C0");
         for (int s = 1; s < n; s++)
                 turbostat->states[s] = g_strdup(
@@ -545,26 +527,25 @@ static Turbostat *turbostat_make(const Reader *reader)
  * because a sleep is counted when it ends. */
 static void check_sums(Reader *reader, const Turbostat *turbostat)
 {
+        bool software = turbostat->software;
+
         reader->line = 0;
-        for (guint i = 0; i < turbostat->samples->len; i++) {
-                const TurbostatSample *sample = g_ptr_array_index(turbostat->samples, i);
+        for (guint i = 0; i < turbostat->watts->len; i++) {
+                guint p = i % turbostat->packages->len;
+                const double *shares = turbostat_shares(turbostat, 0, i);
+                double percent = 0;
 
-                for (int p = 0; p < sample->n_packages; p++) {
-                        const double *shares = sample->shares + p * turbostat->n_states;
-                        double percent = 0;
-
-                        for (int s = 0; s < (turbostat->software ? 1 : turbostat->n_states); s++)
-                                percent += shares[s] * 100;
-                        if (percent > ACCOUNTED_MAX ||
-                            (percent < ACCOUNTED && !turbostat->software))
-                                fail(reader,
-                                     "sample %u, package %d: found %.2f %% of the time in C0%s, "
-                                     "expected %s%.0f %%",
-                                     i + 1, sample->packages[p], percent,
-                                     turbostat->software ? "" : " and the columns of idle states",
-                                     turbostat->software ? "at most " : "100 %, at least ",
-                                     turbostat->software ? 100.0 : ACCOUNTED);
-                }
+                for (int s = 0; s < (software ? 1 : turbostat->n_states); s++)
+                        percent += shares[s] * 100;
+                if (percent > ACCOUNTED_MAX || (percent < ACCOUNTED && !software))
+                        fail(reader,
+                             "sample %u, package %d: found %.2f %% of the time in C0%s, expected "
+                             "%s%.0f %%",
+                             i / turbostat->packages->len + 1,
+                             g_array_index(turbostat->packages, int, p), percent,
+                             software ? "" : " and the columns of idle states",
+                             software ? "at most " : "100 %, at least ",
+                             software ? 100.0 : ACCOUNTED);
         }
 }
 

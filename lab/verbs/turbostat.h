@@ -11,31 +11,33 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* One sample: a package's mean over its CPUs. Packages are in the order of their numbers. */
-typedef struct TurbostatSample {
-        int n_packages;
-        int *packages;  /* their numbers */
-        double *shares; /* [package * n_states + state], 0 .. 1 */
-        double *watts;  /* by package, PkgWatt; NaN: not printed */
-        bool estimated; /* not all of it was measured (in samples of our own) */
-} TurbostatSample;
-
+/* Samples, each with a row for every package, which are in the order of their numbers. */
 typedef struct Turbostat {
         char **states; /* "C0" first, then "C1" ..., NULL at the end */
         int n_states;
         bool software; /* by the kernel's counters, not by the hardware's: idle shares are scaled so
                           that a row adds up, because sleeps are counted when they end */
         bool summary;  /* it has no rows of CPUs: how many packages there are is not known */
-        GPtrArray *samples; /* of TurbostatSample, at least one, all with the same packages */
+        bool estimated;   /* not all of it was measured (in samples of our own) */
+        GArray *packages; /* of int: their numbers */
+        GArray *shares;   /* of double: n_states for each row, 0 .. 1; a mean over CPUs */
+        GArray *watts;    /* of double, by row: PkgWatt; NaN: not printed */
+        guint n_samples;
 } Turbostat;
 
 /* Reads turbostat's standard output. -EINVAL: it is something else, or was cut off; `*ret_error`, a
  * new string, says in which line, what was found and what was expected. */
 int turbostat_parse(const char *text, Turbostat **ret_turbostat, char **ret_error);
 
-/* One without samples and names, for `n_states` states; and a sample more. */
+/* One without samples, packages and names, for `n_states` states. */
 Turbostat *turbostat_new(int n_states);
-TurbostatSample *turbostat_add(Turbostat *turbostat, int n_packages);
+
+/* Adds a row. Returns its shares, which are 0, until the next one is added. */
+double *turbostat_add(Turbostat *turbostat, double watts);
+
+/* The shares of a package in a sample; and its watts. */
+const double *turbostat_shares(const Turbostat *turbostat, guint sample, guint package);
+double turbostat_watts(const Turbostat *turbostat, guint sample, guint package);
 
 void turbostat_free(Turbostat *turbostat);
 

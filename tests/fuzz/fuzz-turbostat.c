@@ -16,12 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         abort();
                 return 0;
         }
-        for (guint i = 0; i < found->samples->len; i++) {
-                const TurbostatSample *sample = g_ptr_array_index(found->samples, i);
+        if (found->shares->len != found->watts->len * (guint)found->n_states ||
+            found->watts->len != found->n_samples * found->packages->len)
+                abort();
+        for (guint i = 0; i < found->shares->len; i++) {
+                double share = g_array_index(found->shares, double, i);
 
-                for (int s = 0; s < sample->n_packages * found->n_states; s++)
-                        if (!(sample->shares[s] >= 0 && isfinite(sample->shares[s])))
-                                abort();
+                if (!(share >= 0 && isfinite(share)))
+                        abort();
         }
         return 0;
 }

@@ -38,14 +38,12 @@ TEST_EACH(price, paper)
         g_autoptr(PowerTable) table = shipped();
         g_autoptr(Turbostat) seen = NULL;
         g_autofree char *text = NULL, *error = NULL;
-        const TurbostatSample *sample;
         double watts;
 
         ck_assert(g_file_get_contents(path, &text, NULL, NULL));
         ck_assert_msg(turbostat_parse(text, &seen, &error) == 0, "%s", error);
-        sample = g_ptr_array_index(seen->samples, 0);
-        watts = power_table_price(table, (const char *const *)seen->states, sample->shares,
-                                  (size_t)seen->n_states, NULL);
+        watts = power_table_price(table, (const char *const *)seen->states,
+                                  turbostat_shares(seen, 0, 0), (size_t)seen->n_states, NULL);
         ck_case(paper[_i].file, fabs(watts - paper[_i].watts) < 0.005, "%.4f W, expected %.2f",
                 watts, paper[_i].watts);
 }

@@ -69,25 +69,22 @@ TEST_EACH(parse, cases)
 {
         g_autoptr(Turbostat) found = NULL;
         g_autofree char *error = NULL, *states = NULL;
-        const TurbostatSample *sample;
         guint samples = c->samples ?: 1, packages = c->packages ?: 1;
         const double *shares;
+        double watts;
 
         ck_case(c->name, turbostat_parse(c->text, &found, &error) == 0, "refused: %s", error);
         states = g_strjoinv(" ", found->states);
         ck_case(c->name, g_str_equal(states, c->states), "states %s", states);
         ck_case(c->name, found->software == c->software, "software %d", found->software);
-        ck_case(c->name, found->samples->len == samples, "%u samples", found->samples->len);
-        sample = g_ptr_array_index(found->samples, samples - 1);
-        ck_case(c->name, sample->n_packages == (int)packages, "%d packages", sample->n_packages);
-        shares = sample->shares + (packages - 1) * (guint)found->n_states;
+        ck_case(c->name, found->n_samples == samples, "%u samples", found->n_samples);
+        ck_case(c->name, found->packages->len == packages, "%u packages", found->packages->len);
+        shares = turbostat_shares(found, samples - 1, packages - 1);
+        watts = turbostat_watts(found, samples - 1, packages - 1);
         for (int s = 0; s < found->n_states; s++)
                 ck_case(c->name, near(shares[s], c->shares[s]), "%s: %f", found->states[s],
                         shares[s]);
-        ck_case(c->name,
-                c->watts == 0 ? isnan(sample->watts[packages - 1])
-                              : near(sample->watts[packages - 1], c->watts),
-                "%f W", sample->watts[packages - 1]);
+        ck_case(c->name, c->watts == 0 ? isnan(watts) : near(watts, c->watts), "%f W", watts);
 }
 
 static const struct {
