@@ -33,11 +33,7 @@
 #include "manager/manager-view.h"
 #include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
-#include "sense/frequency-read.h"
 #include "sense/netlink.h"
-#include "sense/sensor.h"
-#include "sense/topology-read.h"
-#include "sense/users.h"
 #include "arguments.h"
 
 /* How long --once waits for a decision, and --probe for the service manager. */
@@ -133,33 +129,9 @@ static void print_errors(const GPtrArray *errors)
         }
 }
 
-/* Where the machine cannot be read there is nothing to compare with. */
-static void print_warnings(const ManagerSetup *setup, const Config *config)
-{
-        g_autoptr(GHashTable) users = users_read(setup->root);
-        g_autoptr(GPtrArray) warnings = config_errors_new();
-        ConfigMachine machine = { .root = setup->root, .users = users };
-        FreqPolicy *frequency = NULL;
-        g_autofree IdleTable *idle = NULL;
-        Topology *topology = NULL;
-
-        if (topology_read(setup->root, &topology) >= 0) {
-                if (frequency_read(setup->root, topology, &frequency, &machine.n_frequency) < 0)
-                        machine.n_frequency = 0;
-                machine.idle = idle = idle_tables_read(setup->root, topology->n_cpus);
-        }
-        machine.topology = topology;
-        machine.frequency = frequency;
-        config_find_warnings(&setup->paths, config, &machine, warnings);
-        config_log_warnings(warnings);
-        frequency_free(frequency, machine.n_frequency);
-        if (topology)
-                topology_free(topology);
-}
-
 static int check(const ManagerSetup *setup, const Arguments *arguments)
 {
-        g_autoptr(GPtrArray) errors = config_errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new(), warnings = config_errors_new();
         g_autoptr(Config) config = NULL;
         int r;
 
@@ -170,7 +142,8 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
         print_errors(errors);
         if (r < 0)
                 return r;
-        print_warnings(setup, config);
+        config_find_warnings_below(setup->root, &setup->paths, config, warnings);
+        config_log_warnings(warnings);
         puts("The configuration is valid.");
         return 0;
 }

@@ -10,10 +10,6 @@
 #include "config/config-section.h"
 #include "config/config.h"
 #include "config/profile-load.h"
-#include "sense/frequency-read.h"
-#include "sense/sensor.h"
-#include "sense/topology-read.h"
-#include "sense/users.h"
 
 const char *offline_policy_dir(const Ctl *ctl)
 {
@@ -127,32 +123,6 @@ static json_object *describe_all_files(const ConfigPaths *paths, const Config *c
         return array;
 }
 
-/* Where the machine cannot be read there is nothing to compare with. */
-static json_object *describe_warnings(const Ctl *ctl, const ConfigPaths *paths,
-                                      const Config *config)
-{
-        g_autoptr(GPtrArray) warnings = config_errors_new();
-        g_autoptr(GHashTable) users = users_read(ctl->root);
-        ConfigMachine machine = { .root = ctl->root, .users = users };
-        FreqPolicy *frequency = NULL;
-        g_autofree IdleTable *idle = NULL;
-        Topology *topology = NULL;
-
-        if (topology_read(ctl->root, &topology) >= 0) {
-                if (frequency_read(ctl->root, topology, &frequency, &machine.n_frequency) < 0)
-                        machine.n_frequency = 0;
-                machine.idle = idle = idle_tables_read(ctl->root, topology->n_cpus);
-        }
-        machine.topology = topology;
-        machine.frequency = frequency;
-        if (config)
-                config_find_warnings(paths, config, &machine, warnings);
-        frequency_free(frequency, machine.n_frequency);
-        if (topology)
-                topology_free(topology);
-        return describe_errors(warnings);
-}
-
 void offline_paths_init(OfflinePaths *offline, const Ctl *ctl, const char *config_dir)
 {
         offline->vendor = directory(ctl, ctl->vendor_dir, &VENDOR_DIR[1]);
@@ -205,16 +175,17 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
         const ConfigPaths *paths = &offline.paths;
-        g_autoptr(GPtrArray) errors = config_errors_new();
+        g_autoptr(GPtrArray) errors = config_errors_new(), warnings = config_errors_new();
         g_autoptr(Config) config = NULL;
         json_object *answer = json_object_new_object();
 
         offline_paths_init(&offline, ctl, config_dir);
-        config_load(paths, errors, &config);
+        if (config_load(paths, errors, &config) >= 0)
+                config_find_warnings_below(ctl->root, paths, config, warnings);
         json_put(answer, "settings", config ? describe_settings(config) : NULL);
         json_put(answer, "profiles", config ? describe_profiles(config) : NULL);
         json_put(answer, "errors", describe_errors(errors));
-        json_put(answer, "warnings", describe_warnings(ctl, paths, config));
+        json_put(answer, "warnings", describe_errors(warnings));
         json_put(answer, "files", describe_all_files(paths, config));
         return answer;
 }

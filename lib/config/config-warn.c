@@ -25,6 +25,10 @@
 #include "config/config-files.h"
 #include "config/power-table.h"
 #include "config/profile.h"
+#include "sense/frequency-read.h"
+#include "sense/sensor.h"
+#include "sense/topology-read.h"
+#include "sense/users.h"
 
 #define UNMET_MAX 8
 #define SAME_MAX  20 /* warnings about the words of one option; the others are counted */
@@ -238,6 +242,26 @@ void config_find_warnings(const ConfigPaths *paths, const Config *config,
                 find_scripts(app, machine->root, warnings);
         }
         find_all_unmet(paths, config, machine, warnings);
+}
+
+void config_find_warnings_below(int root, const ConfigPaths *paths, const Config *config,
+                                GPtrArray *warnings)
+{
+        g_autoptr(GHashTable) users = users_read(root);
+        g_autofree IdleTable *idle = NULL;
+        ConfigMachine machine = { .root = root, .users = users };
+        FreqPolicy *frequency = NULL;
+        Topology *topology = NULL;
+
+        if (topology_read(root, &topology) >= 0) {
+                frequency_read(root, topology, &frequency, &machine.n_frequency);
+                machine.idle = idle = idle_tables_read(root, topology->n_cpus);
+        }
+        machine.topology = topology;
+        machine.frequency = frequency;
+        config_find_warnings(paths, config, &machine, warnings);
+        frequency_free(frequency, machine.n_frequency);
+        topology_free(topology);
 }
 
 void config_log_warnings(const GPtrArray *warnings)

@@ -126,6 +126,10 @@ typedef struct ConfigMachine {
 void config_find_warnings(const ConfigPaths *paths, const Config *config,
                           const ConfigMachine *machine, GPtrArray *warnings);
 
+/* The same for the machine below `root`, as its files show it. */
+void config_find_warnings_below(int root, const ConfigPaths *paths, const Config *config,
+                                GPtrArray *warnings);
+
 /* What an option that is set at run time requests and the machine does not offer, as a new string:
  * "KEY: found ..., which ..."; NULL: nothing. */
 char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,

@@ -32,7 +32,9 @@ LAYERS = {
     "lib/sense": [*SHARED, "sense/"],
     "lib/act": [*SHARED, "act/"],
     "lib/act/knob": ["base/", "act/knob/"],
-    "lib/config": [*SHARED, "sense/process-facts.h", "config/", "act/", "stats/", "idled-policy.h"],
+    # config-warn.c compares the configuration with the machine, for idled and idlectl.
+    "lib/config": [*SHARED, "sense/process-facts.h", "sense/frequency-read.h", "sense/sensor.h",
+                   "sense/topology-read.h", "sense/users.h", "config/", "act/", "stats/", "idled-policy.h"],
     "lib/systemd": [*SHARED, "systemd/", "act/knob/"],
     "daemon/holds": [*SHARED, "sense/", "holds/"],
     # Pure, and idlectl's too.
