@@ -164,7 +164,7 @@ static int bill_check(const Ctl *ctl, const Verb *verb)
 {
         if (sleeps_usec() > SECONDS_MOST * G_USEC_PER_SEC)
                 return complain_usage(verb, "--seconds: expected at most %d", SECONDS_MOST);
-        if (ctl->power_table && !asked.limit_us)
+        if (power_asked && !asked.limit_us)
                 return complain_usage(verb, "bill: --power is for --limit");
         return EXIT_FINE;
 }

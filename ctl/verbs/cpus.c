@@ -269,10 +269,10 @@ static void add_parked(json_object *facts, json_object *manager)
 static int cpus_ask(Ctl *ctl, json_object **ret_answer)
 {
         json_object *manager = client_manager(ctl->client), *answer;
-        bool measured = ctl->interval_usec || !manager;
+        bool measured = interval_asked_usec || !manager;
         g_autoptr(json_object) facts = NULL;
 
-        facts = measured ? facts_measure(ctl, ctl->interval_usec ?: FACTS_INTERVAL_USEC)
+        facts = measured ? facts_measure(ctl, interval_asked_usec ?: FACTS_INTERVAL_USEC)
                          : facts_get(ctl);
         if (!facts)
                 return EXIT_FAILED;

@@ -41,7 +41,7 @@ static const VerbOption holds_options[] = {
 
 static int holds_check(const Ctl *ctl, const Verb *verb)
 {
-        if ((sleeps_asked > 0 || ctl->power_table) && !holds_measured)
+        if ((sleeps_asked > 0 || power_asked) && !holds_measured)
                 return complain_usage(verb, "holds: --%s is for --measure",
                                       sleeps_asked > 0 ? "seconds" : "power");
         return EXIT_FINE;
@@ -322,7 +322,7 @@ static void holds_measured_power(const Ctl *ctl, json_object *answer)
         if (json_get(power, "package_watts"))
                 screen_line(&ctl->screen, STYLE_PLAIN, "Power  %.2f W, all packages (RAPL)",
                             json_number(power, "package_watts", 0));
-        if (!*table && !ctl->power_table) /* one that was named and not found was reported */
+        if (!*table && !power_asked) /* one that was named and not found was reported */
                 price_show_missing(&ctl->screen,
                                    "What holds cost is not known, because this machine has no "
                                    "power table",

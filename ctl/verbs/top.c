@@ -47,8 +47,7 @@ static const VerbOption top_options[] = {
           .choices = by_names, .expected = "cpu, core or package" },
         { "count", "NUMBER", "exit after this many samples", .number = &asked.count, .least = 1,
           .expected = "a number of samples" },
-        { "power", "NAME", "the power table where there is no RAPL",
-          .member = offsetof(Ctl, power_table) },
+        { "power", "NAME", "the power table where there is no RAPL", .text = &power_asked },
         { 0 },
 };
 
@@ -56,7 +55,7 @@ static int top_check(const Ctl *ctl, const Verb *verb)
 {
         if (asked.csv && ctl->json)
                 return complain_usage(verb, "--csv and --json: expected one of them");
-        if (ctl->n_args > 0 && (ctl->interval_usec || asked.count))
+        if (ctl->n_args > 0 && (interval_asked_usec || asked.count))
                 return complain_usage(verb, "%s: expected no COMMAND with it",
                                       asked.count ? "--count" : "--interval");
         return EXIT_FINE;
@@ -280,22 +279,21 @@ static bool take_lists(Top *top)
 /* Loads the power table, which is used only where energy is not measured. False after a message. */
 static bool take_table(Top *top)
 {
-        const char *name = top->ctl->power_table;
         bool measured = top->watch->energy_error == 0;
-        PowerTable *table = name || !measured ? estimate_table(top->ctl, name, name != NULL) : NULL;
+        PowerTable *table = power_asked || !measured ? estimate_table(top->ctl, false) : NULL;
 
         if (measured)
                 power_table_free(table);
         else
                 top->table = table;
-        return table || !name;
+        return table || !power_asked;
 }
 
 /* Shows what was asked for. Returns the exit status. */
 static int show(Top *top)
 {
         Ctl *ctl = top->ctl;
-        uint64_t interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        uint64_t interval_usec = interval_asked_usec ?: INTERVAL_USEC;
         _fd_ int output = -1;
         int r, status = output_open(ctl, &output);
 

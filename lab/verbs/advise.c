@@ -26,6 +26,7 @@
 #include "cli/client.h"
 #include "replay.h"
 #include "sense/sensor.h"
+#include "cli/price.h"
 #include "cli/save.h"
 #include "verbs.h"
 
@@ -72,7 +73,7 @@ static const VerbOption advise_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine",
           .text = &replay_arguments.table },
         { "power", "NAME", "the power table, for the states of this machine",
-          .member = offsetof(Ctl, power_table) },
+          .text = &power_asked },
         { "latency", "TIME", "no wake-up may take longer than this", .number = &asked_usec,
           .least = 1, .expected = "a duration such as 50us" },
         { "record", "SECONDS", "record this machine instead of reading traces",

@@ -34,8 +34,7 @@ static struct {
 } asked;
 
 static const VerbOption estimate_options[] = {
-        { "power", "NAME", "the power table: power/NAME.conf, or a path",
-          .member = offsetof(Ctl, power_table) },
+        { "power", "NAME", "the power table: power/NAME.conf, or a path", .text = &power_asked },
         { "turbostat", "FILE", "residencies that turbostat printed; - is standard input",
           .text = &asked.turbostat },
         { "work", "NUMBER", "work done in MB/s, to print MB/W", .real = &asked.work,
@@ -49,15 +48,15 @@ static const VerbOption estimate_options[] = {
 
 static int estimate_check(const Ctl *ctl, const Verb *verb)
 {
-        if (asked.fit && (ctl->power_table || asked.work > 0))
+        if (asked.fit && (power_asked || asked.work > 0))
                 return complain_usage(verb, "--fit: expected no --power or --work with it");
         if (!asked.fit && (asked.save || asked.for_usec))
                 return complain_usage(verb, "%s: expected --fit with it",
                                       asked.save ? "--output" : "--for");
-        if (asked.turbostat && (asked.for_usec || ctl->interval_usec))
+        if (asked.turbostat && (asked.for_usec || interval_asked_usec))
                 return complain_usage(verb, "--turbostat: expected no --for or --interval with "
                                             "it");
-        if (asked.fit && ctl->interval_usec && ctl->interval_usec < MEASURE_USEC)
+        if (asked.fit && interval_asked_usec && interval_asked_usec < MEASURE_USEC)
                 return complain_usage(verb, "--interval: with --fit expected at least 1s, because "
                                             "energy is read once a second");
         return EXIT_FINE;
@@ -243,7 +242,7 @@ static int fit(Ctl *ctl, json_object **ret_answer)
 
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
                                : estimate_measure(ctl, asked.for_usec ?: FIT_USEC,
-                                                  ctl->interval_usec ?: MEASURE_USEC, true);
+                                                  interval_asked_usec ?: MEASURE_USEC, true);
         if (!seen)
                 return EXIT_FAILED;
         answer = answer_begin(seen);
@@ -278,12 +277,12 @@ static int estimate_ask(Ctl *ctl, json_object **ret_answer)
 
         if (asked.fit)
                 return fit(ctl, ret_answer);
-        table = estimate_table(ctl, ctl->power_table, true);
+        table = estimate_table(ctl, true);
         if (!table)
                 return EXIT_FAILED;
         seen = asked.turbostat ? read_turbostat(asked.turbostat)
-                               : estimate_measure(ctl, ctl->interval_usec ?: MEASURE_USEC,
-                                                  ctl->interval_usec ?: MEASURE_USEC, false);
+                               : estimate_measure(ctl, interval_asked_usec ?: MEASURE_USEC,
+                                                  interval_asked_usec ?: MEASURE_USEC, false);
         if (!seen)
                 return EXIT_FAILED;
         answer = answer_begin(seen);

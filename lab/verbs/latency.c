@@ -101,8 +101,7 @@ static const VerbOption latency_options[] = {
           .most = 99, .expected = "a number from 1 to 99" },
         { "cpus", "LIST", "CPUs to measure (all)", .cpus = &asked.cpus },
         { "sweep", "WHAT", "under several settings; may be repeated", .take = take_sweep },
-        { "power", "NAME", "the power table where there is no RAPL",
-          .member = offsetof(Ctl, power_table) },
+        { "power", "NAME", "the power table where there is no RAPL", .text = &power_asked },
         { "csv", NULL, "print comma-separated values", .flag = &asked.csv },
         { "plot", "FILE", "write a page with plots, FILE.html", .text = &asked.plot },
         { 0 },
@@ -400,8 +399,8 @@ static int latency_ask(Ctl *ctl, json_object **ret_answer)
         session.watch = watch;
         if (choose(&session) != EXIT_FINE)
                 return EXIT_FAILED;
-        table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
-        if (ctl->power_table && !table)
+        table = estimate_table(ctl, false);
+        if (power_asked && !table)
                 return EXIT_FAILED;
         session.table = table;
         session.signals = signals_open(ends,

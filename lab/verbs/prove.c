@@ -54,8 +54,7 @@ static const VerbOption prove_options[] = {
         { "probe", "TIME", "measure delays of a task that wakes up so often, not of all tasks",
           .number = &asked.probe_usec, .least = PROBE_MIN_USEC, .most = PROBE_MAX_USEC,
           .expected = "a duration from 1ms to 1s, such as 10ms" },
-        { "power", "NAME", "the power table where there is no RAPL",
-          .member = offsetof(Ctl, power_table) },
+        { "power", "NAME", "the power table where there is no RAPL", .text = &power_asked },
         { 0 },
 };
 
@@ -170,9 +169,8 @@ static bool open_meter(Prove *prove)
 {
         int r;
 
-        prove->table = estimate_table(prove->ctl, prove->ctl->power_table,
-                                      prove->ctl->power_table != NULL);
-        if (prove->ctl->power_table && !prove->table)
+        prove->table = estimate_table(prove->ctl, false);
+        if (power_asked && !prove->table)
                 return false;
         r = meter_new(prove->ctl->root, prove->table, &prove->meter);
         /* What is wrong with the arguments is for idled to say, and matters more. */

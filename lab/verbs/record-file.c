@@ -77,7 +77,7 @@ static void put_facts(Recorder *recorder, char *const *command)
         RecordingSampler *sampler = recorder->sampler;
 
         recording_facts(sampler, recorder->ctl->root, "idlelab", IDLED_VERSION,
-                        recorder->ctl->interval_usec);
+                        interval_asked_usec);
         put_cpu_model(recorder);
         recording_fact(sampler, "energy_source", energy_source_text(recorder->source));
         if (command[0]) {
@@ -174,7 +174,7 @@ static void put_temperatures(Recorder *recorder)
 static void note_clocks(Recorder *recorder)
 {
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
-                         recorder->ctl->interval_usec);
+                         interval_asked_usec);
 }
 
 static void write_frame(Recorder *recorder)
@@ -220,7 +220,7 @@ static bool sample_and_write(void *data)
 {
         Recorder *recorder = data;
 
-        unsigned long slack = MIN(SLACK_USEC, recorder->ctl->interval_usec / 20);
+        unsigned long slack = MIN(SLACK_USEC, interval_asked_usec / 20);
 
         prctl(PR_SET_TIMERSLACK, slack * 1000, 0, 0, 0); /* of this process, not of the command */
         take_sample(recorder);
@@ -344,8 +344,8 @@ static int record_all(Recorder *recorder, char *const *command)
         put_facts(recorder, command);
         note_clocks(recorder);
         recording_event_now(recorder->sampler, "start", NULL, NULL, command[0]);
-        observe(record_asked.file, usec, command, recorder->ctl->interval_usec, sample_and_write,
-                recorder, &status);
+        observe(record_asked.file, usec, command, interval_asked_usec, sample_and_write, recorder,
+                &status);
         if (recorder->error < 0)
                 return status;
         if (recorder->samples == 0 ||
@@ -408,7 +408,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
         BatteryReading battery;
         int r;
 
-        ctl->interval_usec = ctl->interval_usec ?: INTERVAL_USEC;
+        interval_asked_usec = interval_asked_usec ?: INTERVAL_USEC;
         *recorder = (Recorder){ .ctl = ctl };
         r = watch_new(ctl->root, &recorder->watch);
         if (r < 0)
@@ -428,7 +428,7 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
         for (int cpu = 0; cpu < recorder->watch->topology->n_cpus; cpu++)
                 recorder->cpus[cpu] = recording_cpu_unknown;
         if (recorder->watch->energy_error < 0)
-                recorder->table = estimate_table(ctl, NULL, false);
+                recorder->table = estimate_table(ctl, false);
         recorder->source = recorder->watch->energy_error == 0       ? recorder->watch->energy_source
                            : recorder->table                        ? ENERGY_SOURCE_ESTIMATE
                            : battery_read(ctl->root, &battery) == 0 ? ENERGY_SOURCE_BATTERY

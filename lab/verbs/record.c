@@ -46,7 +46,7 @@ static int take_max_size(Ctl *ctl, const VerbOption *row, const char *text)
 
 static const VerbOption record_options[] = {
         { "interval", "TIME", "take a sample so often, from 50ms to 1h (1s)",
-          .member = offsetof(Ctl, interval_usec), .least = READING_USEC, .most = INTERVAL_MOST_USEC,
+          .number = &interval_asked_usec, .least = READING_USEC, .most = INTERVAL_MOST_USEC,
           .expected = "a duration from 50ms to 1h, such as 1s" },
         { "seconds", "N", "end after so many seconds (with --idle: 10)", SLEEPS_SECONDS },
         { "append", NULL, "continue FILE if it exists", .flag = &record_asked.append },
@@ -86,7 +86,7 @@ static int record_check(const Ctl *ctl, const Verb *verb)
         if (record_asked.daemon)
                 return check_daemon(ctl, verb);
         if (record_asked.idle &&
-            (ring || record_asked.append || record_asked.sleeps || ctl->interval_usec))
+            (ring || record_asked.append || record_asked.sleeps || interval_asked_usec))
                 return complain_usage(verb, "--idle: expected none of --append, --interval, "
                                             "--max-age, --max-size and --sleeps with it");
         if (!record_asked.idle && record_asked.exits)
@@ -104,7 +104,7 @@ static int record_check(const Ctl *ctl, const Verb *verb)
 /* Writes the options into the configuration, which idled then loads. */
 static int daemon_ask(Ctl *ctl, json_object **ret_answer)
 {
-        g_autofree char *interval = duration_format(ctl->interval_usec);
+        g_autofree char *interval = duration_format(interval_asked_usec);
         g_autofree char *age = duration_format(record_asked.limits.max_age_usec), *path = NULL;
         g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
                                                 record_asked.limits.max_bytes / MEGABYTE);
@@ -112,7 +112,7 @@ static int daemon_ask(Ctl *ctl, json_object **ret_answer)
         json_object *answer;
         guint n = 1;
 
-        if (ctl->interval_usec)
+        if (interval_asked_usec)
                 values[n++] = (SavedValue){ "Interval", interval };
         if (record_asked.limits.max_age_usec)
                 values[n++] = (SavedValue){ "MaxAge", age };

@@ -34,7 +34,7 @@ static const VerbOption replay_options[] = {
         { "table", "FILE", "the idle states; this: those of this machine",
           .text = &replay_arguments.table },
         { "power", "NAME", "the power table, for the states of this machine",
-          .member = offsetof(Ctl, power_table) },
+          .text = &power_asked },
         { "governor", "LIST", "the governors, separated by commas",
           .text = &replay_arguments.governors },
         { "option", "NAME=VALUE", "an option of the governors that have it", .take = take_option },
@@ -49,7 +49,7 @@ int replay_check_table(const Ctl *ctl, const Verb *verb)
 {
         const char *table = replay_arguments.table;
 
-        if (ctl->power_table && table && !g_str_equal(table, "this"))
+        if (power_asked && table && !g_str_equal(table, "this"))
                 return complain_usage(
                         verb, "--table: %s has powers of its own: expected no --power", table);
         return EXIT_FINE;

@@ -54,10 +54,12 @@ static const VerbOption everywhere[] = {
 #define INTERVAL_MIN_USEC (10u * 1000)
 #define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
 
+uint64_t interval_asked_usec;
+
 const VerbOption interval_option[] = {
-        { "interval", "TIME", "measure over this time, such as 1s",
-          .member = offsetof(Ctl, interval_usec), .least = INTERVAL_MIN_USEC,
-          .most = INTERVAL_MAX_USEC, .expected = "a duration from 10ms to 1h, such as 1s" },
+        { "interval", "TIME", "measure over this time, such as 1s", .number = &interval_asked_usec,
+          .least = INTERVAL_MIN_USEC, .most = INTERVAL_MAX_USEC,
+          .expected = "a duration from 10ms to 1h, such as 1s" },
         { 0 },
 };
 
@@ -218,8 +220,8 @@ static int take_value(Ctl *ctl, const VerbOption *row, const char *text)
         bool time = g_strcmp0(row->argument, "TIME") == 0;
         void *member = row->member ? (char *)ctl + row->member : NULL;
         bool *flag = member && !row->argument ? member : row->flag;
-        const char **copy = member && row->argument && !time ? member : row->text;
-        uint64_t *number = member && time ? member : row->number, value;
+        const char **copy = member && row->argument ? member : row->text;
+        uint64_t value;
         double real;
 
         if (flag)
@@ -241,12 +243,12 @@ static int take_value(Ctl *ctl, const VerbOption *row, const char *text)
                         return complain_value(row, text, row->expected);
                 *row->real = real;
         }
-        if (!number && !row->choices)
+        if (!row->number && !row->choices)
                 return EXIT_FINE;
-        if (!number || (time ? duration_parse(text, &value) : u64_parse(text, &value)) < 0 ||
+        if (!row->number || (time ? duration_parse(text, &value) : u64_parse(text, &value)) < 0 ||
             !is_within(row, (double)value))
                 return complain_value(row, text, row->expected);
-        *number = value;
+        *row->number = value;
         return EXIT_FINE;
 }
 

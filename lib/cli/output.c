@@ -12,18 +12,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
+const char *output_asked;
+
 const VerbOption output_option[] = {
-        { "output", "FILE", "write the result to FILE", .member = offsetof(Ctl, output) },
+        { "output", "FILE", "write the result to FILE", .text = &output_asked },
         { 0 },
 };
 
 int output_open(const Ctl *ctl, int *ret_fd)
 {
         *ret_fd = -1;
-        if (!ctl->output)
+        if (!output_asked)
                 return EXIT_FINE;
-        *ret_fd = open(ctl->output, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
-        return *ret_fd < 0 ? complain("--output: %s: %s", ctl->output, g_strerror(errno))
+        *ret_fd = open(output_asked, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+        return *ret_fd < 0 ? complain("--output: %s: %s", output_asked, g_strerror(errno))
                            : EXIT_FINE;
 }
 

@@ -7,8 +7,9 @@
 
 #include "cli/verb.h"
 
-/* The option --output FILE, as the only row. */
+/* The option --output FILE, as the only row, and what it sets; NULL: not given. */
 extern const VerbOption output_option[];
+extern const char *output_asked;
 
 /* Opens the file of --output, before anything is measured; `*ret_fd` is -1 without that option.
  * EXIT_FAILED after a message. */

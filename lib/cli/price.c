@@ -18,7 +18,9 @@ struct Prices {
         int *n_online; /* by package */
 };
 
-PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
+const char *power_asked;
+
+PowerTable *estimate_table(const Ctl *ctl, bool required)
 {
         g_auto(OfflinePaths) offline = { .top = -1 };
         g_autoptr(GPtrArray) errors = config_errors_new();
@@ -28,10 +30,10 @@ PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
         int r;
 
         offline_paths_init(&offline, ctl, NULL);
-        r = power_table_load(&offline.paths, name ? name : ESTIMATE_MACHINE, &table, errors);
+        r = power_table_load(&offline.paths, power_asked ?: ESTIMATE_MACHINE, &table, errors);
         if (r == 0)
                 return table;
-        if (r == -ENOENT && !name && !required)
+        if (r == -ENOENT && !power_asked && !required)
                 return NULL;
         offline_complain(errors);
         if (errors->len > 0)
@@ -41,10 +43,10 @@ PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required)
         known = *list ? g_strdup(list)
                       : g_strdup_printf("those in %s/power and %s/power (there are none)",
                                         offline.admin, offline.vendor);
-        if (name)
+        if (power_asked)
                 complain("--power: found no table \"%s\", expected one of %s, or a path with a "
                          "slash",
-                         name, known);
+                         power_asked, known);
         else
                 complain("this machine has no power table of its own (%s/power/machine.conf); "
                          "expected --power with one of %s, or --fit --output to make it",
@@ -77,20 +79,19 @@ double estimate_watts(const PowerTable *table, const Watch *watch)
 }
 
 const VerbOption price_option[] = {
-        { "power", "NAME", "the power table, to estimate watts",
-          .member = offsetof(Ctl, power_table) },
+        { "power", "NAME", "the power table, to estimate watts", .text = &power_asked },
         { 0 },
 };
 
 int prices_new(const Ctl *ctl, Prices **ret_prices)
 {
-        PowerTable *table = estimate_table(ctl, ctl->power_table, ctl->power_table != NULL);
+        PowerTable *table = estimate_table(ctl, false);
         g_autoptr(Prices) prices = NULL;
         int r;
 
         *ret_prices = NULL;
         if (!table)
-                return ctl->power_table ? EXIT_FAILED : EXIT_FINE;
+                return power_asked ? EXIT_FAILED : EXIT_FINE;
         prices = g_new0(Prices, 1);
         prices->table = table;
         r = topology_read(ctl->root, &prices->topology);

@@ -13,9 +13,12 @@
 /* The table that a machine has of its own: etc/idled/power/machine.conf. */
 #define ESTIMATE_MACHINE "machine"
 
-/* The power table `name`; NULL for this machine's own. NULL after a message; without one, if there
+/* --power, in the option of a verb; NULL: not given. */
+extern const char *power_asked;
+
+/* The power table of --power, else this machine's own. NULL after a message; without one, if there
  * is no table of this machine and `required` is false. */
-PowerTable *estimate_table(const Ctl *ctl, const char *name, bool required);
+PowerTable *estimate_table(const Ctl *ctl, bool required);
 
 /* The watts that the table gives a package over the last interval. NaN: none of its CPUs was seen,
  * or they spent more than POWER_TABLE_UNKNOWN_MAX of the time in states without a figure. */

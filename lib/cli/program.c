@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/client.h"
 #include "cli/options.h"
+#include "cli/output.h"
 
 static void print_json(json_object *answer)
 {
@@ -50,7 +51,7 @@ static int finish_output(const Ctl *ctl, int status)
                 return status;
         return errno == EPIPE
                        ? EXIT_FAILED
-                       : complain("%s: %s", ctl->output ?: "standard output", g_strerror(errno));
+                       : complain("%s: %s", output_asked ?: "standard output", g_strerror(errno));
 }
 
 int program_run(const Program *program, int argc, char **argv)

@@ -30,11 +30,8 @@ typedef struct Ctl {
         const char *root_path, *run_path, *config_dir, *vendor_dir,
                 *policy_dir; /* NULL: not given */
         const char *bus;     /* NULL: the system bus; "session"; an address */
-        uint64_t interval_usec;
-        const char *power_table; /* --power; NULL: not given */
-        const char *output;      /* --output of verbs that run a command; NULL: not given */
-        int root;                /* the machine's root directory */
-        char **args;             /* behind the verb, NULL at the end */
+        int root;            /* the machine's root directory */
+        char **args;         /* behind the verb, NULL at the end */
         int n_args;
         Screen screen;
         Client *client;
@@ -51,8 +48,8 @@ typedef struct VerbOption {
         /* EXIT_FINE, or EXIT_USAGE after a message */
         int (*take)(Ctl *ctl, const struct VerbOption *row, const char *text);
 
-        /* What the option sets if there is no take(): a bool, text or time of Ctl, or those that
-         * are not NULL. */
+        /* What the option sets if there is no take(): a bool or text of Ctl, if all verbs have the
+         * option, or those that are not NULL. */
         size_t member; /* offset in Ctl; 0: none */
         bool *flag;    /* becomes true */
         const char **text;
@@ -66,8 +63,9 @@ typedef struct VerbOption {
         const char *expected; /* of numbers or choice, for messages: "a duration such as 10s" */
 } VerbOption;
 
-/* --interval, for verbs that measure: ctl->interval_usec. */
+/* --interval, for verbs that measure, and what it sets; 0: not given. */
 extern const VerbOption interval_option[];
+extern uint64_t interval_asked_usec;
 
 typedef struct Verb {
         const char *name;
