@@ -1,77 +1,63 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The command line: long options only, one row each.
+ * The command line: long options only, one row each, from which the help is printed, too.
  */
 #include "arguments.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <glib.h>
 #include <stdio.h>
 
 #include "base/log.h"
 
-static const char help_text[] =
-        "Usage: idled [OPTION...]\n"
-        "Park the CPU cores that the load does not need.\n\n"
-        "  --dry-run            decide and publish, but change nothing\n"
-        "  --once               decide once, print the decision and why, restore everything, exit\n"
-        "  --check              read the configuration, print its errors, exit\n"
-        "  --restore            restore what idled changed before it died, exit\n"
-        "  --probe              try whether parking resets affinities, note it, exit\n"
-        "  --root DIR           the machine is below DIR instead of /\n"
-        "  --run DIR            keep the record of changes in DIR (/run/idled)\n"
-        "  --state DIR          keep the chosen profile in DIR (/var/lib/idled)\n"
-        "  --config-dir DIR     the administrator's configuration (/etc/idled)\n"
-        "  --vendor-dir DIR     the shipped configuration (" VENDOR_DIR ")\n"
-        "  --policy-dir DIR     policies (" POLICY_DIR ")\n"
-        "  --session-bus        serve on the session bus instead of the system bus\n"
-        "  --bus-address ADDR   serve on the bus at this address\n"
-        "  --no-bus             serve on no bus\n"
-        "  --log-level LEVEL    " LOG_LEVELS "\n"
-        "  --help, --version\n\n"
-        "Exit status: 0 success, 1 failure, 2 wrong usage, 78 error in the configuration.\n"
-        "See idled(8).\n";
+typedef struct Option {
+        const char *name, *argument, *help;
+        size_t member; /* of Arguments: a text if there is an argument, else a flag; 0: none */
+        Mode mode;     /* MODE_RUN: none */
+} Option;
 
-enum {
-        ARG_DRY_RUN = 256,
-        ARG_ONCE,
-        ARG_CHECK,
-        ARG_RESTORE,
-        ARG_PROBE,
-        ARG_ROOT,
-        ARG_RUN,
-        ARG_STATE,
-        ARG_CONFIG_DIR,
-        ARG_VENDOR_DIR,
-        ARG_POLICY_DIR,
-        ARG_SESSION_BUS,
-        ARG_BUS_ADDRESS,
-        ARG_NO_BUS,
-        ARG_LOG_LEVEL,
-        ARG_HELP,
-        ARG_VERSION,
+static const Option options[] = {
+        { "dry-run", NULL, "decide and publish, but change nothing", offsetof(Arguments, dry_run) },
+        { "once", NULL, "decide once, print the decision and why, restore everything, exit",
+          .mode = MODE_ONCE },
+        { "check", NULL, "read the configuration, print its errors, exit", .mode = MODE_CHECK },
+        { "restore", NULL, "restore what idled changed before it died, exit",
+          .mode = MODE_RESTORE },
+        { "probe", NULL, "try whether parking resets affinities, note it, exit",
+          .mode = MODE_PROBE },
+        { "root", "DIR", "the machine is below DIR instead of /", offsetof(Arguments, root) },
+        { "run", "DIR", "keep the record of changes in DIR (/run/idled)",
+          offsetof(Arguments, run) },
+        { "state", "DIR", "keep the chosen profile in DIR (/var/lib/idled)",
+          offsetof(Arguments, state) },
+        { "config-dir", "DIR", "the administrator's configuration (/etc/idled)",
+          offsetof(Arguments, config_dir) },
+        { "vendor-dir", "DIR", "the shipped configuration (" VENDOR_DIR ")",
+          offsetof(Arguments, vendor_dir) },
+        { "policy-dir", "DIR", "policies (" POLICY_DIR ")", offsetof(Arguments, policy_dir) },
+        { "session-bus", NULL, "serve on the session bus instead of the system bus" },
+        { "bus-address", "ADDR", "serve on the bus at this address", offsetof(Arguments, bus) },
+        { "no-bus", NULL, "serve on no bus", offsetof(Arguments, no_bus) },
+        { "log-level", "LEVEL", LOG_LEVELS },
+        { "help", NULL, NULL },
+        { "version", NULL, NULL },
 };
 
-static const struct option long_options[] = {
-        { "dry-run", no_argument, NULL, ARG_DRY_RUN },
-        { "once", no_argument, NULL, ARG_ONCE },
-        { "check", no_argument, NULL, ARG_CHECK },
-        { "restore", no_argument, NULL, ARG_RESTORE },
-        { "probe", no_argument, NULL, ARG_PROBE },
-        { "root", required_argument, NULL, ARG_ROOT },
-        { "run", required_argument, NULL, ARG_RUN },
-        { "state", required_argument, NULL, ARG_STATE },
-        { "config-dir", required_argument, NULL, ARG_CONFIG_DIR },
-        { "vendor-dir", required_argument, NULL, ARG_VENDOR_DIR },
-        { "policy-dir", required_argument, NULL, ARG_POLICY_DIR },
-        { "session-bus", no_argument, NULL, ARG_SESSION_BUS },
-        { "bus-address", required_argument, NULL, ARG_BUS_ADDRESS },
-        { "no-bus", no_argument, NULL, ARG_NO_BUS },
-        { "log-level", required_argument, NULL, ARG_LOG_LEVEL },
-        { "help", no_argument, NULL, ARG_HELP },
-        { "version", no_argument, NULL, ARG_VERSION },
-        { 0 },
-};
+static int print_help(void)
+{
+        puts("Usage: idled [OPTION...]\n"
+             "Park the CPU cores that the load does not need.\n");
+        for (size_t i = 0; options[i].help; i++) {
+                g_autofree char *text = g_strjoin(" ", options[i].name, options[i].argument, NULL);
+
+                printf("  --%-18s %s\n", text, options[i].help);
+        }
+        puts("  --help, --version\n\n"
+             "Exit status: 0 success, 1 failure, 2 wrong usage, 78 error in the configuration.\n"
+             "See idled(8).");
+        return 0;
+}
 
 static int take_mode(Mode mode, Arguments *arguments)
 {
@@ -84,77 +70,62 @@ static int take_mode(Mode mode, Arguments *arguments)
         return 1;
 }
 
-/* Returns 1 to go on, 0 if all is said, -EINVAL with a message on standard error. */
-static int take_argument(int option, Arguments *arguments)
+static int take_log_level(Arguments *arguments)
 {
         int level;
 
-        switch (option) {
-        case ARG_DRY_RUN:
-                arguments->dry_run = true;
-                return 1;
-        case ARG_ONCE:
-                return take_mode(MODE_ONCE, arguments);
-        case ARG_CHECK:
-                return take_mode(MODE_CHECK, arguments);
-        case ARG_RESTORE:
-                return take_mode(MODE_RESTORE, arguments);
-        case ARG_PROBE:
-                return take_mode(MODE_PROBE, arguments);
-        case ARG_ROOT:
-                arguments->root = optarg;
-                return 1;
-        case ARG_RUN:
-                arguments->run = optarg;
-                return 1;
-        case ARG_STATE:
-                arguments->state = optarg;
-                return 1;
-        case ARG_CONFIG_DIR:
-                arguments->config_dir = optarg;
-                return 1;
-        case ARG_VENDOR_DIR:
-                arguments->vendor_dir = optarg;
-                return 1;
-        case ARG_POLICY_DIR:
-                arguments->policy_dir = optarg;
-                return 1;
-        case ARG_SESSION_BUS:
-                arguments->bus = "session";
-                return 1;
-        case ARG_BUS_ADDRESS:
-                arguments->bus = optarg;
-                return 1;
-        case ARG_NO_BUS:
-                arguments->no_bus = true;
-                return 1;
-        case ARG_LOG_LEVEL:
-                arguments->log_level_given = true;
-                if (log_level_parse(optarg, &level) >= 0) {
-                        log_set_level(level);
-                        return 1;
-                }
+        arguments->log_level_given = true;
+        if (log_level_parse(optarg, &level) < 0) {
                 fprintf(stderr, "idled: --log-level: found \"%s\", expected " LOG_LEVELS "\n",
                         optarg);
                 return -EINVAL;
-        case ARG_HELP:
-                fputs(help_text, stdout);
-                return 0;
-        case ARG_VERSION:
+        }
+        log_set_level(level);
+        return 1;
+}
+
+/* Returns 1 to go on, 0 if all is said, -EINVAL with a message on standard error. */
+static int take_option(const Option *option, Arguments *arguments)
+{
+        void *member = (char *)arguments + option->member;
+
+        if (option->mode != MODE_RUN)
+                return take_mode(option->mode, arguments);
+        if (g_str_equal(option->name, "log-level"))
+                return take_log_level(arguments);
+        if (g_str_equal(option->name, "help"))
+                return print_help();
+        if (g_str_equal(option->name, "version")) {
                 puts("idled " IDLED_VERSION);
                 return 0;
-        default:
-                fputs("Try \"idled --help\".\n", stderr);
-                return -EINVAL;
         }
+        if (!option->member)
+                arguments->bus = "session";
+        else if (option->argument)
+                *(const char **)member = optarg;
+        else
+                *(bool *)member = true;
+        return 1;
 }
 
 int arguments_parse(int argc, char **argv, Arguments *arguments)
 {
-        int option, r;
+        struct option table[G_N_ELEMENTS(options) + 1] = { 0 };
+        int c, index, r;
 
-        while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
-                r = take_argument(option, arguments);
+        for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+                table[i] = (struct option){
+                        options[i].name,
+                        options[i].argument ? required_argument : no_argument,
+                        NULL,
+                        'o',
+                };
+        while ((c = getopt_long(argc, argv, "", table, &index)) >= 0) {
+                if (c != 'o') {
+                        fputs("Try \"idled --help\".\n", stderr);
+                        return -EINVAL;
+                }
+                r = take_option(&options[index], arguments);
                 if (r <= 0)
                         return r;
         }
