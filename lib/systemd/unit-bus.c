@@ -87,7 +87,8 @@ int unit_bus_call(UnitBus *bus, sd_bus_message *message, sd_bus_message **ret_re
 }
 
 int unit_ask(UnitBus *bus, const char *path, const char *interface, const char *member,
-             sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot)
+             const char *argument, sd_bus_message_handler_t answer, void *userdata,
+             sd_bus_slot **ret_slot)
 {
         _message_ sd_bus_message *message = NULL;
         bool property = !g_str_equal(interface, SYSTEMD_MANAGER);
@@ -98,22 +99,8 @@ int unit_ask(UnitBus *bus, const char *path, const char *interface, const char *
 
         if (r >= 0 && property)
                 r = sd_bus_message_append(message, "ss", interface, member);
-        if (r >= 0)
-                r = sd_bus_message_set_auto_start(message, false);
-        return r < 0 ? r
-                     : sd_bus_call_async(bus->connection, ret_slot, message, answer, userdata,
-                                         ANSWER_USEC);
-}
-
-int unit_ask_path(UnitBus *bus, const char *unit, sd_bus_message_handler_t answer, void *userdata,
-                  sd_bus_slot **ret_slot)
-{
-        _message_ sd_bus_message *message = NULL;
-        int r = sd_bus_message_new_method_call(bus->connection, &message, SYSTEMD_NAME,
-                                               SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit");
-
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", unit);
+        if (r >= 0 && argument)
+                r = sd_bus_message_append(message, "s", argument);
         if (r >= 0)
                 r = sd_bus_message_set_auto_start(message, false);
         return r < 0 ? r

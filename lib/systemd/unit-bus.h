@@ -36,14 +36,18 @@ void unit_bus_disconnect(UnitBus *bus);
  * of UnitControl. */
 int unit_bus_call(UnitBus *bus, sd_bus_message *message, sd_bus_message **ret_reply);
 
-/* Asks for the property `member` of the object at `path`; of the manager it is a method without
- * arguments. answer() is called with the reply unless the slot is released before. */
+/* Asks for the property `member` of the object at `path`; of the manager it is a method, without
+ * arguments if `argument` is NULL. answer() is called with the reply unless the slot is released
+ * before. */
 int unit_ask(UnitBus *bus, const char *path, const char *interface, const char *member,
-             sd_bus_message_handler_t answer, void *userdata, sd_bus_slot **ret_slot);
+             const char *argument, sd_bus_message_handler_t answer, void *userdata,
+             sd_bus_slot **ret_slot);
 
-/* The same for the path of a unit; an error if the unit is not loaded. */
-int unit_ask_path(UnitBus *bus, const char *unit, sd_bus_message_handler_t answer, void *userdata,
-                  sd_bus_slot **ret_slot);
+/* For arrays of slots. */
+static inline void unit_slot_free(void *slot)
+{
+        sd_bus_slot_unref(slot);
+}
 
 /* The interface that has the cgroup properties of this type of unit; NULL: not one to confine. */
 const char *unit_interface(const char *unit);

@@ -40,66 +40,44 @@ struct UnitReader {
         bool listing;         /* all units are being read */
 };
 
-/* A property, and what takes its value into `cpus`. */
+/* A property, and the member of UnitCpus that its value goes to: CPUs, or a truth value. */
 typedef struct Property {
         const char *name, *type;
-        int (*take)(sd_bus_message *value, UnitCpus *cpus);
+        size_t member;
         bool services_only;
 } Property;
 
-static int take_affinity(sd_bus_message *value, UnitCpus *cpus)
-{
-        return unit_read_cpus(value, &cpus->affinity);
-}
-
-static int take_allowed(sd_bus_message *value, UnitCpus *cpus)
-{
-        return unit_read_cpus(value, &cpus->allowed);
-}
-
-static int take_nodes(sd_bus_message *value, UnitCpus *cpus)
-{
-        return unit_read_cpus(value, &cpus->nodes);
-}
-
-static int take_policy(sd_bus_message *value, UnitCpus *cpus)
-{
-        int32_t policy = 0;
-        int r = sd_bus_message_read(value, "i", &policy);
-
-        cpus->numa_bound = policy == NUMA_PREFERRED || policy == NUMA_BIND;
-        return r;
-}
-
-static int take_numa_affinity(sd_bus_message *value, UnitCpus *cpus)
-{
-        int is = 0, r = sd_bus_message_read(value, "b", &is);
-
-        cpus->numa_affinity = is;
-        return r;
-}
-
-static int take_type(sd_bus_message *value, UnitCpus *cpus)
-{
-        const char *type = "";
-        int r = sd_bus_message_read(value, "s", &type);
-
-        cpus->oneshot = g_str_equal(type, "oneshot");
-        return r;
-}
-
 static const Property properties[] = {
-        { "AllowedCPUs", "ay", take_allowed, false },
-        { "CPUAffinity", "ay", take_affinity, true },
-        { "CPUAffinityFromNUMA", "b", take_numa_affinity, true },
-        { "NUMAMask", "ay", take_nodes, true },
-        { "NUMAPolicy", "i", take_policy, true },
-        { "Type", "s", take_type, true },
+        { "AllowedCPUs", "ay", offsetof(UnitCpus, allowed), false },
+        { "CPUAffinity", "ay", offsetof(UnitCpus, affinity), true },
+        { "CPUAffinityFromNUMA", "b", offsetof(UnitCpus, numa_affinity), true },
+        { "NUMAMask", "ay", offsetof(UnitCpus, nodes), true },
+        { "NUMAPolicy", "i", offsetof(UnitCpus, numa_bound), true },
+        { "Type", "s", offsetof(UnitCpus, oneshot), true },
 };
 
-static void unref_slot(void *slot)
+static void take_value(sd_bus_message *value, const Property *property, UnitCpus *cpus)
 {
-        sd_bus_slot_unref(slot);
+        void *member = (char *)cpus + property->member;
+        const char *text = "";
+        int number = 0;
+
+        switch (*property->type) {
+        case 'a':
+                unit_read_cpus(value, member);
+                return;
+        case 's':
+                sd_bus_message_read(value, "s", &text);
+                number = g_str_equal(text, "oneshot");
+                break;
+        case 'i':
+                sd_bus_message_read(value, "i", &number);
+                number = number == NUMA_PREFERRED || number == NUMA_BIND;
+                break;
+        default:
+                sd_bus_message_read(value, "b", &number);
+        }
+        *(bool *)member = number;
 }
 
 static void reading_free(void *data)
@@ -138,7 +116,7 @@ static int on_property(sd_bus_message *message, void *userdata, sd_bus_error *er
                                 property = &properties[i];
         if (property && !sd_bus_message_is_method_error(message, NULL) &&
             sd_bus_message_enter_container(message, 'v', property->type) >= 0)
-                property->take(message, &reading->cpus);
+                take_value(message, property, &reading->cpus);
         if (--reading->pending == 0)
                 finish(reading);
         return 0;
@@ -147,7 +125,7 @@ static int on_property(sd_bus_message *message, void *userdata, sd_bus_error *er
 static int ask(Reading *reading, const char *path, const char *interface, const Property *property)
 {
         sd_bus_slot *slot = NULL;
-        int r = unit_ask(reading->reader->bus, path, interface, property->name, on_property,
+        int r = unit_ask(reading->reader->bus, path, interface, property->name, NULL, on_property,
                          reading, &slot);
 
         if (r < 0)
@@ -187,7 +165,8 @@ static int on_loaded(sd_bus_message *message, void *userdata, sd_bus_error *erro
 static bool ask_if_loaded(Reading *reading)
 {
         sd_bus_slot *slot = NULL;
-        int r = unit_ask_path(reading->reader->bus, reading->unit, on_loaded, reading, &slot);
+        int r = unit_ask(reading->reader->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit",
+                         reading->unit, on_loaded, reading, &slot);
 
         if (r >= 0)
                 g_ptr_array_add(reading->slots, slot);
@@ -205,7 +184,7 @@ static void read_unit(UnitReader *reader, const char *unit, bool came)
         reading = g_new0(Reading, 1);
         reading->reader = reader;
         reading->unit = g_strdup(unit);
-        reading->slots = g_ptr_array_new_with_free_func(unref_slot);
+        reading->slots = g_ptr_array_new_with_free_func(unit_slot_free);
         g_hash_table_replace(reader->readings, reading->unit, reading);
         if (came ? !ask_if_loaded(reading) : !ask_all(reading, path))
                 g_hash_table_remove(reader->readings, unit);
@@ -269,8 +248,8 @@ void unit_reader_read_all(UnitReader *reader)
         if (reader->listener->cpus)
                 reader->listener->cpus(NULL, NULL, reader->listener->userdata);
         reader->listing = true;
-        r = unit_ask(reader->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", on_units, reader,
-                     &reader->list);
+        r = unit_ask(reader->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListUnits", NULL, on_units,
+                     reader, &reader->list);
         if (r < 0)
                 end_listing(reader, r);
 }

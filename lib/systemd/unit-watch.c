@@ -109,11 +109,10 @@ static void settle(JobQuestion *asked, bool start)
 
 /* True if the call was sent whose answer the question waits for now. */
 static bool ask_next(JobQuestion *question, const char *path, const char *interface,
-                     const char *property, sd_bus_message_handler_t answer)
+                     const char *member, const char *argument, sd_bus_message_handler_t answer)
 {
-        sd_bus_slot_unref(question->slot);
-        question->slot = NULL;
-        return unit_ask(question->watch->bus, path, interface, property, answer, question,
+        question->slot = sd_bus_slot_unref(question->slot);
+        return unit_ask(question->watch->bus, path, interface, member, argument, answer, question,
                         &question->slot) >= 0;
 }
 
@@ -135,20 +134,10 @@ static int on_path(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
         if (sd_bus_message_is_method_error(message, NULL) ||
             sd_bus_message_read(message, "o", &path) < 0 ||
-            !ask_next(question, path, SYSTEMD_UNIT, "InactiveExitTimestampMonotonic",
+            !ask_next(question, path, SYSTEMD_UNIT, "InactiveExitTimestampMonotonic", NULL,
                       on_activation))
                 settle(question, true);
         return 0;
-}
-
-/* systemd loads a unit that is asked for a property, so the path is read first. */
-static void ask_for_unit(JobQuestion *question)
-{
-        sd_bus_slot_unref(question->slot);
-        question->slot = NULL;
-        if (unit_ask_path(question->watch->bus, question->unit, on_path, question,
-                          &question->slot) < 0)
-                settle(question, true);
 }
 
 static int on_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -156,11 +145,12 @@ static int on_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
         JobQuestion *question = userdata;
         const char *type;
 
-        if (sd_bus_message_is_method_error(message, NULL))
-                ask_for_unit(question);
-        else
+        if (!sd_bus_message_is_method_error(message, NULL))
                 settle(question,
                        sd_bus_message_read(message, "v", "s", &type) < 0 || is_start(type));
+        else if (!ask_next(question, SYSTEMD_PATH, SYSTEMD_MANAGER, "GetUnit", question->unit,
+                           on_path)) /* asked for a property, systemd would load the unit */
+                settle(question, true);
         return 0;
 }
 
@@ -174,7 +164,7 @@ static void job_new(UnitWatch *watch, const char *unit, const char *job)
         question->job = g_strdup(job);
         question->heard_usec = (uint64_t)g_get_monotonic_time();
         g_hash_table_replace(watch->jobs, question->unit, question);
-        if (!ask_next(question, job, SYSTEMD_JOB, "JobType", on_type))
+        if (!ask_next(question, job, SYSTEMD_JOB, "JobType", NULL, on_type))
                 g_hash_table_remove(watch->jobs, unit);
 }
 
@@ -247,7 +237,7 @@ static int on_jobs(sd_bus_message *message, void *userdata, sd_bus_error *error)
 static void read_jobs(UnitWatch *watch)
 {
         watch->job_list = sd_bus_slot_unref(watch->job_list);
-        unit_ask(watch->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListJobs", on_jobs, watch,
+        unit_ask(watch->bus, SYSTEMD_PATH, SYSTEMD_MANAGER, "ListJobs", NULL, on_jobs, watch,
                  &watch->job_list);
 }
 
@@ -301,8 +291,8 @@ static void ask_which_are_top(UnitWatch *watch)
         watch->asked = watch->arrived;
         watch->arrived = asked;
         if (sd_bus_path_encode(UNITS_PATH, "-.slice", &path) < 0 ||
-            unit_ask(watch->bus, path, SYSTEMD_UNIT, "SliceOf", on_top_units, watch, &watch->top) <
-                    0)
+            unit_ask(watch->bus, path, SYSTEMD_UNIT, "SliceOf", NULL, on_top_units, watch,
+                     &watch->top) < 0)
                 g_hash_table_remove_all(watch->asked);
 }
 
@@ -533,11 +523,6 @@ void unit_watch_set(UnitWatch *watch, unsigned what, const UnitListener *listene
                 listener->listed(r, listener->userdata);
 }
 
-static void unref_slot(void *slot)
-{
-        sd_bus_slot_unref(slot);
-}
-
 UnitWatch *unit_watch_new(sd_event *event, UnitBus *bus)
 {
         UnitWatch *watch = g_new0(UnitWatch, 1);
@@ -546,7 +531,7 @@ UnitWatch *unit_watch_new(sd_event *event, UnitBus *bus)
         bus->connected = on_connected;
         bus->lost = forget;
         bus->userdata = watch;
-        watch->matches = g_ptr_array_new_with_free_func(unref_slot);
+        watch->matches = g_ptr_array_new_with_free_func(unit_slot_free);
         watch->reader = unit_reader_new(bus, &watch->listener);
         watch->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, question_free);
         watch->starting = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
