@@ -11,7 +11,6 @@ import signal
 import subprocess
 
 from idledtest import PATH, TestCase, main, wait_until
-from systemdtest import WithLogind
 
 CPU = 'sys/devices/system/cpu/'
 INTERFACE = 'org.idled1.Cpu'
@@ -19,7 +18,7 @@ LATENCY = 'cpu%d/power/pm_qos_resume_latency_us'
 EPP = 'cpufreq/policy%d/energy_performance_preference'
 
 
-class Limits(WithLogind, TestCase):
+class Limits(TestCase):
     CONFIG = '[Daemon]\nPolicies=tune\n'
 
     def arguments(self):
@@ -65,15 +64,6 @@ class Limits(WithLogind, TestCase):
         self.assertFalse([path for path, *_ in seen if path.endswith('/cpu/3')])
         self.daemon.stop()
         self.assertEqual(self.cpu_values(), before)
-
-    def test_zero_latency(self):
-        self.start()
-        self.wish(Cpus='1', Latency=0)
-        self.assertEqual(self.read(LATENCY % 1), 'n/a')
-        self.assertEqual(self.limits(1), {'latency_us': 0})
-        self.wish(Cpus='')
-        self.assertEqual(self.read(LATENCY % 1), '0')
-        self.assertEqual(self.limits(1), {})
 
     def test_another_program(self):
         """A knob that another program changed is taken over; verify says so, and the others go on."""
@@ -164,21 +154,6 @@ class Limits(WithLogind, TestCase):
         self.wish(Latency=90)
         wait_until(lambda: self.read(LATENCY % 7) == '90', 'applied again')
 
-    def test_resume(self):
-        """Firmware changes knobs while the machine sleeps: that does not take them over."""
-        self.start_logind()
-        self.start()
-        self.wish(Cpus='0-1', Latency=100, Preference='power')
-        self.prepare_for_sleep(True)
-        self.write(EPP % 0, 'performance')
-        self.write(LATENCY % 1, '7')
-        self.prepare_for_sleep(False)
-        wait_until(lambda: self.read(EPP % 0) == 'power' and self.read(LATENCY % 1) == '100',
-                   'applied again')
-        self.assertEqual(self.degraded(), [])
-        self.daemon.stop()
-        self.assertEqual(self.read(EPP % 0), 'balance_power')
-
     def test_other_driver(self):
         """The driver of frequencies changes under us: idled reads its words again."""
         self.start()
@@ -192,16 +167,6 @@ class Limits(WithLogind, TestCase):
         self.daemon.wait_log('driver has changed')
         wait_until(lambda: self.limits(3).get('governor') == 'schedutil', 'the new governor')
         self.assertEqual(self.degraded(), [])
-
-    def test_excluded(self):
-        self.write_config('idled.conf', self.CONFIG + '[Latency]\nExclude=1\n'
-                          '[IdleStates]\nManage=no\n')
-        self.start()
-        self.wish(Cpus='0-3', Latency=100, Disabled=4)
-        self.assertEqual([self.read(LATENCY % cpu) for cpu in range(4)], ['100', '0', '100', '100'])
-        self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '0')
-        self.set_option('IdleStates', 'Manage', 'yes')
-        self.assertEqual(self.read('cpu2/cpuidle/state2/disable'), '1')
 
     def test_not_offered(self):
         """An error about a value that the machine lacks names its values and the configuration line;
@@ -228,13 +193,6 @@ class Limits(WithLogind, TestCase):
         self.assertEqual(self.read('cpuidle/current_governor'), 'teo')
         self.wish(Governor='powersave')
         self.assertEqual(self.degraded(), [])
-
-    def test_dry_run(self):
-        before = self.cpu_values()
-        self.start('--dry-run')
-        self.wish(Cpus='0-3', Latency=100, Disabled=4, Governor='performance')
-        self.assertEqual(self.limits(1), {})
-        self.assertEqual(self.cpu_values(), before)
 
     def test_cpus_table(self):
         self.start()

@@ -72,14 +72,6 @@ class Quiet(QuietTest):
                           {'S': '1min', 'W': '15s', 'M': '30min'}[key[0]])
                 self.assertEqual(self.values(), QUIET)
 
-    def test_left_alone(self):
-        self.write_config('idled.conf', self.CONFIG + '[Interrupts]\nExclude=eth*\n'
-                          '[Housekeeping]\nManage=no\n')
-        self.start()
-        self.set_idle_mask('4-5')
-        self.assertEqual(self.values(), dict(FILES, **{name: QUIET[name] for name in (
-            'proc/irq/8/smp_affinity_list', 'proc/irq/default_smp_affinity')}))
-
     def test_why(self):
         self.start()
         self.set_idle_mask('4-5')
