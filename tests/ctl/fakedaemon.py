@@ -155,8 +155,7 @@ class Daemon(dbus.service.Object):
 
     @dbus.service.method(MANAGER, "a(sss)", "as")
     def SetOptions(self, options):
-        """MinCores may not exceed MaxCores; options of Daemon are refused; 99 cores are too many
-        for the machine."""
+        """Options of Daemon are refused."""
         settings = copy.deepcopy(self.says["settings"])
         for section, key, value in options:
             found = [s for s in settings if (s["section"], s["key"]) == (section, key)]
@@ -165,15 +164,10 @@ class Daemon(dbus.service.Object):
                              f"{key}: found an unknown key, expected one of [{section}]")
             if section == "Daemon":
                 raise refuse("org.freedesktop.DBus.Error.AccessDenied", "no")
-            found[0].update(value=str(value) or {"MaxCores": "4", "MinCores": "1", "IdleMask": ""}[key],
+            found[0].update(value=str(value) or {"MaxCores": "4", "IdleMask": ""}[key],
                             runtime=bool(value))
-        now = {s["key"]: s["value"] for s in settings}
-        if int(now["MinCores"]) > int(now["MaxCores"]):
-            raise refuse("org.idled1.Error.InvalidValue",
-                         f'MinCores: found "{now["MinCores"]}", which does not fit')
         self.says["settings"] = settings
-        return dbus.Array([f'{key}: found "{value}", which this machine does not offer'
-                           for _, key, value in options if value == "99"], signature="s")
+        return dbus.Array([], signature="s")
 
 
 class Policy(dbus.service.Object):

@@ -272,31 +272,6 @@ class Set(TestCase):
         result = self.run_ctl("set", "ondemand", "MaxCores=9")
         self.assertEqual(result.stdout, "ondemand MaxCores is now 9\n")
 
-    def test_warnings(self):
-        """Accepted, but not offered by the machine."""
-        result = self.run_ctl("set", "ondemand", "MaxCores=99", "MinCores=3")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout.splitlines(),
-                         ["ondemand MaxCores is now 99", "ondemand MinCores is now 3",
-                          'MaxCores: found "99", which this machine does not offer'])
-        answer = json.loads(self.run_ctl("set", "ondemand", "MaxCores=99", "--json").stdout)
-        self.assertEqual(len(answer["warnings"]), 1)
-
-    def test_several_in_any_order(self):
-        result = self.run_ctl("set", "ondemand", "MinCores=6", "MaxCores=8")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(self.runtime()["MinCores"], "6")
-        self.assertEqual(self.runtime()["MaxCores"], "8")
-
-    def test_all_or_nothing(self):
-        result = self.run_ctl("set", "ondemand", "MaxCores=8", "MinCores=9")
-        self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stdout, "")
-        self.assertIn('MinCores: found "9", which does not fit; nothing was changed',
-                      result.stderr)
-        self.assertEqual(self.runtime(),
-                         {"LogLevel": None, "MaxCores": None, "MinCores": "2", "IdleMask": None})
-
     def test_unknown(self):
         result = self.run_ctl("set", "userspace", "IdelMask=2")
         self.assertEqual(result.returncode, 1)

@@ -381,14 +381,5 @@ class Mistakes(Apps):
         self.rules(one='[Match]\nComm=a\n' + ASK, example='# [Match]\n#Comm=a\n')
         self.assertEqual(self.check()[0], 0)
 
-    def test_keep_the_old_rules(self):
-        self.rules(**Executable.RULES)
-        self.start()
-        self.run_game()
-        self.rules(game='[Match]\n')
-        (self.conf / 'apps/game.conf').write_text('[Match]\nComm=a\n')
-        self.assert_fails('org.idled1.Error.ConfigInvalid', 'Reload')
-        self.assertEqual(self.daemon.count_log('is released'), 0)
-
 
 main()

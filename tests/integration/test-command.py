@@ -614,13 +614,6 @@ class Notify(Command):
         self.daemon.send(signal.SIGTERM)
         self.assertNotIn('WATCHDOG', ''.join(self.receive('STOPPING=1')))
 
-    def test_good_reload(self):
-        self.start_quietly()
-        self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
-        self.daemon.send(signal.SIGHUP)
-        self.receive('READY=1')
-        self.assertEqual(self.daemon.count_log('errors'), 0)
-
     def test_bad_reload_keeps_the_old(self):
         self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=7\n')
         self.start('--dry-run')

@@ -532,16 +532,6 @@ class Refused(Control):
 
 
 class Profile(Control):
-    def test_name_alone(self):
-        self.write_config('profiles/game.conf', '[Profile]\nSummary=For games\n')
-        self.start('--dry-run')
-        self.assertIn('game', self.ctl('profile', 'game'))
-        self.assertEqual(self.get('Profile'), 'game')
-        self.ctl('profile', 'auto')
-        self.assertEqual(self.get('ChosenProfile'), '')
-        self.assertIn('gaem', self.ctl('profile', 'gaem', status=1))
-        self.assertEqual(self.ctl('profile', 'get'), 'balanced\n')
-
     def ctl(self, *arguments, status=0):
         return super().ctl(*arguments, '--config-dir', self.config, '--vendor-dir', '/nonexistent',
                            status=status)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What was decided: the history on the bus and in idlectl, and LogDecisions= in log and journal."""
-import json
 import os
 import socket
 import subprocess
@@ -38,15 +37,6 @@ class History(TestCase):
         for most in (0, 65):
             self.assert_fails('org.idled1.Error.InvalidValue', 'History', dbus.UInt64(0),
                               dbus.UInt32(most))
-
-    def test_idlectl(self):
-        self.change(70)
-        done = self.idlectl('why', '--history', '--json')
-        answer = json.loads(done.stdout)
-        self.assertEqual([row['number'] for row in answer['history']], list(range(70, 0, -1)))
-        self.assertEqual([row['parked_usec'] for row in answer['cpus']], [0] * 8, 'a dry run')
-        self.assertGreater(answer['uptime_usec'], 0)
-        self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 
 class Log(TestCase):

@@ -71,20 +71,6 @@ class Methods(TestCase):
         self.assertEqual(row['obstacle'], 'this is a dry run')
         self.assertEqual(rows[0]['obstacle'], '', 'a plan that is in effect has no obstacle')
 
-    def test_history(self):
-        self.assertEqual(self.transitions(), [])
-        for cpus in ('7', '6-7', ''):
-            self.set_idle_mask(cpus)
-        self.assertEqual([row['parked'] for row in self.transitions()], ['', '6-7', '7'])
-        for _ in range(40):
-            self.set_idle_mask('7')
-            self.set_idle_mask('')
-        rows = self.transitions()
-        self.assertEqual(len(rows), 32)
-        self.assertEqual(rows[0]['parked'], '')
-        times = [row['time_usec'] for row in rows]
-        self.assertEqual(times, sorted(times, reverse=True))
-
     def test_get_settings(self):
         self.set_idle_mask('7')
         rows = {(row['section'], row['key']): row for row in self.call('GetSettings')}
@@ -97,19 +83,6 @@ class Methods(TestCase):
         self.assertRegex(row['source'], r'idled\.conf:2$')
         self.assertFalse(row['runtime'])
         self.assertIn(os.path.join(self.config, 'idled.conf'), self.get('ConfigFiles'))
-
-    def test_reload(self):
-        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=5\n')
-        self.call('Reload')
-        self.assertEqual(self.get('IdleMask'), '5')
-        self.assertRegex(self.call('Explain')[5]['source'], r'userspace\.conf:2$')
-
-    def test_bad_reload(self):
-        self.write_config('policies/userspace.conf', '[Policy]\nIdleMask=5\nNothing=1\n')
-        message = self.assert_fails(ERROR + 'ConfigInvalid', 'Reload')
-        self.assertRegex(message, r'userspace\.conf:3: ')
-        self.assertIn('Nothing', message)
-        self.assertEqual(self.get('IdleMask'), '', 'all or nothing')
 
     def test_userspace_not_loaded(self):
         self.write_config('idled.conf', '[Daemon]\nPolicies=ondemand\n')
@@ -134,10 +107,6 @@ class Methods(TestCase):
         self.assertEqual(len(names), len(set(names)))
         power = self.get('Power', PATH + '/energy/package_2d0', NAME + '.Energy')
         self.assertEqual(power, round(power, 1))
-
-    def test_verify(self):
-        self.set_idle_mask('7')
-        self.assertEqual(self.call('Verify'), [])
 
     def test_log_control(self):
         log = self.object(LOG_PATH)
@@ -258,13 +227,6 @@ class Signals(TestCase):
         policies = [s for s in seen if s[1] == NAME + '.Policy']
         self.assertEqual(len(policies), 1, policies)
         self.assertEqual(policies[0][2]['Allowed'], '0-5')
-
-    def test_pause_is_reported(self):
-        seen = self.signals(PATH)
-        fd = self.pause('a test')
-        wait_until(lambda: any('Pauses' in s[2] for s in seen), 'Pauses')
-        os.close(fd)
-        wait_until(lambda: seen and any(s[2].get('Pauses') == [] for s in seen), 'no longer paused')
 
     def test_hotplug(self):
         seen = self.signals()

@@ -269,12 +269,6 @@ class Holds(ProfileCase):
         wait_until(lambda: self.get('Profile') == 'balanced', 'the chosen profile')
         self.assertEqual(self.get('IdleMask'), '')
 
-    def test_unknown(self):
-        self.start()
-        message = self.assert_fails(ERROR + 'InvalidValue', 'Hold',
-                                    dbus.Dictionary({'profile': 'nihgt'}, 'sv'))
-        self.assertIn('expected a profile: balanced, day, night (did you mean night?)', message)
-
     def test_gone_in_a_reload(self):
         self.start()
         fd = self.hold('night')[1].take()

@@ -4,7 +4,6 @@
 back, or does not answer."""
 import os
 import signal
-import subprocess
 import threading
 
 from idledtest import MOCK, PATH, TestCase, main, options, wait_until
@@ -190,13 +189,6 @@ class Units(WithSystemd, TestCase):
         self.assertEqual(self.daemon.terminate(), 0)
         self.assertEqual(self.history()[-1][1:], ['runtime', 'AllowedCPUs', ''])
 
-    def test_dry_run(self):
-        self.daemon.terminate()
-        self.start('--dry-run')
-        self.set_idle_mask('7')
-        self.assertEqual(self.get('IdleMask'), '7')
-        self.assertEqual(self.history(), [])
-
 
 class NothingToConfine(WithSystemd, TestCase):
     """What the plan leaves out is parked only if a unit is really confined."""
@@ -249,27 +241,6 @@ class NothingToConfine(WithSystemd, TestCase):
         for unit in CONFINED:
             self.limit(unit, b'\xff')
         self.assert_not_parked()
-
-    def test_once(self):
-        self.begin('Units=nosuch.slice\n')
-        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--bus-address',
-                               self.bus.address, '--once'], stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.DEVNULL, timeout=60, check=True)
-        self.assertRegex(done.stdout, 'parked none, planned 6-7: .*Units=')
-
-
-class NoSystemd(TestCase):
-    CONFIG = Units.CONFIG
-
-    def test_without(self):
-        self.start()
-        self.assertTrue(self.get('ParkBackend').startswith('none'))
-        self.assertIn('park', [what for what, _ in self.get('Missing')])
-        self.set_idle_mask('7')
-        self.assertEqual(self.get('Parked'), '')
-        self.assertEqual(self.get('IdleMask'), '7')
-        self.assertEqual(self.get('Reason', PATH + '/cpu/7', 'org.idled1.Cpu').split(':')[0],
-                         'CPU 7 should be parked by userspace')
 
 
 main()
