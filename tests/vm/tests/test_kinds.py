@@ -43,19 +43,6 @@ class Kinds(lab.IdledTest, KernelTest):
                     self.wait_allowed(group, group, *before)
                     self.assertEqual(self.guest.run(RECORD, check=False).output, "")
 
-    def test_killed(self):
-        """The next instance knows what was there before the first one."""
-        group = "background.slice"
-        self.configure("[Daemon]\nPolicies=userspace\n")
-        self.write("/etc/idled/apps/work.conf", "[Match]\nUnit=background.slice\n[Ask]\nKind=efficient\n")
-        with self.unit("work", "--slice=background.slice sleep infinity"):
-            self.start()
-            self.wait_allowed(group, group, "2-3", "2-3")
-            self.kill()
-            self.wait_allowed(group, group, "2-3", "2-3")
-            self.guest.run("systemctl stop idled")
-            self.wait_allowed(group, group, "", "0-3")
-
     def test_run(self):
         """idlectl run --kind keeps a scope to fast cores, not to those of them that are parked."""
         self.configure("[Daemon]\nPolicies=userspace latency\n")

@@ -49,12 +49,6 @@ class FourCpus(Machine):
         self.begin("capacity=512,512,1024,1024")
         self.idle_and_busy("0-1")
 
-    def test_capacities(self):
-        self.begin("capacity=1024,1024,512,512")
-        self.start()
-        self.assertEqual([self.cpu_property(cpu, "Capacity") for cpu in (0, 2)],
-                         ["u 1024", "u 512"])
-
     def test_other_idle_states(self):
         self.begin("state_names=C1,C3 latency_us=1,50 residency_us=1,90 gated_from=2")
         self.start()

@@ -169,13 +169,6 @@ class Restored(QuietTest):
             self.assertIn(part, why)
         self.end()
 
-    def test_after_unparking(self):
-        self.begin()
-        self.assert_quiet()
-        self.park("")
-        self.assertEqual(self.values(self.affinity, STAT, CHECK), [PARKED, "1", "1"])
-        self.end()
-
     def test_after_kill_and_restore(self):
         self.guest.run("mkdir -p /run/systemd/system/idled.service.d; printf '[Service]\\nRestart=no\\n"
                        "ExecStopPost=\\n' >/run/systemd/system/idled.service.d/t.conf; "
@@ -190,13 +183,6 @@ class Restored(QuietTest):
         self.assertEqual(self.values(self.affinity, STAT), ["0-1", "60"])
         self.guest.run("idled --restore")
         self.assertEqual(self.values(self.affinity, STAT, CHECK), [PARKED, "1", "1"])
-        self.end()
-
-    def test_killed_and_started_again(self):
-        self.begin()
-        self.kill()
-        self.wait_for("parking", lambda: self.string("Parked") == PARKED or self.park(PARKED) is None)
-        self.assert_quiet()
         self.end()
 
     def test_another_program_changes_it(self):

@@ -131,29 +131,6 @@ class Frequencies(Tuned):
             self.wait_for("a fast one", lambda: self.lines(GOVERNORS) == ["powersave", "performance"])
         self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
 
-    def test_what_the_driver_does_not_have(self):
-        """idled reports it and carries out the rest."""
-        self.begin("cpufreq", "Governor=nosuch performance\nEnergyPreference=power\nEnergyBias=power\n")
-        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
-        why = self.why()
-        self.assertIn("no energy preference: acpi-cpufreq has none", why)
-        self.assertIn("no energy bias: these CPUs have none", why)
-        self.assertIn("governor performance, the first configured one that acpi-cpufreq offers", why)
-        self.assertEqual(self.property("Degraded"), "a(sss) 0")
-        self.assertEqual(self.guest.run("idlectl verify", check=False).status, 0)
-
-    def test_another_program_changes_it(self):
-        self.begin("cpufreq", "Governor=performance\n")
-        self.wait_for("the governor", lambda: self.lines(GOVERNORS) == ["performance"] * 2)
-        self.guest.run(f"echo ondemand >{CPU}/cpufreq/policy2/scaling_governor")
-        self.addCleanup(self.guest.run, f"echo schedutil >{CPU}/cpufreq/policy2/scaling_governor")
-        result = self.guest.run("idlectl verify", check=False)
-        self.assertEqual(result.status, 1)
-        self.assertRegex(result.output, "policy2/scaling_governor: .*another program.*performance.*ondemand")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.lines(GOVERNORS), ["schedutil", "ondemand"])
-        self.guest.run(f"echo schedutil >{CPU}/cpufreq/policy2/scaling_governor")
-
 
 class IdleStates(Tuned):
     def test_deepest_state(self):
@@ -182,13 +159,6 @@ class IdleStates(Tuned):
         self.wait_for("the governor", lambda: self.guest.read(f"cat {path}") == "ladder")
         self.guest.run("systemctl kill -s KILL idled; systemctl stop idled")
         self.assertEqual(self.guest.read(f"cat {path}"), "menu")
-
-    def test_governor_that_is_not_there(self):
-        """Debian builds no kernel with teo."""
-        self.begin("cstates", "IdleGovernor=teo\n")
-        reported = "expected an idle governor of this kernel: ladder menu"
-        self.wait_for("the report", lambda: reported in self.property("Degraded"))
-        self.assertEqual(self.guest.read(f"cat {CPU}/cpuidle/current_governor"), "menu")
 
     def entered_below_limit(self, cpu):
         """The deepest state that is on and how often each was entered; None if the first changed
