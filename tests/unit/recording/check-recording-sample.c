@@ -274,7 +274,7 @@ TEST(text_of_a_hold)
         ck_assert_str_eq(texts[2], texts[0]);
 }
 
-/* Of a profile and of pauses, what is said again is no event. */
+/* The same profile or pauses again are no event. */
 TEST(profile_and_pauses)
 {
         g_autoptr(World) world = world_new();
