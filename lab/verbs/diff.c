@@ -5,7 +5,6 @@
  * Each sample of a recording gives one value for each metric, a mean over all CPUs where it is one
  * of CPUs; a longer sample weighs more, as in a report. compare.h says how the means are compared.
  */
-#include <fcntl.h>
 #include <math.h>
 
 #include "compare.h"
@@ -42,6 +41,7 @@ typedef struct Source {
 
 typedef struct Comparison {
         Source sources[2];
+        int which;          /* is being read */
         GPtrArray *metrics; /* of Metric */
 } Comparison;
 
@@ -102,30 +102,30 @@ static Metric *find_metric(Comparison *comparison, const char *name, const char 
 }
 
 /* A value of a sample of so many seconds. */
-static void add_value(Comparison *comparison, int which, const char *name, const char *of,
-                      const char *unit, double value, double seconds)
+static void add_value(Comparison *comparison, const char *name, const char *of, const char *unit,
+                      double value, double seconds)
 {
         Metric *metric;
 
         if (!isfinite(value) || !(seconds > 0))
                 return;
         metric = find_metric(comparison, name, of, unit);
-        g_array_append_val(metric->samples[which], value);
-        g_array_append_val(metric->seconds[which], seconds);
+        g_array_append_val(metric->samples[comparison->which], value);
+        g_array_append_val(metric->seconds[comparison->which], seconds);
 }
 
 /* What grew since the last sample; a counter that went back has begun again. */
-static void add_counters(Comparison *comparison, int which, const RecordedTable *machine,
-                         size_t row, double seconds)
+static void add_counters(Comparison *comparison, const RecordedTable *machine, size_t row,
+                         double seconds)
 {
-        Source *source = &comparison->sources[which];
+        Source *source = &comparison->sources[comparison->which];
 
         for (size_t i = 0; i < G_N_ELEMENTS(counters); i++) {
-                const double *numbers = recorded_numbers(machine, counters[i].column, NULL);
-                double now = numbers ? numbers[row] : NAN, before = source->counters[i];
+                double now = recorded_number(machine, counters[i].column, row);
+                double before = source->counters[i];
 
                 if (now >= before && seconds > 0)
-                        add_value(comparison, which, counters[i].name, "", counters[i].unit,
+                        add_value(comparison, counters[i].name, "", counters[i].unit,
                                   (now - before) / seconds * counters[i].scale, seconds);
                 source->counters[i] = now;
         }
@@ -143,10 +143,10 @@ static void forget_across_gap(Source *source, double end_usec, double seconds)
 }
 
 /* A reading of power is the mean since the one before it, which may be several samples ago. */
-static void add_plain(Comparison *comparison, int which, const RecordedTable *machine, size_t row,
+static void add_plain(Comparison *comparison, const RecordedTable *machine, size_t row,
                       double seconds)
 {
-        Source *source = &comparison->sources[which];
+        Source *source = &comparison->sources[comparison->which];
         bool read = false;
 
         source->unread += seconds > 0 ? seconds : 0;
@@ -156,28 +156,26 @@ static void add_plain(Comparison *comparison, int which, const RecordedTable *ma
 
                 if (!column->numbers || !g_strv_contains(plain, column->name))
                         continue;
-                add_value(comparison, which, column->name, column->of, column->unit,
-                          column->numbers[row], power ? source->unread : seconds);
+                add_value(comparison, column->name, column->of, column->unit, column->numbers[row],
+                          power ? source->unread : seconds);
                 read |= power && isfinite(column->numbers[row]);
         }
         source->unread = read ? 0 : source->unread;
 }
 
-static void add_machine(Comparison *comparison, int which, const RecordedTable *machine)
+static void add_machine(Comparison *comparison, const RecordedTable *machine)
 {
-        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
-        const double *ends = recorded_numbers(machine, "monotonic_usec", NULL);
-        Source *source = &comparison->sources[which];
+        Source *source = &comparison->sources[comparison->which];
 
         for (size_t row = 0; machine && row < machine->n_rows; row++) {
-                double seconds = intervals ? intervals[row] / 1e6 : NAN;
+                double seconds = recorded_number(machine, "interval_usec", row) / 1e6;
 
                 source->samples++;
                 if (seconds > 0)
                         source->seconds += seconds;
-                forget_across_gap(source, ends ? ends[row] : NAN, seconds);
-                add_counters(comparison, which, machine, row, seconds);
-                add_plain(comparison, which, machine, row, seconds);
+                forget_across_gap(source, recorded_number(machine, "monotonic_usec", row), seconds);
+                add_counters(comparison, machine, row, seconds);
+                add_plain(comparison, machine, row, seconds);
         }
 }
 
@@ -199,8 +197,8 @@ static double column_mean(const RecordedColumn *column, size_t first, size_t end
 
 /* The rows of a sample. Wake-ups are those of all CPUs, whatever states each has; polling is no
  * sleep. */
-static void add_rows(Comparison *comparison, int which, const RecordedTable *cpu, size_t first,
-                     size_t end, double seconds)
+static void add_rows(Comparison *comparison, const RecordedTable *cpu, size_t first, size_t end,
+                     double seconds)
 {
         double wakeups = NAN;
 
@@ -208,7 +206,7 @@ static void add_rows(Comparison *comparison, int which, const RecordedTable *cpu
                 const RecordedColumn *column = &cpu->columns[c];
 
                 if (column->numbers && g_strv_contains(by_cpu, column->name))
-                        add_value(comparison, which, column->name, column->of, column->unit,
+                        add_value(comparison, column->name, column->of, column->unit,
                                   column_mean(column, first, end), seconds);
                 if (!g_str_equal(column->name, "entered") || !column->numbers ||
                     idle_state_polls(column->of))
@@ -217,55 +215,55 @@ static void add_rows(Comparison *comparison, int which, const RecordedTable *cpu
                         if (isfinite(column->numbers[row]))
                                 wakeups = (isnan(wakeups) ? 0 : wakeups) + column->numbers[row];
         }
-        add_value(comparison, which, "wakeups", "", "1/s", wakeups / seconds, seconds);
+        add_value(comparison, "wakeups", "", "1/s", wakeups / seconds, seconds);
 }
 
-static void add_cpus(Comparison *comparison, int which, const RecordedTable *cpu,
-                     const RecordedTable *machine)
+static void add_cpus(Comparison *comparison, const RecordedTable *cpu, const RecordedTable *machine)
 {
-        const double *times = recorded_numbers(machine, "time_usec", NULL);
-        const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
         size_t next = 0;
 
-        for (size_t row = 0; times && intervals && row < machine->n_rows; row++) {
-                size_t first = recorded_rows_at(cpu, times[row], &next);
+        for (size_t row = 0; machine && row < machine->n_rows; row++) {
+                double time = recorded_number(machine, "time_usec", row);
+                size_t first = recorded_rows_at(cpu, time, &next);
 
                 if (first < next)
-                        add_rows(comparison, which, cpu, first, next, intervals[row] / 1e6);
+                        add_rows(comparison, cpu, first, next,
+                                 recorded_number(machine, "interval_usec", row) / 1e6);
         }
 }
 
 static void add_facts(Source *source, const RecordedTable *info)
 {
-        const char *const *keys = recorded_texts(info, "key", NULL);
-        const char *const *values = recorded_texts(info, "value", NULL);
+        for (size_t row = 0; info && row < info->n_rows; row++) {
+                const char *key = recorded_text(info, "key", row);
+                const char *value = recorded_text(info, "value", row);
 
-        for (size_t row = 0; keys && values && row < info->n_rows; row++)
-                if (keys[row] && values[row])
-                        json_put_text(source->facts, keys[row], values[row]);
+                if (key && value)
+                        json_put_text(source->facts, key, value);
+        }
+}
+
+static void read_frame(const RecordedFrame *frame, void *data)
+{
+        Comparison *comparison = data;
+        const RecordedTable *machine = recorded_table(frame, "machine");
+
+        add_facts(&comparison->sources[comparison->which], recorded_table(frame, "info"));
+        add_machine(comparison, machine);
+        add_cpus(comparison, recorded_table(frame, "cpu"), machine);
 }
 
 /* EXIT_TROUBLE after a message. */
 static int read_source(Comparison *comparison, int which)
 {
         Source *source = &comparison->sources[which];
-        g_autoptr(RecordingReader) reader = NULL;
-        const RecordedFrame *frame;
-        int r = recording_reader_open(AT_FDCWD, source->path, &reader);
+        int r;
 
-        while (r >= 0 && (r = recording_read(reader, &frame)) > 0) {
-                const RecordedTable *machine = recorded_table(frame, "machine");
-
-                add_facts(source, recorded_table(frame, "info"));
-                add_machine(comparison, which, machine);
-                add_cpus(comparison, which, recorded_table(frame, "cpu"), machine);
-        }
-        if (r >= 0)
-                source->problem = recording_problem(reader);
-        if (r >= 0 && recording_report(reader)->frames > 0 && source->samples > 0)
+        comparison->which = which;
+        r = recording_read_file(source->path, read_frame, comparison, &source->problem);
+        if (r > 0 && source->samples > 0)
                 return EXIT_SAME;
-        complain("%s: %s", source->path,
-                 r < 0 ? g_strerror(-r) : source->problem ?: "the recording has no samples");
+        complain("%s: %s", source->path, source->problem ?: "the recording has no samples");
         return EXIT_TROUBLE;
 }
 

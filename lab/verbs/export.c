@@ -9,7 +9,6 @@
  * for each CPU with its own, and an instant event for each event, whose arguments have the reason.
  * A counter keeps its value until the next one, so a mean stands where its time begins.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -279,24 +278,23 @@ static void trace_samples(const RecordedTable *table, const RecordedTable *machi
 static void trace_events(const RecordedTable *table)
 {
         static const char *const arguments[] = { "cpus", "policy", "text" };
-        const double *times = recorded_numbers(table, "time_usec", NULL);
-        const char *const *kinds = recorded_texts(table, "kind", NULL);
 
-        for (size_t row = 0; times && kinds && row < table->n_rows; row++) {
-                bool first = true;
+        for (size_t row = 0; row < table->n_rows; row++) {
+                double time = recorded_number(table, "time_usec", row);
+                const char *kind = recorded_text(table, "kind", row), *comma = "";
 
-                if (isnan(times[row]) || !kinds[row])
+                if (isnan(time) || !kind)
                         continue;
-                trace_head('i', MACHINE_PID, kinds[row], NULL);
-                printf(",\"ts\":%.0f,\"s\":\"g\",\"args\":{", times[row]);
+                trace_head('i', MACHINE_PID, kind, NULL);
+                printf(",\"ts\":%.0f,\"s\":\"g\",\"args\":{", time);
                 for (size_t i = 0; i < G_N_ELEMENTS(arguments); i++) {
-                        const char *const *texts = recorded_texts(table, arguments[i], NULL);
+                        const char *text = recorded_text(table, arguments[i], row);
 
-                        if (!texts || !texts[row])
+                        if (!text)
                                 continue;
-                        printf("%s\"%s\":", first ? "" : ",", arguments[i]);
-                        print_string(texts[row]);
-                        first = false;
+                        printf("%s\"%s\":", comma, arguments[i]);
+                        print_string(text);
+                        comma = ",";
                 }
                 fputs("}}", stdout);
         }
@@ -333,33 +331,37 @@ static const VerbOption export_options[] = {
         { 0 },
 };
 
+typedef struct Export {
+        const Format *format;
+        GHashTable *seen;
+        bool begun;
+} Export;
+
+static void export_frame(const RecordedFrame *frame, void *data)
+{
+        Export *export = data;
+
+        if (!export->begun)
+                export->format->begin();
+        export->begun = true;
+        export->format->frame(frame, export->seen);
+}
+
 static int export_ask(Ctl *ctl, json_object **ret_answer)
 {
-        const Format *format = &formats[asked];
-        g_autoptr(GHashTable)
-                seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, format->seen_free);
-        g_autoptr(RecordingReader) reader = NULL;
+        Export export = { .format = &formats[asked] };
         g_autofree char *problem = NULL;
-        const RecordedFrame *frame;
-        int r = recording_reader_open(AT_FDCWD, ctl->args[0], &reader);
-        bool read;
+        int r;
 
-        if (r < 0)
-                return complain("%s: %s", ctl->args[0], g_strerror(-r));
-        r = recording_read(reader, &frame);
-        if (r > 0)
-                format->begin();
-        for (; r > 0 && !ferror(stdout); r = recording_read(reader, &frame))
-                format->frame(frame, seen);
-        read = recording_report(reader)->frames > 0;
-        if (read && format->end)
-                format->end();
-        problem = read || r >= 0 ? recording_problem(reader) : NULL;
-        if (r < 0)
-                complain("%s: %s", ctl->args[0], g_strerror(-r));
+        export.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                            export.format->seen_free);
+        r = recording_read_file(ctl->args[0], export_frame, &export, &problem);
+        if (export.begun && export.format->end)
+                export.format->end();
         if (problem)
                 complain("%s: %s", ctl->args[0], problem);
-        return r < 0 || !read ? EXIT_FAILED : EXIT_FINE;
+        g_hash_table_unref(export.seen);
+        return r > 0 ? EXIT_FINE : EXIT_FAILED;
 }
 
 const Verb verb_export = {

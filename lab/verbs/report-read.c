@@ -6,7 +6,6 @@
  * order of time. Nothing about the values is certain, not even that they are numbers or that time
  * moves forward.
  */
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,23 +54,18 @@ typedef struct Mean {
         double sum, seconds;
 } Mean;
 
-typedef struct Cores {
-        GHashTable *of;        /* CPU + 1: number of its core + 1 */
-        double *cpus, *parked; /* by core, of a sample */
-        int n;
-} Cores;
-
 /* What ended sleeps, on all CPUs. */
 typedef struct Source {
-        const char *name;
+        char *name;
         double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
 } Source;
 
 typedef struct Reading {
         Report *report;
-        GArray *states; /* of State, the shallowest first */
-        Cores cores;
-        GHashTable *sources;                    /* name: Source */
+        GArray *states;       /* of State, the shallowest first */
+        GHashTable *core_of;  /* CPU + 1: number of its core + 1 */
+        GHashTable *cores[2]; /* of a sample: numbers + 1; [1]: of those with a CPU that works */
+        GHashTable *sources;  /* name: Source */
         GHashTable *buckets[REPORT_HISTOGRAMS]; /* begin in ns: ReportBucket */
         double shift, last;                     /* seconds; see begin_sample() */
         unsigned steps_back;                    /* of the clock */
@@ -103,11 +97,6 @@ static double share_at(const double *numbers, size_t row)
         return share >= 0 && share <= 1 ? share : NAN;
 }
 
-static const char *text_at(const char *const *texts, size_t row)
-{
-        return texts ? texts[row] : NULL;
-}
-
 static void put(Reading *reading, ReportChart chart, ReportKind kind, const char *name,
                 double value)
 {
@@ -123,13 +112,14 @@ static void put(Reading *reading, ReportChart chart, ReportKind kind, const char
 static void read_info(Reading *reading, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "info");
-        const char *const *keys = recorded_texts(table, "key", NULL);
-        const char *const *values = recorded_texts(table, "value", NULL);
 
-        for (size_t i = 0; keys && values && i < table->n_rows; i++)
-                if (keys[i] && values[i] &&
-                    json_object_object_length(reading->report->facts) < FACTS_MAX)
-                        report_put_text(reading->report->facts, keys[i], values[i]);
+        for (size_t i = 0; table && i < table->n_rows; i++) {
+                const char *key = recorded_text(table, "key", i);
+                const char *value = recorded_text(table, "value", i);
+
+                if (key && value && json_object_object_length(reading->report->facts) < FACTS_MAX)
+                        report_put_text(reading->report->facts, key, value);
+        }
 }
 
 static int compare_states(const void *a, const void *b)
@@ -162,12 +152,13 @@ static void add_state(Reading *reading, const char *name, double exit_latency_us
 static void read_states(Reading *reading, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "idle_state");
-        const char *const *names = recorded_texts(table, "name", NULL);
-        const double *latencies = recorded_numbers(table, "exit_latency_us", NULL);
 
-        for (size_t i = 0; names && i < table->n_rows; i++)
-                if (names[i])
-                        add_state(reading, names[i], at(latencies, i));
+        for (size_t i = 0; table && i < table->n_rows; i++) {
+                const char *name = recorded_text(table, "name", i);
+
+                if (name)
+                        add_state(reading, name, recorded_number(table, "exit_latency_us", i));
+        }
         g_array_sort(reading->states, compare_states);
 }
 
@@ -194,17 +185,11 @@ static void read_topology(Reading *reading, const RecordedFrame *frame)
         reading->report->cpus = count_values(table, "cpu");
         reading->report->cores = count_values(table, "core");
         reading->report->packages = count_values(table, "package");
-        g_hash_table_remove_all(reading->cores.of);
-        reading->cores.n = 0;
-        for (size_t i = 0; cores && i < table->n_rows; i++) {
-                if (!(cores[i] >= 0 && cores[i] < 65536 && cpus[i] >= 0 && cpus[i] < 65536))
-                        continue;
-                g_hash_table_insert(reading->cores.of, GINT_TO_POINTER((int)cpus[i] + 1),
-                                    GINT_TO_POINTER((int)cores[i] + 1));
-                reading->cores.n = MAX(reading->cores.n, (int)cores[i] + 1);
-        }
-        reading->cores.cpus = g_renew(double, reading->cores.cpus, MAX(reading->cores.n, 1));
-        reading->cores.parked = g_renew(double, reading->cores.parked, MAX(reading->cores.n, 1));
+        g_hash_table_remove_all(reading->core_of);
+        for (size_t i = 0; cores && i < table->n_rows; i++)
+                if (cores[i] >= 0 && cores[i] < 65536 && cpus[i] >= 0 && cpus[i] < 65536)
+                        g_hash_table_insert(reading->core_of, GINT_TO_POINTER((int)cpus[i] + 1),
+                                            GINT_TO_POINTER((int)cores[i] + 1));
 }
 
 /* The columns of table cpu in a frame. */
@@ -257,10 +242,8 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
 {
         double busy = share_at(columns->busy, row), khz = at(columns->khz, row);
         double parked = at(columns->parked, row);
-        int core = GPOINTER_TO_INT(g_hash_table_lookup(
-                           reading->cores.of,
-                           GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1))) -
-                   1;
+        gpointer core = g_hash_table_lookup(
+                reading->core_of, GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1));
 
         if (!isfinite(busy))
                 return;
@@ -269,10 +252,8 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
                 tally->busy[which] += busy;
         }
         tally->known += isfinite(parked);
-        if (core >= 0) {
-                reading->cores.cpus[core]++;
-                reading->cores.parked[core] += parked > 0;
-        }
+        for (int which = 0; core && which < (parked > 0 ? 1 : 2); which++)
+                g_hash_table_add(reading->cores[which], core);
         if (isfinite(khz) && busy > 0) {
                 tally->busy_mhz += khz / 1e3 * busy;
                 tally->busy_weight += busy;
@@ -286,17 +267,14 @@ static Tally tally_rows(Reading *reading, CpuColumns *columns, double time_usec)
 {
         Tally tally = { .sleeps = NAN, .parked_cores = NAN };
 
-        for (int i = 0; i < reading->cores.n; i++)
-                reading->cores.cpus[i] = reading->cores.parked[i] = 0;
+        for (int which = 0; which < 2; which++)
+                g_hash_table_remove_all(reading->cores[which]);
         for (size_t row = recorded_rows_at(columns->table, time_usec, &columns->next);
              row < columns->next; row++)
                 tally_cpu(reading, &tally, columns, row);
-        if (tally.known > 0 && reading->cores.n > 0) {
-                tally.parked_cores = 0;
-                for (int i = 0; i < reading->cores.n; i++)
-                        tally.parked_cores += reading->cores.cpus[i] > 0 &&
-                                              reading->cores.parked[i] == reading->cores.cpus[i];
-        }
+        if (tally.known > 0 && g_hash_table_size(reading->core_of) > 0)
+                tally.parked_cores = g_hash_table_size(reading->cores[0]) -
+                                     g_hash_table_size(reading->cores[1]);
         return tally;
 }
 
@@ -485,30 +463,27 @@ static void read_samples(Reading *reading, const RecordedFrame *frame)
 static void read_events(Reading *reading, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "event");
-        const double *times = recorded_numbers(table, "time_usec", NULL);
-        const char *const *kinds = recorded_texts(table, "kind", NULL);
-        const char *const *cpus = recorded_texts(table, "cpus", NULL);
-        const char *const *policies = recorded_texts(table, "policy", NULL);
-        const char *const *texts = recorded_texts(table, "text", NULL);
         Report *report = reading->report;
 
-        for (size_t i = 0; times && kinds && i < table->n_rows; i++) {
+        for (size_t i = 0; table && i < table->n_rows; i++) {
+                const char *kind = recorded_text(table, "kind", i);
+                const char *cpus = recorded_text(table, "cpus", i);
+                double time = recorded_number(table, "time_usec", i);
                 json_object *event;
 
-                if (!isfinite(times[i]) || !kinds[i] || g_str_equal(kinds[i], "request"))
+                if (!isfinite(time) || !kind || g_str_equal(kind, "request"))
                         continue;
-                if (g_str_equal(kinds[i], "transition"))
+                if (g_str_equal(kind, "transition"))
                         report->transitions = 1 + (isnan(report->transitions)
                                                            ? 0
                                                            : report->transitions);
                 event = json_add(report->events);
-                json_put_real(event, "x", times[i] / 1e6 + reading->shift, 3);
-                report_put_text(event, "kind", kinds[i]);
+                json_put_real(event, "x", time / 1e6 + reading->shift, 3);
+                report_put_text(event, "kind", kind);
                 /* No CPU is not the same as nothing said. */
-                report_put_text(event, "cpus",
-                                cpus && cpus[i] && !*cpus[i] ? "none" : text_at(cpus, i));
-                report_put_text(event, "policy", text_at(policies, i));
-                report_put_text(event, "text", text_at(texts, i));
+                report_put_text(event, "cpus", cpus && !*cpus ? "none" : cpus);
+                report_put_text(event, "policy", recorded_text(table, "policy", i));
+                report_put_text(event, "text", recorded_text(table, "text", i));
         }
         if (json_length(report->events) > REPORT_EVENTS) {
                 size_t n = json_length(report->events) - REPORT_EVENTS;
@@ -518,60 +493,64 @@ static void read_events(Reading *reading, const RecordedFrame *frame)
         }
 }
 
+/* The source of this name; beyond KINDS_MAX, that of all others. */
+static Source *source_of(Reading *reading, const char *key)
+{
+        g_autofree char *cut = report_text(
+                g_hash_table_size(reading->sources) < KINDS_MAX ||
+                                g_hash_table_contains(reading->sources, key)
+                        ? key
+                        : "others");
+        Source *source = g_hash_table_lookup(reading->sources, cut);
+
+        if (source)
+                return source;
+        source = g_new0(Source, 1);
+        source->name = g_steal_pointer(&cut);
+        g_hash_table_insert(reading->sources, source->name, source);
+        return source;
+}
+
 static void read_wakeups(Reading *reading, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "wakeup");
-        const char *const *kinds = recorded_texts(table, "kind", NULL);
-        const char *const *names = recorded_texts(table, "name", NULL);
-        const char *const *units = recorded_texts(table, "unit", NULL);
-        const double *sleeps = recorded_numbers(table, "sleeps", NULL);
-        const double *lacked = recorded_numbers(table, "lacked_usec", NULL);
 
-        for (size_t i = 0; kinds && sleeps && i < table->n_rows; i++) {
-                const char *name = text_at(names, i), *unit = text_at(units, i);
-                g_autofree char *key = NULL, *cut = NULL;
+        for (size_t i = 0; table && i < table->n_rows; i++) {
+                const char *kind = recorded_text(table, "kind", i);
+                const char *name = recorded_text(table, "name", i) ?: "";
+                const char *unit = recorded_text(table, "unit", i) ?: "";
+                double sleeps = recorded_number(table, "sleeps", i);
+                double lacked = recorded_number(table, "lacked_usec", i);
+                g_autofree char *key = NULL;
                 Source *source;
 
-                if (!kinds[i] || !(sleeps[i] > 0))
+                if (!kind || !(sleeps > 0))
                         continue;
-                key = g_strconcat(kinds[i], name && *name ? " " : "", name ?: "",
-                                  unit && *unit ? " in " : "", unit ?: "", NULL);
-                cut = report_text(g_hash_table_size(reading->sources) < KINDS_MAX ||
-                                                  g_hash_table_contains(reading->sources, key)
-                                          ? key
-                                          : "others");
-                source = g_hash_table_lookup(reading->sources, cut);
-                if (!source) {
-                        source = g_new0(Source, 1);
-                        g_hash_table_insert(reading->sources, g_strdup(cut), source);
-                }
-                source->sleeps += sleeps[i];
-                source->lacked_seconds += isfinite(at(lacked, i)) ? lacked[i] / 1e6 : 0;
+                key = g_strconcat(kind, *name ? " " : "", name, *unit ? " in " : "", unit, NULL);
+                source = source_of(reading, key);
+                source->sleeps += sleeps;
+                source->lacked_seconds += isfinite(lacked) ? lacked / 1e6 : 0;
         }
 }
 
 static void read_histogram(GHashTable *buckets, const RecordedTable *table)
 {
-        const double *from = recorded_numbers(table, "at_least_ns", NULL);
-        const double *to = recorded_numbers(table, "below_ns", NULL);
-        const double *counts = recorded_numbers(table, "count", NULL);
+        for (size_t i = 0; table && i < table->n_rows; i++) {
+                double from = recorded_number(table, "at_least_ns", i);
+                double to = recorded_number(table, "below_ns", i);
+                double count = recorded_number(table, "count", i);
+                ReportBucket *bucket = g_hash_table_lookup(buckets, &from);
 
-        for (size_t i = 0; from && counts && i < table->n_rows; i++) {
-                ReportBucket *bucket;
-
-                if (!(counts[i] > 0) || !(from[i] >= 0))
-                        continue;
-                bucket = g_hash_table_lookup(buckets, &from[i]);
-                if (!bucket && g_hash_table_size(buckets) >= KINDS_MAX)
+                if (!(count > 0) || !(from >= 0) ||
+                    (!bucket && g_hash_table_size(buckets) >= KINDS_MAX))
                         continue;
                 if (!bucket) {
-                        double end = at(to, i) > from[i] ? to[i] : 2 * from[i];
-
                         bucket = g_new(ReportBucket, 1);
-                        *bucket = (ReportBucket){ from[i] / 1e3, end / 1e3, 0 };
-                        g_hash_table_insert(buckets, g_memdup2(&from[i], sizeof(double)), bucket);
+                        *bucket = (ReportBucket){ from / 1e3, (to > from ? to : 2 * from) / 1e3,
+                                                  0 };
+                        g_hash_table_insert(buckets, g_memdup2(&from, sizeof(from)), bucket);
                 }
-                bucket->count += counts[i];
+                bucket->count += count;
         }
 }
 
@@ -593,25 +572,19 @@ static int compare_buckets(const void *a, const void *b)
 
 static void collect_sources(Reading *reading)
 {
-        g_autoptr(GArray) sources = g_array_new(FALSE, FALSE, sizeof(Source));
+        g_autoptr(GList)
+                sources = g_list_sort(g_hash_table_get_values(reading->sources), compare_sources);
         Report *report = reading->report;
-        GHashTableIter iter;
-        gpointer key, value;
 
-        g_hash_table_iter_init(&iter, reading->sources);
-        while (g_hash_table_iter_next(&iter, &key, &value)) {
-                ((Source *)value)->name = key;
-                g_array_append_vals(sources, value, 1);
-        }
-        g_array_sort(sources, compare_sources);
-        report->sources_left = sources->len - MIN(sources->len, REPORT_SOURCES);
-        for (guint i = 0; i < sources->len - report->sources_left; i++) {
-                const Source *source = &g_array_index(sources, Source, i);
+        report->sources_left = g_hash_table_size(reading->sources);
+        for (GList *i = sources; i && json_length(report->sources) < REPORT_SOURCES; i = i->next) {
+                const Source *source = i->data;
                 json_object *object = json_add(report->sources);
 
                 json_put_text(object, "name", source->name);
                 json_put_int(object, "sleeps", (int64_t)source->sleeps);
                 json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
+                report->sources_left--;
         }
 }
 
@@ -690,7 +663,9 @@ static void reading_init(Reading *reading, Report *report)
         forget_steps(reading);
         reading->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(reading->states, state_clear);
-        reading->cores.of = g_hash_table_new(NULL, NULL);
+        reading->core_of = g_hash_table_new(NULL, NULL);
+        for (int i = 0; i < 2; i++)
+                reading->cores[i] = g_hash_table_new(NULL, NULL);
         reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 reading->buckets[i] = g_hash_table_new_full(g_double_hash, g_double_equal, g_free,
@@ -700,16 +675,18 @@ static void reading_init(Reading *reading, Report *report)
 static void reading_done(Reading *reading)
 {
         g_array_unref(reading->states);
-        g_hash_table_unref(reading->cores.of);
+        g_hash_table_unref(reading->core_of);
+        for (int i = 0; i < 2; i++)
+                g_hash_table_unref(reading->cores[i]);
         g_hash_table_unref(reading->sources);
         for (int i = 0; i < REPORT_HISTOGRAMS; i++)
                 g_hash_table_unref(reading->buckets[i]);
-        g_free(reading->cores.cpus);
-        g_free(reading->cores.parked);
 }
 
-static void read_frame(Reading *reading, const RecordedFrame *frame)
+static void read_frame(const RecordedFrame *frame, void *data)
 {
+        Reading *reading = data;
+
         read_info(reading, frame);
         read_topology(reading, frame);
         read_states(reading, frame);
@@ -722,27 +699,16 @@ static void read_frame(Reading *reading, const RecordedFrame *frame)
 
 int report_read(Report *report)
 {
-        g_autoptr(RecordingReader) reader = NULL;
         g_autofree char *problem = NULL;
-        const RecordedFrame *frame;
         Reading reading;
-        int r = recording_reader_open(AT_FDCWD, report->path, &reader);
+        int r;
 
-        if (r < 0)
-                return complain("report: %s: %s", report->path, g_strerror(-r));
         reading_init(&reading, report);
-        while ((r = recording_read(reader, &frame)) > 0)
-                read_frame(&reading, frame);
-        problem = recording_problem(reader);
-        if (r >= 0 && recording_report(reader)->frames > 0) {
-                if (problem)
-                        report_note(report, "%s.", problem);
+        r = recording_read_file(report->path, read_frame, &reading, &problem);
+        if (r > 0 && problem)
+                report_note(report, "%s.", problem);
+        if (r > 0)
                 summarize(&reading);
-        }
         reading_done(&reading);
-        if (r < 0)
-                return complain("report: %s: %s", report->path, g_strerror(-r));
-        if (recording_report(reader)->frames == 0)
-                return complain("report: %s: %s", report->path, problem ?: "no recording");
-        return EXIT_FINE;
+        return r > 0 ? EXIT_FINE : complain("report: %s: %s", report->path, problem);
 }

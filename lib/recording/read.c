@@ -392,6 +392,19 @@ char *recording_problem(const RecordingReader *reader)
         return g_string_free(text, text->len == 0);
 }
 
+int recording_read_file(const char *path, void (*each)(const RecordedFrame *frame, void *data),
+                        void *data, char **ret_problem)
+{
+        g_autoptr(RecordingReader) reader = NULL;
+        const RecordedFrame *frame;
+        int r = recording_reader_open(AT_FDCWD, path, &reader);
+
+        while (r >= 0 && (r = recording_read(reader, &frame)) > 0)
+                each(frame, data);
+        *ret_problem = r < 0 ? g_strdup(g_strerror(-r)) : recording_problem(reader);
+        return r < 0 ? r : reader->report.frames > 0;
+}
+
 const RecordedTable *recorded_table(const RecordedFrame *frame, const char *name)
 {
         for (int i = 0; i < frame->n_tables; i++)
@@ -421,6 +434,20 @@ const char *const *recorded_texts(const RecordedTable *table, const char *name, 
         const RecordedColumn *column = recorded_column(table, name, of);
 
         return column ? column->texts : NULL;
+}
+
+double recorded_number(const RecordedTable *table, const char *name, size_t row)
+{
+        const double *numbers = recorded_numbers(table, name, NULL);
+
+        return numbers ? numbers[row] : NAN;
+}
+
+const char *recorded_text(const RecordedTable *table, const char *name, size_t row)
+{
+        const char *const *texts = recorded_texts(table, name, NULL);
+
+        return texts ? texts[row] : NULL;
 }
 
 size_t recorded_rows_at(const RecordedTable *table, double time_usec, size_t *next)

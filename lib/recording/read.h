@@ -89,6 +89,11 @@ const RecordingReport *recording_report(const RecordingReader *reader);
  * at the end; NULL: all is well. To be asked at the end. */
 char *recording_problem(const RecordingReader *reader);
 
+/* Reads a file, "-" is standard input, and calls `each` with every frame. 1: there was one; 0: none
+ * can be read; else negative errno. `*ret_problem` is what a person must know, as above. */
+int recording_read_file(const char *path, void (*each)(const RecordedFrame *frame, void *data),
+                        void *data, char **ret_problem);
+
 /* The table of this name; NULL if the frame has none. */
 const RecordedTable *recorded_table(const RecordedFrame *frame, const char *name);
 
@@ -102,5 +107,9 @@ size_t recorded_rows_at(const RecordedTable *table, double time_usec, size_t *ne
 /* Its values by row; NULL if there is no such column of numbers, of text. */
 const double *recorded_numbers(const RecordedTable *table, const char *name, const char *of);
 const char *const *recorded_texts(const RecordedTable *table, const char *name, const char *of);
+
+/* The value of a row in the column of this name, of nothing; NaN, NULL: none. */
+double recorded_number(const RecordedTable *table, const char *name, size_t row);
+const char *recorded_text(const RecordedTable *table, const char *name, size_t row);
 
 #endif
