@@ -224,16 +224,14 @@ static void fill_cpus(const Manager *manager, Recorder *recorder)
         CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online) {
                 const CpuWish *wish = manager->done->plan.cpus ? &manager->done->plan.cpus[cpu]
                                                                : NULL;
-                RecordingCpu *row = &recorder->cpus[cpu];
 
-                *row = recording_cpu_unknown;
-                row->parked = cpuset_has(&manager->seen->parked, cpu);
-                if (wish && wish->latency_us >= 0)
-                        row->latency_limit_us = wish->latency_us;
-                if (wish && wish->min_khz > 0)
-                        row->min_khz = wish->min_khz;
-                if (wish && wish->max_khz > 0)
-                        row->max_khz = wish->max_khz;
+                recorder->cpus[cpu] = (RecordingCpu){
+                        .frequency_khz = NAN,
+                        .parked = cpuset_has(&manager->seen->parked, cpu),
+                        .latency_limit_us = wish && wish->latency_us >= 0 ? wish->latency_us : NAN,
+                        .min_khz = wish && wish->min_khz > 0 ? wish->min_khz : NAN,
+                        .max_khz = wish && wish->max_khz > 0 ? wish->max_khz : NAN,
+                };
         }
 }
 
@@ -316,38 +314,33 @@ static void put_power(const Manager *manager, Recorder *recorder)
         }
 }
 
-static void put_interval(Recorder *recorder, const char *policy, const char *const names[3],
-                         const char *unit, int decimals, const Interval *interval)
-{
-        const double values[] = { interval->value, interval->low, interval->high };
-
-        for (int i = 0; i < 3; i++)
-                recording_put(recorder->machine, names[i], policy, unit, decimals, values[i]);
-}
-
 /* What policies save, rounded as on the bus. */
 static void put_saved(const Manager *manager, Recorder *recorder)
 {
-        static const char *const joules[] = { "saved_joules", "saved_joules_low",
-                                              "saved_joules_high" };
-        static const char *const watts[] = { "saved_watts", "saved_watts_low", "saved_watts_high" };
+        RecordingTable *machine = recorder->machine;
 
         for (guint i = 0; i < manager->decided->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
                 const char *name = p->policy->name;
-                Interval saved;
+                const Interval *watts;
+                Interval joules;
 
                 if (!p->evaluator)
                         continue;
-                saved = evaluator_saved_joules(p->evaluator);
-                put_interval(recorder, name, joules, "J", 0, &saved);
-                put_interval(recorder, name, watts, "W", 1, &p->evaluator->found.watts);
-                recording_put(recorder->machine, "effective_share", name, "share", 3,
+                joules = evaluator_saved_joules(p->evaluator);
+                watts = &p->evaluator->found.watts;
+                recording_put(machine, "saved_joules", name, "J", 0, joules.value);
+                recording_put(machine, "saved_joules_low", name, "J", 0, joules.low);
+                recording_put(machine, "saved_joules_high", name, "J", 0, joules.high);
+                recording_put(machine, "saved_watts", name, "W", 1, watts->value);
+                recording_put(machine, "saved_watts_low", name, "W", 1, watts->low);
+                recording_put(machine, "saved_watts_high", name, "W", 1, watts->high);
+                recording_put(machine, "effective_share", name, "share", 3,
                               evaluator_effective_share(p->evaluator));
-                recording_put_text(recorder->machine, "saved_verdict", name,
+                recording_put_text(machine, "saved_verdict", name,
                                    verdict_text(p->evaluator->found.verdict));
-                recording_put_text(recorder->machine, "saved_source", name,
-                                   energy_source_text(evaluation_source(manager->decided)));
+                recording_put_text(machine, "saved_source", name,
+                                   energy_source_text(recorder->source));
         }
 }
 

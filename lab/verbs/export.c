@@ -20,13 +20,27 @@
 #define MACHINE_PID 1
 #define CPU_PID     1000 /* and the number of the CPU */
 
+/* When the numbers of a row are of, in microseconds. */
+typedef struct Span {
+        double begin, end;
+        double power; /* when the time of the next reading of power begins */
+} Span;
+
+typedef struct Export Export;
+
 /* What a format does with a recording, on standard output. */
 typedef struct Format {
         void (*begin)(void);
-        void (*frame)(const RecordedFrame *frame, GHashTable *seen);
-        void (*end)(void);        /* may be NULL */
-        GDestroyNotify seen_free; /* frees what frame() puts into `seen` */
+        void (*frame)(const RecordedFrame *frame, Export *export);
+        void (*end)(void); /* may be NULL */
 } Format;
+
+struct Export {
+        const Format *format;
+        size_t n_frames;
+        GHashTable *seen;  /* as the format uses it, by texts */
+        Span machine, cpu; /* the last of both tables */
+};
 
 /* The value of a row of the column; false if it has none. Digits are those that were recorded. */
 static bool print_number(const RecordedColumn *column, size_t row)
@@ -74,73 +88,56 @@ static void csv_value(const RecordedTable *table, const RecordedColumn *time, si
         fputs("\r\n", stdout);
 }
 
-/* What is known of a table. */
-typedef struct Seen {
-        uint64_t rows;    /* that were printed, so that the values of one can be put together */
-        GHashTable *last; /* of a lasting table: the rows of the frame before, as row_text() */
-} Seen;
-
-static void seen_free(gpointer data)
-{
-        Seen *seen = data;
-
-        g_hash_table_unref(seen->last);
-        g_free(seen);
-}
-
-static Seen *seen_of(GHashTable *seen, const char *table)
-{
-        Seen *found = g_hash_table_lookup(seen, table);
-
-        if (found)
-                return found;
-        found = g_new0(Seen, 1);
-        found->last = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_hash_table_insert(seen, g_strdup(table), found);
-        return found;
-}
-
-/* All values of a row, to compare it with others. */
+/* The table and all values of a row, to compare it with others. */
 static char *row_text(const RecordedTable *table, size_t row)
 {
-        GString *text = g_string_new(NULL);
+        GString *text = g_string_new("row of ");
 
+        g_string_append(text, table->name);
         for (int c = 0; c < table->n_columns; c++) {
                 const RecordedColumn *column = &table->columns[c];
 
                 if (column->numbers)
-                        g_string_append_printf(text, "%.17g\n", column->numbers[row]);
+                        g_string_append_printf(text, "\n%.17g", column->numbers[row]);
                 else
-                        g_string_append_printf(text, "%s\n", column->texts[row] ?: "");
+                        g_string_append_printf(text, "\n%s", column->texts[row] ?: "");
         }
         return g_string_free(text, FALSE);
 }
 
-/* Every frame has the rows of lasting tables: those that the frame before had are left out. */
-static void csv_frame(const RecordedFrame *frame, GHashTable *tables)
+/* Remembers a number by a text, and returns the one before; 0: none. */
+static size_t remember(GHashTable *seen, char *text, size_t number)
 {
+        size_t before = GPOINTER_TO_SIZE(g_hash_table_lookup(seen, text));
+
+        g_hash_table_insert(seen, text, GSIZE_TO_POINTER(number));
+        return before;
+}
+
+/* Every frame has the rows of lasting tables: those that the frame before had are left out. Rows
+ * that are printed have numbers, so that the values of one can be put together. */
+static void csv_frame(const RecordedFrame *frame, Export *export)
+{
+        GHashTable *seen = export->seen;
+
         for (int t = 0; t < frame->n_tables; t++) {
                 const RecordedTable *table = frame->tables[t];
                 const RecordedColumn *time = recorded_column(table, "time_usec", NULL);
-                g_autoptr(GHashTable)
-                        now = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-                Seen *seen = seen_of(tables, table->name);
+                size_t number = GPOINTER_TO_SIZE(g_hash_table_lookup(seen, table->name));
 
                 for (size_t row = 0; row < table->n_rows; row++) {
-                        if (is_lasting(table)) {
-                                char *text = row_text(table, row);
+                        size_t before = is_lasting(table) ? remember(seen, row_text(table, row),
+                                                                     export->n_frames)
+                                                          : 0;
 
-                                g_hash_table_add(now, text);
-                                if (g_hash_table_contains(seen->last, text))
-                                        continue;
-                        }
+                        if (before > 0 && before + 1 >= export->n_frames)
+                                continue;
                         for (int c = 0; c < table->n_columns; c++)
                                 if (c != table->key && &table->columns[c] != time)
-                                        csv_value(table, time, row, seen->rows, &table->columns[c]);
-                        seen->rows++;
+                                        csv_value(table, time, row, number, &table->columns[c]);
+                        number++;
                 }
-                g_hash_table_unref(seen->last);
-                seen->last = g_steal_pointer(&now);
+                remember(seen, g_strdup(table->name), number);
         }
 }
 
@@ -182,12 +179,6 @@ static void trace_begin(void)
               stdout);
         trace_process(MACHINE_PID, "machine");
 }
-
-/* When the numbers of a row are of, in microseconds. */
-typedef struct Span {
-        double begin, end;
-        double power; /* when the time of the next reading of power begins */
-} Span;
 
 static bool is_power(const char *column)
 {
@@ -245,25 +236,19 @@ static void span_move(Span *span, const RecordedTable *machine, double time, siz
                 span->power = span->begin;
 }
 
-static void trace_samples(const RecordedTable *table, const RecordedTable *machine,
+static void trace_samples(const RecordedTable *table, const RecordedTable *machine, Span *span,
                           GHashTable *seen)
 {
         const double *times = recorded_numbers(table, "time_usec", NULL);
         const double *keys = table->key >= 0 ? table->columns[table->key].numbers : NULL;
-        Span *span = g_hash_table_lookup(seen, table->name);
         size_t next = 0;
 
-        if (!span) {
-                span = g_new(Span, 1);
-                *span = (Span){ NAN, NAN, NAN };
-                g_hash_table_insert(seen, g_strdup(table->name), span);
-        }
         for (size_t row = 0; times && row < table->n_rows; row++) {
                 int pid = keys ? CPU_PID + (int)keys[row] : MACHINE_PID;
 
                 if (isnan(times[row]))
                         continue;
-                if (keys && g_hash_table_insert(seen, g_strdup_printf("%d", pid), NULL)) {
+                if (keys && g_hash_table_add(seen, g_strdup_printf("%d", pid))) {
                         g_autofree char *name = g_strdup_printf("CPU %d", (int)keys[row]);
 
                         trace_process(pid, name);
@@ -300,13 +285,17 @@ static void trace_events(const RecordedTable *table)
         }
 }
 
-static void trace_frame(const RecordedFrame *frame, GHashTable *seen)
+static void trace_frame(const RecordedFrame *frame, Export *export)
 {
+        const RecordedTable *machine = recorded_table(frame, "machine");
+
         for (int t = 0; t < frame->n_tables; t++) {
                 const RecordedTable *table = frame->tables[t];
 
-                if (g_str_equal(table->name, "machine") || g_str_equal(table->name, "cpu"))
-                        trace_samples(table, recorded_table(frame, "machine"), seen);
+                if (g_str_equal(table->name, "machine"))
+                        trace_samples(table, machine, &export->machine, export->seen);
+                else if (g_str_equal(table->name, "cpu"))
+                        trace_samples(table, machine, &export->cpu, export->seen);
                 else if (g_str_equal(table->name, "event"))
                         trace_events(table);
         }
@@ -318,8 +307,8 @@ static void trace_end(void)
 }
 
 static const Format formats[] = {
-        { csv_begin, csv_frame, NULL, seen_free },
-        { trace_begin, trace_frame, trace_end, g_free },
+        { csv_begin, csv_frame, NULL },
+        { trace_begin, trace_frame, trace_end },
 };
 
 static const char *const names[] = { "csv", "perfetto", NULL };
@@ -331,32 +320,24 @@ static const VerbOption export_options[] = {
         { 0 },
 };
 
-typedef struct Export {
-        const Format *format;
-        GHashTable *seen;
-        bool begun;
-} Export;
-
 static void export_frame(const RecordedFrame *frame, void *data)
 {
         Export *export = data;
 
-        if (!export->begun)
+        if (export->n_frames++ == 0)
                 export->format->begin();
-        export->begun = true;
-        export->format->frame(frame, export->seen);
+        export->format->frame(frame, export);
 }
 
 static int export_ask(Ctl *ctl, json_object **ret_answer)
 {
-        Export export = { .format = &formats[asked] };
+        Export export = { &formats[asked], .machine = { NAN, NAN, NAN }, .cpu = { NAN, NAN, NAN } };
         g_autofree char *problem = NULL;
         int r;
 
-        export.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                            export.format->seen_free);
+        export.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         r = recording_read_file(ctl->args[0], export_frame, &export, &problem);
-        if (export.begun && export.format->end)
+        if (export.n_frames > 0 && export.format->end)
                 export.format->end();
         if (problem)
                 complain("%s: %s", ctl->args[0], problem);

@@ -462,7 +462,7 @@ int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer)
         int64_t began = g_get_monotonic_time();
         uint64_t spent_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
         Recorder recorder;
-        int r, status;
+        int r, closed, status;
 
         if (recorder_init(&recorder, ctl) != EXIT_FINE)
                 return EXIT_FAILED;
@@ -470,11 +470,8 @@ int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer)
         status = record_all(&recorder, command);
         *ret_answer = describe(&recorder, (double)(g_get_monotonic_time() - began) / 1e6,
                                (double)(clock_usec(CLOCK_PROCESS_CPUTIME_ID) - spent_usec) / 1e6);
-        r = recorder.error;
-        if (r == 0)
-                r = recorder_done(&recorder);
-        else
-                recorder_done(&recorder);
+        closed = recorder_done(&recorder);
+        r = recorder.error ?: closed;
         if (r < 0)
                 status = complain("%s: recording ended early: %s%s", record_asked.file,
                                   g_strerror(-r),

@@ -81,27 +81,17 @@ static void cell_unite(Cell *into, const Cell *from)
 /* Unites neighbours; with `all` also those with a gap in between. */
 static void unite(Reduced *reduced, bool all)
 {
-        GPtrArray *points = g_ptr_array_new_with_free_func(point_free);
-        Point *before = NULL; /* that may still take a neighbour */
+        for (guint i = 0; i + 1 < reduced->points->len; i++) {
+                Point *point = reduced->points->pdata[i], *next = reduced->points->pdata[i + 1];
 
-        for (guint i = 0; i < reduced->points->len; i++) {
-                Point *point = reduced->points->pdata[i];
-
-                if (!before || (point->gap && !all)) {
-                        g_ptr_array_add(points, point);
-                        before = point;
+                if (next->gap && !all)
                         continue;
-                }
-                before->end = point->end;
-                before->samples += point->samples;
-                for (guint c = 0; c < point->cells->len; c++)
-                        cell_unite(cell_of(before, c), &g_array_index(point->cells, Cell, c));
-                point_free(point);
-                before = NULL;
+                point->end = next->end;
+                point->samples += next->samples;
+                for (guint c = 0; c < next->cells->len; c++)
+                        cell_unite(cell_of(point, c), &g_array_index(next->cells, Cell, c));
+                g_ptr_array_remove_index(reduced->points, i + 1);
         }
-        g_ptr_array_set_free_func(reduced->points, NULL);
-        g_ptr_array_unref(reduced->points);
-        reduced->points = points;
         reduced->stride *= 2;
 }
 
@@ -183,15 +173,6 @@ size_t reduced_united(const Reduced *reduced)
         for (guint i = 0; i < reduced->points->len; i++)
                 most = MAX(most, ((Point *)reduced->points->pdata[i])->samples);
         return most;
-}
-
-size_t reduced_points(const Reduced *reduced)
-{
-        size_t n = reduced->points->len + (reduced->points->len > 0);
-
-        for (guint i = 0; i < reduced->points->len; i++)
-                n += ((Point *)reduced->points->pdata[i])->gap;
-        return n;
 }
 
 json_object *reduced_times(const Reduced *reduced, double offset)

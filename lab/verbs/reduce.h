@@ -37,11 +37,8 @@ size_t reduced_gaps(const Reduced *reduced);
 
 typedef enum ReducedValue { REDUCED_LEAST, REDUCED_MEAN, REDUCED_GREATEST } ReducedValue;
 
-/* How many points there are, with one for each gap and one at the end. */
-size_t reduced_points(const Reduced *reduced);
-
-/* The points as JSON arrays of `reduced_points()` elements: when they begin, later by `offset`
- * seconds, and the values of a column. A gap is a point that is null; the last point repeats the
+/* The points as JSON arrays of the same length: when they begin, later by `offset` seconds, and the
+ * values of a column. A gap is a point that is null; the last point repeats the
  * one before it at the end of its time, so that steps have a width. */
 json_object *reduced_times(const Reduced *reduced, double offset);
 json_object *reduced_values(const Reduced *reduced, size_t column, ReducedValue value);

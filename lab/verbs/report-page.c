@@ -43,7 +43,7 @@ static json_object *describe_charts(const Report *report)
                         const ReportSeries *series = &g_array_index(report->series, ReportSeries,
                                                                     i);
 
-                        if (series->chart != chart || reduced_points(report->samples) == 0)
+                        if (series->chart != chart || reduced_samples(report->samples) == 0)
                                 continue;
                         all = all ?: json_object_new_array();
                         json_object_array_add(all, describe_series(report, series));
