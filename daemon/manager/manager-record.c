@@ -115,7 +115,7 @@ static void begin_job(const Manager *manager, Recorder *recorder)
         if (recorder->thread && !g_atomic_int_get(&job->done))
                 return;
         end_job(recorder);
-        if (!recording_batch_has_rows(recorder->batch))
+        if (recording_batch_size(recorder->batch) == 0)
                 return;
         recording_batch_take(recorder->batch, job->text);
         recorder->n_samples = 0;
@@ -396,8 +396,8 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->options = *options;
         readings_init(&recorder->readings, n_cpus);
         recorder->batch = recording_batch_new();
-        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->sampler = recording_sampler_new(recorder->batch);
+        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->job.text = g_string_new(NULL);
         recorder->transition = history_count(manager->decided->history);

@@ -42,13 +42,11 @@ struct Export {
         Span machine, cpu; /* the last of both tables */
 };
 
-/* The value of a row of the column; false if it has none. Digits are those that were recorded. */
-static bool print_number(const RecordedColumn *column, size_t row)
+/* The value of a row of the column, if it has one. Digits are those that were recorded. */
+static void print_number(const RecordedColumn *column, size_t row)
 {
-        if (!column || !column->numbers || isnan(column->numbers[row]))
-                return false;
-        printf("%.*f", column->decimals, column->numbers[row]);
-        return true;
+        if (column && column->numbers && !isnan(column->numbers[row]))
+                printf("%.*f", column->decimals, column->numbers[row]);
 }
 
 /* True for tables that every frame has: they are facts, not samples. */

@@ -422,8 +422,8 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
                 return complain_open(r);
         }
         recorder->batch = recording_batch_new();
-        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->sampler = recording_sampler_new(recorder->batch);
+        recorder->machine = recording_table(recorder->batch, "machine");
         recorder->cpus = g_new(RecordingCpu, (gsize)recorder->watch->topology->n_cpus);
         for (int cpu = 0; cpu < recorder->watch->topology->n_cpus; cpu++)
                 recorder->cpus[cpu] = recording_cpu_unknown;

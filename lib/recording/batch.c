@@ -227,23 +227,15 @@ void recording_put_text(RecordingTable *table, const char *name, const char *of,
         column->text = text ? make_valid(text) : NULL;
 }
 
-bool recording_batch_has_rows(const RecordingBatch *batch)
-{
-        for (guint i = 0; i < batch->tables->len; i++) {
-                const RecordingTable *table = table_at(batch, i);
-
-                if (!table->lasts && (table->open || table->rows->len > 0))
-                        return true;
-        }
-        return false;
-}
-
 size_t recording_batch_size(const RecordingBatch *batch)
 {
         size_t size = 0;
 
-        for (guint i = 0; i < batch->tables->len; i++)
-                size += table_at(batch, i)->rows->len;
+        for (guint i = 0; i < batch->tables->len; i++) {
+                const RecordingTable *table = table_at(batch, i);
+
+                size += table->lasts ? 0 : table->rows->len + table->open;
+        }
         return size;
 }
 

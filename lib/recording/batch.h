@@ -54,10 +54,7 @@ void recording_put(RecordingTable *table, const char *name, const char *of, cons
                    int decimals, double value);
 void recording_put_text(RecordingTable *table, const char *name, const char *of, const char *text);
 
-/* True if there are rows besides those that last. */
-bool recording_batch_has_rows(const RecordingBatch *batch);
-
-/* How many bytes the rows have, before they are compressed. */
+/* How many bytes the rows have before they are compressed, except those that last. */
 size_t recording_batch_size(const RecordingBatch *batch);
 
 /* Replaces `text` by that of a frame and begins the next one: all rows but those that last are

@@ -260,7 +260,7 @@ int recording_file_put(RecordingFile *file, const GString *text, uint64_t last_u
 
 int recording_file_write(RecordingFile *file, RecordingBatch *batch, uint64_t last_usec)
 {
-        if (!recording_batch_has_rows(batch))
+        if (recording_batch_size(batch) == 0)
                 return 0;
         recording_batch_take(batch, file->text);
         return recording_file_put(file, file->text, last_usec);

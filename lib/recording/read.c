@@ -350,18 +350,6 @@ const RecordingReport *recording_report(const RecordingReader *reader)
         return &reader->report;
 }
 
-static void add_sentence(GString *text, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void add_sentence(GString *text, const char *format, ...)
-{
-        va_list arguments;
-
-        if (text->len > 0)
-                g_string_append(text, "; ");
-        va_start(arguments, format);
-        g_string_append_vprintf(text, format, arguments);
-        va_end(arguments);
-}
-
 char *recording_problem(const RecordingReader *reader)
 {
         const RecordingReport *report = &reader->report;
@@ -369,26 +357,27 @@ char *recording_problem(const RecordingReader *reader)
         GString *text = g_string_new(NULL);
 
         if (report->bytes == 0)
-                add_sentence(text, "the file is empty, expected a recording");
+                g_string_append(text, "; the file is empty, expected a recording");
         else if (report->old)
-                add_sentence(text, "the recording has the form of idled 0.1; export it with "
-                                   "idlectl of that version");
+                g_string_append(text, "; the recording has the form of idled 0.1; export it with "
+                                      "idlectl of that version");
         else if (!any)
-                add_sentence(text, "found no frame of a recording, expected a file that idlelab "
-                                   "record or idled wrote");
+                g_string_append(text, "; found no frame of a recording, expected a file that "
+                                      "idlelab record or idled wrote");
         if (report->newer > 0)
-                add_sentence(text,
-                             "%" PRIu64 " frames have version %u and were left out; this program "
-                             "reads versions up to %d",
-                             report->newer, report->newest_version, FRAME_VERSION);
+                g_string_append_printf(text,
+                                       "; %" PRIu64 " frames have version %u and were left out; "
+                                       "this program reads versions up to %d",
+                                       report->newer, report->newest_version, FRAME_VERSION);
         if (report->damaged > 0)
-                add_sentence(text, "%" PRIu64 " damaged frame%s left out", report->damaged,
-                             report->damaged == 1 ? " was" : "s were");
+                g_string_append_printf(text, "; %" PRIu64 " damaged frame%s left out",
+                                       report->damaged, report->damaged == 1 ? " was" : "s were");
         if (any && report->cut && !report->old)
-                add_sentence(text,
-                             "no whole frame follows at byte %" PRIu64
-                             ", as after a crash; the rest was left out",
-                             report->cut_at);
+                g_string_append_printf(text,
+                                       "; no whole frame follows at byte %" PRIu64
+                                       ", as after a crash; the rest was left out",
+                                       report->cut_at);
+        g_string_erase(text, 0, MIN(text->len, strlen("; ")));
         return g_string_free(text, text->len == 0);
 }
 

@@ -19,7 +19,7 @@
 const RecordingCpu recording_cpu_unknown = { NAN, NAN, NAN, NAN, NAN };
 
 struct RecordingSampler {
-        RecordingTable *info, *topology, *states, *machine, *cpu, *event;
+        RecordingBatch *batch;
         GPtrArray *facts; /* key, value, key, value, ... */
         CpuSet online;    /* as recorded */
         int n_cpus;
@@ -37,14 +37,13 @@ static GHashTable *holds_new(void)
 
 RecordingSampler *recording_sampler_new(RecordingBatch *batch)
 {
+        static const char *const tables[] = { "info",    "topology", "idle_state",
+                                              "machine", "cpu",      "event" };
         RecordingSampler *sampler = g_new0(RecordingSampler, 1);
 
-        sampler->info = recording_table(batch, "info");
-        sampler->topology = recording_table(batch, "topology");
-        sampler->states = recording_table(batch, "idle_state");
-        sampler->machine = recording_table(batch, "machine");
-        sampler->cpu = recording_table(batch, "cpu");
-        sampler->event = recording_table(batch, "event");
+        for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+                recording_table(batch, tables[i]); /* in this order in a frame */
+        sampler->batch = batch;
         sampler->facts = g_ptr_array_new_with_free_func(g_free);
         sampler->holds = holds_new();
         sampler->held = holds_new();
@@ -65,6 +64,7 @@ void recording_sampler_free(RecordingSampler *sampler)
 
 void recording_fact(RecordingSampler *sampler, const char *key, const char *value)
 {
+        RecordingTable *table = recording_table(sampler->batch, "info");
         GPtrArray *facts = sampler->facts;
         guint i = 0;
 
@@ -76,11 +76,11 @@ void recording_fact(RecordingSampler *sampler, const char *key, const char *valu
                 g_ptr_array_add(facts, g_strdup(key));
                 g_ptr_array_add(facts, g_strdup(value));
         }
-        recording_table_lasts(sampler->info);
+        recording_table_lasts(table);
         for (i = 0; i < facts->len; i += 2) {
-                recording_row(sampler->info);
-                recording_put_text(sampler->info, "key", NULL, g_ptr_array_index(facts, i));
-                recording_put_text(sampler->info, "value", NULL, g_ptr_array_index(facts, i + 1));
+                recording_row(table);
+                recording_put_text(table, "key", NULL, g_ptr_array_index(facts, i));
+                recording_put_text(table, "value", NULL, g_ptr_array_index(facts, i + 1));
         }
 }
 
@@ -153,8 +153,8 @@ void recording_machine(RecordingSampler *sampler, const Topology *topology, Idle
         sampler->n_cpus = topology->n_cpus;
         g_free(sampler->idle);
         sampler->idle = tables;
-        put_topology(sampler->topology, topology);
-        put_states(sampler->states, topology, tables);
+        put_topology(recording_table(sampler->batch, "topology"), topology);
+        put_states(recording_table(sampler->batch, "idle_state"), topology, tables);
 }
 
 static void put_residency(RecordingTable *table, const Snapshot *seen, int cpu,
@@ -178,7 +178,7 @@ static void put_residency(RecordingTable *table, const Snapshot *seen, int cpu,
 static void put_cpu(const RecordingSampler *sampler, const Snapshot *seen, int cpu,
                     const RecordingCpu *more)
 {
-        RecordingTable *table = sampler->cpu;
+        RecordingTable *table = recording_table(sampler->batch, "cpu");
 
         recording_row_of(table, "cpu", cpu);
         recording_put(table, "time_usec", NULL, "us", 0, (double)seen->real_usec);
@@ -220,7 +220,7 @@ bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const Rec
 {
         if (seen->interval_usec == 0)
                 return false;
-        put_machine(sampler->machine, seen);
+        put_machine(recording_table(sampler->batch, "machine"), seen);
         CPUSET_FOREACH(cpu, &seen->cpus)
                 if (cpu < sampler->n_cpus)
                         put_cpu(sampler, seen, cpu, cpus ? &cpus[cpu] : &recording_cpu_unknown);
@@ -230,7 +230,7 @@ bool recording_sample(RecordingSampler *sampler, const Snapshot *seen, const Rec
 void recording_event(RecordingSampler *sampler, const RecordingEvent *event)
 {
         g_autofree char *text = event->text ? private_text_for(event->text, 0) : NULL;
-        RecordingTable *table = sampler->event;
+        RecordingTable *table = recording_table(sampler->batch, "event");
 
         recording_row(table);
         recording_put(table, "time_usec", NULL, "us", 0, (double)event->time_usec);

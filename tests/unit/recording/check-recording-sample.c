@@ -129,7 +129,7 @@ TEST(first_snapshot_is_no_sample)
 
         world->seen->interval_usec = 0;
         ck_assert(!recording_sample(world->sampler, world->seen, NULL));
-        ck_assert(!recording_batch_has_rows(world->batch));
+        ck_assert_uint_eq(recording_batch_size(world->batch), 0);
 }
 
 TEST(facts_change)
