@@ -262,7 +262,6 @@ static Block read_block(Decided *decided)
 {
         const Snapshot *s = decided->evaluation->readings.seen;
         TaskTime *tasks = decided->evaluation->tasks;
-        WorkDone done = { 0 };
         Block block = { 0 };
 
         if (readings_read(&decided->evaluation->readings, decided->seen->sensors,
@@ -270,15 +269,7 @@ static Block read_block(Decided *decided)
                 return block;
         task_time_read(tasks, decided->ground->setup.root, s);
         work_meter_add(&decided->evaluation->work, decided->ground->setup.root,
-                       decided->seen->machine.topology, s, tasks, &done);
-        block.seconds = done.seconds;
-        block.load = done.load;
-        block.work = done.work;
-        if (decided->evaluation->work.unit == WORK_BUSY && isfinite(done.switches + done.waiting)) {
-                block.cpu_seconds = done.cpu_seconds;
-                block.switches = done.switches;
-        }
-        block.delay = isfinite(done.waiting) ? done.waiting : 0;
+                       decided->seen->machine.topology, s, tasks, &block);
         block.joules = read_joules(decided, block.seconds);
         return block;
 }

@@ -114,10 +114,10 @@ void meter_begin(Meter *meter)
         meter->asleep_usec = asleep();
         meter->online = meter->watch->topology->online;
         if (energy_source_counts(meter->source) && read_energy(meter) < 0)
-                meter->sum.joules = NAN;
+                meter->sum.block.joules = NAN;
         if (meter->source == ENERGY_SOURCE_BATTERY &&
             battery_read(meter->watch->root, &meter->battery) < 0)
-                meter->sum.joules = NAN;
+                meter->sum.block.joules = NAN;
 }
 
 WorkUnit meter_unit(const Meter *meter)
@@ -132,17 +132,18 @@ void meter_read(Meter *meter)
         MeterReading *sum = &meter->sum;
 
         if (watch_sample(meter->watch, SENSES, false) < 0) {
-                sum->joules = NAN;
+                sum->block.joules = NAN;
                 return;
         }
         task_time_read(meter->tasks, meter->watch->root, seen);
         if (meter->source == ENERGY_SOURCE_ESTIMATE)
-                sum->joules += estimate_watts(meter->table, meter->watch) *
-                               (double)seen->interval_usec / G_USEC_PER_SEC;
+                sum->block.joules += estimate_watts(meter->table, meter->watch) *
+                                     (double)seen->interval_usec / G_USEC_PER_SEC;
         else if (energy_source_counts(meter->source))
-                sum->joules += read_energy(meter) < 0 ? NAN
-                                                      : snapshot_package_joules(meter->energy.seen);
-        work_meter_add(&meter->work, meter->watch->root, topology, seen, meter->tasks, &sum->done);
+                sum->block.joules += read_energy(meter) < 0
+                                             ? NAN
+                                             : snapshot_package_joules(meter->energy.seen);
+        work_meter_add(&meter->work, meter->watch->root, topology, seen, meter->tasks, &sum->block);
         sum->hotplug |= !cpuset_equal(&meter->online, &topology->online) ||
                         !cpuset_is_subset(&meter->online, &seen->cpus);
         sum->slept = asleep() > meter->asleep_usec + SLEPT_USEC;
@@ -154,8 +155,8 @@ MeterReading meter_end(Meter *meter)
 
         meter_read(meter);
         if (meter->source == ENERGY_SOURCE_BATTERY)
-                meter->sum.joules += battery_read(meter->watch->root, &now) < 0
-                                             ? NAN
-                                             : battery_joules(&meter->battery, &now);
+                meter->sum.block.joules += battery_read(meter->watch->root, &now) < 0
+                                                   ? NAN
+                                                   : battery_joules(&meter->battery, &now);
         return meter->sum;
 }

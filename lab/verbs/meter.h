@@ -10,6 +10,7 @@
 #define IDLED_METER_H
 
 #include "config/power-table.h"
+#include "model/block.h"
 #include "model/energy-source.h"
 #include "sense/work-meter.h"
 #include "cli/watch.h"
@@ -20,10 +21,10 @@
 typedef struct Meter Meter;
 
 typedef struct MeterReading {
-        WorkDone done; /* in meter_unit() */
-        double joules; /* NAN: it could not be read throughout, or the battery lost too little */
-        bool hotplug;  /* CPUs came or went */
-        bool slept;    /* the machine did */
+        Block block;  /* work in meter_unit(); joules NAN: they could not be read throughout, or the
+                         battery lost too little */
+        bool hotplug; /* CPUs came or went */
+        bool slept;   /* the machine did */
 } MeterReading;
 
 /* Looks for RAPL, and takes `table`, which stays the caller's and may be NULL, where there is none,

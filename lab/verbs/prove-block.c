@@ -280,29 +280,21 @@ static void add_quantity(Prove *prove, Quantity quantity, const ScheduleSlot *sl
 
 static void add(Prove *prove, const ScheduleSlot *slot, const Measured *measured)
 {
-        const WorkDone *done = &measured->reading.done;
-        double joules = measured->reading.joules;
-        Block block = { .on = slot->on,
-                        .seconds = done->seconds,
-                        .joules = joules,
-                        .work = done->work,
-                        .delay = isfinite(done->waiting) ? MIN(done->waiting, done->seconds) : 0 };
+        const Block *done = &measured->reading.block;
+        Block block = *done;
 
         if (prove->unit == WORK_RUNS) {
-                block = (Block){
-                        .on = slot->on, .seconds = 1, .joules = joules / measured->runs, .work = 1
-                };
+                block = (Block){ .seconds = 1, .joules = done->joules / measured->runs, .work = 1 };
                 prove->run_seconds = done->seconds;
                 add_quantity(prove, QUANTITY_RUN, slot, done->seconds / measured->runs);
-                add_quantity(prove, QUANTITY_POWER, slot, joules / done->seconds);
+                add_quantity(prove, QUANTITY_POWER, slot, done->joules / done->seconds);
         } else if (prove->unit == WORK_INSTRUCTIONS) {
                 block.work = measured->instructions / 1e9;
-        } else if (prove->unit == WORK_BUSY && isfinite(done->switches + done->waiting)) {
-                block.cpu_seconds = done->cpu_seconds;
-                block.switches = done->switches;
+                block.switches = 0;
         }
+        block.on = slot->on;
         estimator_add(prove->results.energy, &block, slot->pair);
-        add_quantity(prove, QUANTITY_WAITING, slot, done->waiting / done->seconds * 100);
+        add_quantity(prove, QUANTITY_WAITING, slot, done->delay / done->seconds * 100);
         add_quantity(prove, QUANTITY_DELAY_MEAN, slot, measured->delay_mean);
         add_quantity(prove, QUANTITY_DELAY_P99, slot, measured->delay_p99);
 }
@@ -325,9 +317,9 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
                 return drop(prove, slot, DROP_CONFIG);
         if (is_disturbed(prove, &why))
                 return drop(prove, slot, why);
-        if (!isfinite(reading->joules))
+        if (!isfinite(reading->block.joules))
                 return drop_energy(prove, slot, DROP_ENERGY);
-        if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->joules <= 0)
+        if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->block.joules <= 0)
                 return drop_energy(prove, slot, DROP_FROZEN);
         prove->failures = 0;
         prove_note_effect(&prove->results.effect, slot, arms_state(prove->arms),

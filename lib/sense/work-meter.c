@@ -93,16 +93,18 @@ double work_meter_rate(const WorkMeter *meter, const Topology *topology, const S
 }
 
 void work_meter_add(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
-                    const TaskTime *tasks, WorkDone *done)
+                    const TaskTime *tasks, Block *block)
 {
         double seconds = (double)snapshot->interval_usec / G_USEC_PER_SEC;
 
         work_meter_read(meter, root, topology, snapshot, true);
-        done->seconds += seconds;
-        done->load += rate_of(meter, topology, snapshot, snapshot->busy) * seconds;
-        done->work += rate_of(meter, topology, snapshot, tasks->share) * seconds;
-        done->cpu_seconds += tasks->cpus * seconds;
-        done->switches += tasks->known ? tasks->switches_per_sec * seconds : NAN;
-        done->waiting += snapshot->have & SENSE_PRESSURE ? snapshot->pressure * seconds : NAN;
+        block->seconds += seconds;
+        block->load += rate_of(meter, topology, snapshot, snapshot->busy) * seconds;
+        block->work += rate_of(meter, topology, snapshot, tasks->share) * seconds;
+        block->delay += snapshot->have & SENSE_PRESSURE ? snapshot->pressure * seconds : NAN;
+        if (meter->unit == WORK_BUSY) {
+                block->cpu_seconds += tasks->cpus * seconds;
+                block->switches += tasks->known ? tasks->switches_per_sec * seconds : NAN;
+        }
         begin_clocks(meter);
 }

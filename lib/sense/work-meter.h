@@ -13,6 +13,7 @@
 #ifndef IDLED_WORK_METER_H
 #define IDLED_WORK_METER_H
 
+#include "model/block.h"
 #include "model/snapshot.h"
 #include "model/topology.h"
 #include "model/work-unit.h"
@@ -43,19 +44,10 @@ void work_meter_read(WorkMeter *meter, int root, const Topology *topology, const
  * those of the interval before. */
 double work_meter_rate(const WorkMeter *meter, const Topology *topology, const Snapshot *snapshot);
 
-/* What the machine did. */
-typedef struct WorkDone {
-        double seconds;
-        double load,
-                work; /* in the meter's unit: by busy time, and by the time of tasks if known */
-        double cpu_seconds; /* that tasks ran, whatever the clock; */
-        double switches;    /* and how often a CPU changed to one; NAN: not known */
-        double waiting;     /* seconds in which some task waited for a CPU; NAN: not known */
-} WorkDone;
-
-/* Adds the snapshot's interval, which `tasks` has read, too. Reads clocks, whose mean begins again
- * after it. */
+/* Adds the snapshot's interval, which `tasks` has read, too, to all but the energy of a block: work
+ * by the time of tasks if that is known, and load by busy time. Reads clocks, whose mean begins
+ * again after it. */
 void work_meter_add(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
-                    const TaskTime *tasks, WorkDone *done);
+                    const TaskTime *tasks, Block *block);
 
 #endif

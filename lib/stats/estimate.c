@@ -17,13 +17,14 @@
  *  4. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
  *     The means of the arms are half of the difference in power to either side of the trimmed mean
  *     of the pairs. Power by work is joules per unit of work; if one arm does less work (step 3),
- *     the logarithms are used.
+ *     what is saved of them is that of the logarithms.
  *  5. The verdict, by the odds that the differences in power are not around zero.
  */
 #include "stats/estimate.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,28 +51,46 @@ typedef struct Series {
 typedef struct Mean {
         double value, error; /* standard error; NAN: fewer than two numbers */
         double df;           /* of the error */
-        double effective;    /* that many independent numbers carry as much information */
+        unsigned n;          /* numbers */
         double less, more;   /* it may be wrong by so much more, to either side */
 } Mean;
 
+/* The numbers of a block, in the order of the file. */
+#define BLOCK_NUMBERS 7
+
+static const size_t offsets[BLOCK_NUMBERS] = {
+        offsetof(Block, seconds),  offsetof(Block, joules), offsetof(Block, work),
+        offsetof(Block, delay),    offsetof(Block, load),   offsetof(Block, cpu_seconds),
+        offsetof(Block, switches),
+};
+
+#define JOULES offsetof(Block, joules)
+#define WORK   offsetof(Block, work)
+#define DELAY  offsetof(Block, delay)
+
 static bool is_sound(const Block *block)
 {
-        return isfinite(block->seconds) && block->seconds > 0 && isfinite(block->joules) &&
-               block->joules >= 0 && isfinite(block->work) && block->work >= 0 &&
-               isfinite(block->delay) && block->delay >= 0 && isfinite(block->load) &&
-               block->load >= 0 && isfinite(block->cpu_seconds) && block->cpu_seconds >= 0 &&
-               isfinite(block->switches) && block->switches >= 0;
+        for (int i = 0; i < BLOCK_NUMBERS; i++) {
+                double x = G_STRUCT_MEMBER(double, block, offsets[i]);
+
+                if (!isfinite(x) || x < 0)
+                        return false;
+        }
+        return block->seconds > 0;
 }
 
-static void put(BlockPair *pair, const Block *block)
+/* Without NAN. Unless both waiting and switches are known no difference in work is overhead. */
+static Block known(const Block *block)
 {
-        pair->seconds[block->on] = block->seconds;
-        pair->joules[block->on] = block->joules;
-        pair->work[block->on] = block->work;
-        pair->delay[block->on] = block->delay;
-        pair->load[block->on] = block->load > 0 ? block->load : block->work;
-        pair->cpu_seconds[block->on] = block->cpu_seconds;
-        pair->switches[block->on] = block->switches;
+        Block result = *block;
+
+        if (isnan(block->delay) || isnan(block->switches))
+                result.cpu_seconds = result.switches = 0;
+        if (isnan(block->delay))
+                result.delay = 0;
+        if (block->load <= 0)
+                result.load = block->work;
+        return result;
 }
 
 /* The block that waits does so for nothing. */
@@ -91,22 +110,22 @@ void estimator_drop(Estimator *estimator, BlockDrop why, uint64_t pair)
 
 void estimator_add(Estimator *estimator, const Block *block, uint64_t pair)
 {
-        Block *half = &estimator->half;
+        Block *half = &estimator->half, whole = known(block);
         BlockPair *next = &estimator->pairs[estimator->n_pairs % ESTIMATE_PAIRS];
 
-        if (!is_sound(block)) {
+        if (!is_sound(&whole)) {
                 estimator_drop(estimator, DROP_ENERGY, pair);
                 return;
         }
         if (half->seconds > 0 && (estimator->half_pair != pair || half->on == block->on))
                 drop_half(estimator);
         if (half->seconds <= 0) {
-                *half = *block;
+                *half = whole;
                 estimator->half_pair = pair;
                 return;
         }
-        put(next, half);
-        put(next, block);
+        next->arms[half->on] = *half;
+        next->arms[block->on] = whole;
         half->seconds = 0;
         estimator->n_pairs++;
         estimator->n_blocks += 2;
@@ -169,52 +188,28 @@ static double median_of(const Series *s)
         return (sorted.x[(s->n - 1) / 2] + sorted.x[s->n / 2]) / 2;
 }
 
-/* Autocovariance at `lag` about `mean`. */
-static double covariance(const Series *s, double mean, unsigned lag)
-{
-        double sum = 0;
-
-        for (unsigned i = lag; i < s->n; i++)
-                sum += (s->x[i] - mean) * (s->x[i - lag] - mean);
-        return sum / s->n;
-}
-
-/* Long-run variance over plain variance, 1 at least. */
-static double inflation(const Series *s, double mean, double variance)
-{
-        unsigned lags = (unsigned)(4 * pow(s->n / 100.0, 2.0 / 9));
-        double sum = variance;
-
-        for (unsigned lag = 1; lag <= lags && lag < s->n; lag++)
-                sum += 2 * (1 - lag / (lags + 1.0)) * covariance(s, mean, lag);
-        /* Rounding errors correlate, and say nothing. */
-        return sqrt(variance) > ROUNDING * fabs(mean) && sum > variance ? sum / variance : 1;
-}
-
-/* Step 3, of a series that took `fitted` numbers in addition to its mean to compute. */
+/* Step 4, of a series that took `fitted` numbers in addition to its mean to compute. */
 static Mean trimmed_mean(const Series *s, unsigned fitted)
 {
         unsigned cut = (unsigned)(TRIM * s->n), left = s->n - 2 * cut;
         Series sorted = *s, wins = *s;
-        double sum = 0, mean, variance, factor, loss;
+        double sum = 0, squares = 0, mean, loss;
 
-        if (s->n < 2)
-                return (Mean){ NAN, NAN, 0, s->n, 0, 0 };
         qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
         for (unsigned i = cut; i < s->n - cut; i++)
                 sum += sorted.x[i];
         for (unsigned i = 0; i < s->n; i++)
                 wins.x[i] = CLAMP(s->x[i], sorted.x[cut], sorted.x[s->n - 1 - cut]);
         mean = mean_of(&wins);
-        variance = covariance(&wins, mean, 0);
-        factor = inflation(&wins, mean, variance);
+        for (unsigned i = 0; i < s->n; i++)
+                squares += (wins.x[i] - mean) * (wins.x[i] - mean);
         loss = left > 1 + fitted ? (left - 1.0 - fitted) / left : 1.0 / left;
         /* Variance of the winsorised numbers over (n - 1), by the share that was left, squared. */
         return (Mean){
                 .value = sum / left,
-                .error = sqrt(variance * factor / ((double)s->n * loss)) * s->n / left,
-                .df = left / factor - 1 - fitted,
-                .effective = s->n / factor,
+                .error = s->n < 2 ? NAN : sqrt(squares / loss) / left,
+                .df = left - 1.0 - fitted,
+                .n = s->n,
         };
 }
 
@@ -222,14 +217,14 @@ static Interval interval_of(const Mean *mean)
 {
         double half = student_quantile(mean->df) * mean->error;
 
-        return (Interval){ mean->value, mean->value - half - mean->less,
+        return (Interval){ isnan(half) ? NAN : mean->value, mean->value - half - mean->less,
                            mean->value + half + mean->more };
 }
 
 /* Odds that the mean is not 0, against that it is. The prior is normal about 0. */
 static double odds_of(const Mean *mean)
 {
-        double n = mean->effective, nu = MAX(mean->df, 1), g = 1 + n * PRIOR * PRIOR;
+        double nu = MAX(mean->df, 1), g = 1 + mean->n * PRIOR * PRIOR;
         double bias = mean->value > 0 ? mean->less : mean->more;
         double sure = MAX(fabs(mean->value) - bias, 0), t = sure / mean->error, t2 = t * t;
 
@@ -315,15 +310,18 @@ static Mean saved_watts(const Series *watts, const Series *work, double power,
         return mean;
 }
 
-static double rate(const BlockPair *pair, const double *of, int arm)
+/* What is so many in the block, per second. */
+static double rate(const BlockPair *pair, int arm, size_t offset)
 {
-        return of[arm] / pair->seconds[arm];
+        return G_STRUCT_MEMBER(double, &pair->arms[arm], offset) / pair->arms[arm].seconds;
 }
 
 /* Per second. */
 static double load_of(const BlockPair *pair)
 {
-        return (pair->load[0] + pair->load[1]) / (pair->seconds[0] + pair->seconds[1]);
+        const Block *off = &pair->arms[0], *on = &pair->arms[1];
+
+        return (off->load + on->load) / (off->seconds + on->seconds);
 }
 
 static bool is_near(const BlockPair *pair, double work)
@@ -349,36 +347,48 @@ static unsigned choose(const Estimator *e, const EstimateQuery *query, BlockPair
         return n;
 }
 
-/* The mean of both arms, per second. */
-static void add_level(double levels[2], const BlockPair *pair, const double *of, unsigned n)
+/* The differences between the arms, per second: those of `first` minus the others. */
+static Series differences(const BlockPair *pairs, unsigned n, int first, size_t offset)
 {
-        for (int arm = 0; arm < 2; arm++)
-                levels[arm] += rate(pair, of, arm) / n;
+        Series s = { .n = n };
+
+        for (unsigned i = 0; i < n; i++)
+                s.x[i] = rate(&pairs[i], first, offset) - rate(&pairs[i], !first, offset);
+        return s;
+}
+
+/* The mean of an arm, per second. */
+static double level(const BlockPair *pairs, unsigned n, int arm, size_t offset)
+{
+        double sum = 0;
+
+        for (unsigned i = 0; i < n; i++)
+                sum += rate(&pairs[i], arm, offset);
+        return sum / n;
 }
 
 /* Work per second that so many seconds for each switch in the block are. */
-static double overhead_of(const BlockPair *pair, int arm, double each)
+static double overhead_of(const Block *block, double each)
 {
-        return pair->cpu_seconds[arm] > 0 ? each * pair->switches[arm] * pair->work[arm] /
-                                                    pair->cpu_seconds[arm] / pair->seconds[arm]
-                                          : 0;
+        return block->cpu_seconds > 0
+                       ? each * block->switches * block->work / block->cpu_seconds / block->seconds
+                       : 0;
 }
 
-/* Work per second of arm `more` that is due to longer time, and to more work, for each switch than
- * in the other arm: the smaller, because a slower clock or a busy sibling makes time longer. */
-static double overhead_in(const BlockPair *p, int more)
+/* Work per second of a block that is due to longer time, and to more work, for each switch than in
+ * the other arm: the smaller, because a slower clock or a busy sibling makes time longer. */
+static double overhead_in(const Block *block, const Block *other)
 {
-        double time = p->cpu_seconds[more] / p->switches[more] -
-                      p->cpu_seconds[!more] / p->switches[!more];
-        double work = p->work[more] / p->switches[more] - p->work[!more] / p->switches[!more];
+        double time = block->cpu_seconds / block->switches - other->cpu_seconds / other->switches;
+        double work = block->work / block->switches - other->work / other->switches;
 
-        return MIN(overhead_of(p, more, time), work * p->switches[more] / p->seconds[more]);
+        return MIN(overhead_of(block, time), work * block->switches / block->seconds);
 }
 
 static bool knows_switches(const BlockPair *pairs, unsigned n)
 {
         for (unsigned i = 0; i < n; i++)
-                if (!(pairs[i].switches[0] > 0 && pairs[i].switches[1] > 0))
+                if (!(pairs[i].arms[0].switches > 0 && pairs[i].arms[1].switches > 0))
                         return false;
         return n >= LEAST_PAIRS;
 }
@@ -387,104 +397,87 @@ static bool knows_switches(const BlockPair *pairs, unsigned n)
  * 0: none. */
 static double take_off_overhead(BlockPair *pairs, unsigned n, double work_error)
 {
-        double levels[2] = { 0 }, waiting[2] = { 0 }, shown, of_second = 0, most, each;
-        Series work = { .n = n }, overheads = { .n = n };
+        Series work = differences(pairs, n, 0, WORK), overheads = { .n = n };
+        const double levels[2] = { level(pairs, n, 0, WORK), level(pairs, n, 1, WORK) };
+        double shown = shown_difference(&work, levels, work_error), of_second = 0, most, each;
+        int more = shown < 0;
         Mean overhead;
-        int more;
 
         if (!knows_switches(pairs, n) || isinf(work_error))
                 return 0;
         for (unsigned i = 0; i < n; i++) {
-                add_level(levels, &pairs[i], pairs[i].work, n);
-                add_level(waiting, &pairs[i], pairs[i].delay, n);
-                work.x[i] = rate(&pairs[i], pairs[i].work, 0) - rate(&pairs[i], pairs[i].work, 1);
-        }
-        shown = shown_difference(&work, levels, work_error);
-        more = shown < 0;
-        for (unsigned i = 0; i < n; i++) {
-                overheads.x[i] = overhead_in(&pairs[i], more);
-                of_second += overhead_of(&pairs[i], more, 1) / n;
+                overheads.x[i] = overhead_in(&pairs[i].arms[more], &pairs[i].arms[!more]);
+                of_second += overhead_of(&pairs[i].arms[more], 1) / n;
         }
         overhead = trimmed_mean(&overheads, 0);
-        most = MIN(fabs(shown) - waiting[!more] * levels[more], OVERHEAD_SHARE * levels[more]);
+        most = MIN(fabs(shown) - level(pairs, n, !more, DELAY) * levels[more],
+                   OVERHEAD_SHARE * levels[more]);
         if (!(most > 0) || overhead.value <= ROUNDING * levels[more] ||
             overhead.value > OVERHEAD * of_second || odds_of(&overhead) < ESTIMATE_ODDS)
                 return 0;
         each = MIN(most, overhead.value) / of_second;
         for (unsigned i = 0; i < n; i++) {
-                double left = pairs[i].work[more] -
-                              overhead_of(&pairs[i], more, each) * pairs[i].seconds[more];
+                Block *block = &pairs[i].arms[more];
+                double left = block->work - overhead_of(block, each) * block->seconds;
 
-                pairs[i].work[more] = MAX(left, 0);
+                block->work = MAX(left, 0);
         }
         return more ? -each : each;
 }
 
 /* What the pairs do per second. */
-static void add_load(Estimate *estimate, const BlockPair *pairs, unsigned n)
+static double mean_load(const BlockPair *pairs, unsigned n)
 {
-        double logs = 0;
-        unsigned n_logs = 0;
+        Series logs = { .n = 0 };
 
-        for (unsigned i = 0; i < n; i++) {
-                double of_pair = load_of(&pairs[i]);
-
-                if (of_pair > 0) {
-                        logs += log(of_pair);
-                        n_logs++;
-                }
-        }
-        estimate->load = n_logs > 0 ? exp(logs / n_logs) : NAN;
+        for (unsigned i = 0; i < n; i++)
+                if (load_of(&pairs[i]) > 0)
+                        logs.x[logs.n++] = log(load_of(&pairs[i]));
+        return logs.n > 0 ? exp(mean_of(&logs)) : NAN;
 }
 
-/* The trimmed mean, or the only number. */
-static double level_of(const Series *s)
+/* Step 4, where the arms do different work: the saved share of the joules per unit of work is that
+ * of geometric means; `unless` there are none. */
+static Interval saved_share(const BlockPair *pairs, unsigned n, Interval unless)
 {
-        return s->n < 2 ? s->x[0] : trimmed_mean(s, 0).value;
-}
-
-/* Step 4, where the arms do different work: the joules per unit of work are geometric means. */
-static void add_energy_by_logs(Estimate *found, const BlockPair *pairs, unsigned n)
-{
-        Series ratios = { .n = 0 }, products = { .n = 0 };
-        double middle;
+        Series ratios = { .n = 0 };
         Interval x;
         Mean mean;
 
         for (unsigned i = 0; i < n; i++) {
-                const BlockPair *p = &pairs[i];
+                const Block *off = &pairs[i].arms[0], *on = &pairs[i].arms[1];
 
-                if (!(p->joules[0] * p->work[1] > 0 && p->joules[1] * p->work[0] > 0))
-                        continue;
-                ratios.x[ratios.n++] = log(p->joules[0] * p->work[1] / p->joules[1] / p->work[0]);
-                products.x[products.n++] = log(p->joules[0] / p->work[0] * p->joules[1] /
-                                               p->work[1]);
+                if (off->joules * on->work > 0 && on->joules * off->work > 0)
+                        ratios.x[ratios.n++] = log(off->joules * on->work / on->joules / off->work);
         }
         if (ratios.n == 0)
-                return;
+                return unless;
         mean = trimmed_mean(&ratios, 0);
         x = interval_of(&mean);
-        middle = level_of(&products) / 2;
-        found->per_work = (Interval){ -expm1(-x.value), -expm1(-x.low), -expm1(-x.high) };
-        found->off_joules_per_work = exp(middle + x.value / 2);
-        found->on_joules_per_work = exp(middle - x.value / 2);
+        return (Interval){ -expm1(-x.value), -expm1(-x.low), -expm1(-x.high) };
 }
 
-/* Step 4: the means of the arms, such that they differ by what is saved. `work`: mean, per second.
- */
-static void add_means(Estimate *found, const Series *power, const Series *watts, double work)
+/* Step 4: the means of the arms, such that they differ by what is saved. `levels`: mean work per
+ * second, of both arms. */
+static void add_means(Estimate *found, const BlockPair *pairs, double power, double saved,
+                      const double levels[2])
 {
-        double half = (watts->n < 2 ? watts->x[0] : found->watts.value) / 2;
-        const Interval *saved = &found->watts;
-        double off = level_of(power) + half;
+        double off = power + saved / 2, work = (levels[0] + levels[1]) / 2;
+        const Interval *watts = &found->watts;
 
         found->off_watts = off;
-        found->on_watts = off - 2 * half;
+        found->on_watts = off - saved;
         if (!(work > 0) || !(off > 0))
                 return;
-        found->per_work = (Interval){ saved->value / off, saved->low / off, saved->high / off };
         found->off_joules_per_work = off / work;
-        found->on_joules_per_work = found->on_watts / work;
+        found->per_work = (Interval){ watts->value / off, watts->low / off, watts->high / off };
+        if (found->work_change != 0) {
+                found->per_work = saved_share(pairs, found->n_pairs, found->per_work);
+                found->off_joules_per_work = off / levels[0];
+        }
+        found->on_joules_per_work = found->off_joules_per_work *
+                                    (found->n_pairs < 2 ? 1 - saved / off
+                                                        : 1 - found->per_work.value);
 }
 
 Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
@@ -492,30 +485,26 @@ Estimate estimate(const Estimator *estimator, const EstimateQuery *query)
         BlockPair pairs[ESTIMATE_PAIRS];
         unsigned n = choose(estimator, query, pairs);
         const Interval none = { NAN, NAN, NAN };
-        Series watts = { .n = n }, work = { .n = n }, delay = { .n = n }, power = { .n = n };
         Estimate found = { n,   none, false, 0,   0,   none, none,
                            NAN, NAN,  NAN,   NAN, NAN, 1,    VERDICT_UNKNOWN };
-        double levels[2] = { 0 };
+        Series watts, work, delay, power = { .n = n };
+        double levels[2];
         Mean mean;
 
         if (n == 0)
                 return found;
         found.overhead = take_off_overhead(pairs, n, query->work_error);
-        for (unsigned i = 0; i < n; i++) {
-                const BlockPair *p = &pairs[i];
-
-                watts.x[i] = rate(p, p->joules, 0) - rate(p, p->joules, 1);
-                work.x[i] = rate(p, p->work, 0) - rate(p, p->work, 1);
-                delay.x[i] = rate(p, p->delay, 1) - rate(p, p->delay, 0);
-                power.x[i] = (rate(p, p->joules, 0) + rate(p, p->joules, 1)) / 2;
-                add_level(levels, p, p->work, n);
-        }
-        add_load(&found, pairs, n);
+        watts = differences(pairs, n, 0, JOULES);
+        work = differences(pairs, n, 0, WORK);
+        delay = differences(pairs, n, 1, DELAY);
+        for (unsigned i = 0; i < n; i++)
+                power.x[i] = (rate(&pairs[i], 0, JOULES) + rate(&pairs[i], 1, JOULES)) / 2;
+        for (int arm = 0; arm < 2; arm++)
+                levels[arm] = level(pairs, n, arm, WORK);
+        found.load = mean_load(pairs, n);
         mean = saved_watts(&watts, &work, mean_of(&power), levels, query->work_error, &found);
         found.watts = interval_of(&mean);
-        add_means(&found, &power, &watts, (levels[0] + levels[1]) / 2);
-        if (found.work_change != 0)
-                add_energy_by_logs(&found, pairs, n);
+        add_means(&found, pairs, trimmed_mean(&power, 0).value, mean.value, levels);
         if (n >= LEAST_PAIRS)
                 found.odds = odds_of(&mean);
         if (found.odds >= ESTIMATE_ODDS)
@@ -575,15 +564,12 @@ char *estimator_format(const Estimator *e)
         g_string_append_c(text, '\n');
         for (uint64_t i = kept; i > 0; i--) {
                 const BlockPair *p = &e->pairs[(e->n_pairs - i) % ESTIMATE_PAIRS];
-                double x[14];
+                double x[2 * BLOCK_NUMBERS];
 
-                for (int arm = 0; arm < 2; arm++)
-                        memcpy(x + (ptrdiff_t)7 * arm,
-                               (const double[]){ p->seconds[arm], p->joules[arm], p->work[arm],
-                                                 p->delay[arm], p->load[arm], p->cpu_seconds[arm],
-                                                 p->switches[arm] },
-                               7 * sizeof(*x));
-                numbers_format(text, "pair", x, 14);
+                for (int k = 0; k < 2 * BLOCK_NUMBERS; k++)
+                        x[k] = G_STRUCT_MEMBER(double, &p->arms[k / BLOCK_NUMBERS],
+                                               offsets[k % BLOCK_NUMBERS]);
+                numbers_format(text, "pair", x, G_N_ELEMENTS(x));
         }
         g_string_append(text, "end\n");
         return g_string_free(text, FALSE);
@@ -605,19 +591,14 @@ static bool parse_counts(const char *line, const char *word, uint64_t *ret_count
 
 static bool parse_pair(const char *line, BlockPair *ret_pair)
 {
-        double x[14];
+        double x[2 * BLOCK_NUMBERS];
 
-        if (!numbers_parse(line, "pair", x, 14))
+        if (!numbers_parse(line, "pair", x, G_N_ELEMENTS(x)))
                 return false;
-        for (int arm = 0; arm < 2; arm++) {
-                const double *y = x + (ptrdiff_t)7 * arm;
-                Block block = { arm, y[0], y[1], y[2], y[3], y[4], y[5], y[6] };
-
-                if (!is_sound(&block))
-                        return false;
-                put(ret_pair, &block);
-        }
-        return true;
+        for (int k = 0; k < 2 * BLOCK_NUMBERS; k++)
+                G_STRUCT_MEMBER(double, &ret_pair->arms[k / BLOCK_NUMBERS],
+                                offsets[k % BLOCK_NUMBERS]) = x[k];
+        return is_sound(&ret_pair->arms[0]) && is_sound(&ret_pair->arms[1]);
 }
 
 int estimator_parse(const char *text, Estimator *ret_estimator)

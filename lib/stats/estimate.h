@@ -9,14 +9,11 @@
  *   estimator   trimmed mean of the pairs' differences, a tenth cut off at each end (Tukey and
  *               McLaughlin 1963), after the regression of the difference in power on that in work
  *               where that makes the interval narrower (analysis of covariance)
- *   error       long-run variance of the winsorised differences, Bartlett weights over
- *               4 (n / 100)^(2/9) lags (Newey and West 1987, 1994), never less than if they were
- *               independent
- *   interval    95 %, Student's t; degrees of freedom: pairs left after trimming, in proportion to
- *               the effective number of independent pairs, minus one for each number estimated
- *   verdict     Bayes-factor t-test (Goenen et al. 2005), which may be read after every pair
- *               (Hendriksen, de Heide and Grünwald 2021): with independent pairs and no difference,
- *               at most one estimate in ESTIMATE_ODDS ever gets a verdict, half of them "saves"
+ *   error       from the variance of the winsorised differences
+ *   interval    95 %, Student's t; degrees of freedom: pairs left after trimming, minus one for
+ * each number estimated verdict     Bayes-factor t-test (Goenen et al. 2005), which may be read
+ * after every pair (Hendriksen, de Heide and Grünwald 2021): with independent pairs and no
+ * difference, at most one estimate in ESTIMATE_ODDS ever gets a verdict, half of them "saves"
  *
  * docs/evaluate.md has the reasons and what simulations found. Pure.
  */
@@ -27,21 +24,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/block.h"
+
 #define ESTIMATE_PAIRS 256 /* kept; older ones are forgotten */
 #define ESTIMATE_ODDS  40.0
-
-/* What was measured while one arm was in effect, without the wash-out. */
-typedef struct Block {
-        bool on;
-        double seconds; /* above 0 */
-        double joules;  /* drawn, 0 or more */
-        double work;    /* done, in any unit that is the same for all blocks, 0 or more */
-        double delay;   /* seconds in which some task waited for a CPU, 0 or more */
-        double load;    /* work again, as EstimateQuery.near_work is measured; 0: the same */
-        /* If the work is CPU time of tasks, and the delay is known, else 0: */
-        double cpu_seconds; /* that time, whatever the clock */
-        double switches;    /* how often a CPU changed to a task */
-} Block;
 
 /* Why a block does not count. */
 typedef enum BlockDrop {
@@ -59,9 +45,8 @@ typedef enum BlockDrop {
         BLOCK_DROPS,
 } BlockDrop;
 
-/* A pair of blocks; index 0: off, 1: on. */
 typedef struct BlockPair {
-        double seconds[2], joules[2], work[2], delay[2], load[2], cpu_seconds[2], switches[2];
+        Block arms[2]; /* 0: off, 1: on */
 } BlockPair;
 
 typedef struct Estimator {
@@ -119,7 +104,7 @@ typedef struct Estimate {
 
 /* Takes a block of pair number `pair`. A block whose partner does not come counts as dropped once
  * one of another pair comes. Blocks that make no sense (not finite, negative, no time) are dropped
- * as DROP_ENERGY. */
+ * as DROP_ENERGY. What is not known (NAN) of waiting and switches counts as 0. */
 void estimator_add(Estimator *estimator, const Block *block, uint64_t pair);
 
 /* Counts a block of pair number `pair` as dropped; one of the same pair that waits goes with it. */

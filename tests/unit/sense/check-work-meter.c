@@ -21,7 +21,7 @@ static Snapshot *snapshot;
 static WorkMeter *meter;
 static float shares[] = { 0.25f, 0 };
 static TaskTime tasks = { .share = shares };
-static WorkDone done;
+static Block done;
 
 static void put(int cpu, const char *file, const char *khz)
 {
@@ -105,11 +105,11 @@ TEST(intervals)
         ck_assert_double_eq_tol(done.work, done.load / 2, 1e-6);
         ck_assert_double_eq_tol(done.cpu_seconds, 1.5, 1e-6);
         ck_assert_double_eq_tol(done.switches, 42, 1e-6);
-        ck_assert_double_eq_tol(done.waiting, 3, 1e-6);
+        ck_assert_double_eq_tol(done.delay, 3, 1e-6);
         tasks.known = false;
         snapshot->have = 0;
         add(1);
-        ck_assert(isnan(done.switches) && isnan(done.waiting));
+        ck_assert(isnan(done.switches) && isnan(done.delay));
         ck_assert_double_eq_tol(done.seconds, 7, 1e-6);
 }
 
