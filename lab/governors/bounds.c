@@ -22,12 +22,10 @@ static int timer_only_select(void *state, const StateTable *table, const Period 
 
 const Governor governor_omniscient = {
         .name = "omniscient",
-        .summary = "knows how long each period will be",
         .select = omniscient_select,
 };
 
 const Governor governor_timer_only = {
         .name = "timer-only",
-        .summary = "expects each period to last until the next timer",
         .select = timer_only_select,
 };

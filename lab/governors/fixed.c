@@ -17,8 +17,9 @@ typedef struct Fixed {
 } Fixed;
 
 static const Setting fixed_settings[] = {
+        /* The index of the state to enter */
         { "fixed", "state", SETTING_COUNT, offsetof(FixedOptions, state), "0", 0,
-          IDLE_STATES_MAX - 1, NULL, "The index of the state to enter" },
+          IDLE_STATES_MAX - 1 },
         { 0 },
 };
 
@@ -47,7 +48,6 @@ static int fixed_select(void *state, const StateTable *table, const Period *peri
 
 const Governor governor_fixed = {
         .name = "fixed",
-        .summary = "the same state always: fixed:N",
         .settings = fixed_settings,
         .options_size = sizeof(FixedOptions),
         .state_size = sizeof(Fixed),

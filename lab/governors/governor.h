@@ -43,7 +43,6 @@ typedef struct Outcome {
 
 typedef struct Governor {
         const char *name;        /* as --governor= takes it: "teo-6.1" */
-        const char *summary;     /* one line for people, no full stop */
         const Setting *settings; /* NULL: no options. "NAME:VALUE" sets the first one */
         size_t options_size;     /* of the struct that the settings' offsets are into */
         size_t state_size;       /* bytes of state a CPU, aligned as for malloc() */

@@ -45,18 +45,20 @@ typedef struct History {
 } History;
 
 static const Setting history_settings[] = {
-        { "history", "base", SETTING_STRING, offsetof(HistoryOptions, base), "menu-6.12",
-          .help = "The governor that is limited" },
-        { "history", "learn", SETTING_PERCENT, offsetof(HistoryOptions, learn), "40%", 0, 1,
-          .help = "Share of the weights that one update may move" },
-        { "history", "forget", SETTING_PERCENT, offsetof(HistoryOptions, forget), "0.5%", 0, 1,
-          .help = "Share of the learned weights that one update forgets" },
+        /* The governor that is limited */
+        { "history", "base", SETTING_STRING, offsetof(HistoryOptions, base), "menu-6.12" },
+        /* Share of the weights that one update may move */
+        { "history", "learn", SETTING_PERCENT, offsetof(HistoryOptions, learn), "40%", 0, 1 },
+        /* Share of the learned weights that one update forgets */
+        { "history", "forget", SETTING_PERCENT, offsetof(HistoryOptions, forget), "0.5%", 0, 1 },
+        /* Draw by the weight or by its fourth power */
         { "history", "draw", SETTING_CHOICE, offsetof(HistoryOptions, draw), "fourth",
-          .choices = weights_draws, .help = "Draw by the weight or by its fourth power" },
-        { "history", "seed", SETTING_COUNT, offsetof(HistoryOptions, seed), "1",
-          .help = "Seed of the random numbers" },
+          .choices = weights_draws },
+        /* Seed of the random numbers */
+        { "history", "seed", SETTING_COUNT, offsetof(HistoryOptions, seed), "1" },
+        /* Time between two updates, as Period= */
         { "history", "period", SETTING_DURATION, offsetof(HistoryOptions, period_usec), "1s", 100e3,
-          3600e6, .help = "Time between two updates, as Period=" },
+          3600e6 },
         { 0 },
 };
 
@@ -175,7 +177,6 @@ static void history_reflect(void *state, const StateTable *table, const Outcome 
 
 const Governor governor_history = {
         .name = "history",
-        .summary = "a governor under the limits of cstates' History=: history:menu-6.12",
         .settings = history_settings,
         .options_size = sizeof(HistoryOptions),
         .state_size = sizeof(History),

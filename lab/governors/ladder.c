@@ -92,7 +92,6 @@ static void ladder_reflect(void *state, const StateTable *table, const Outcome *
 
 const Governor governor_ladder = {
         .name = "ladder",
-        .summary = "ladder of Linux, the same in 6.1 to 7.3",
         .state_size = sizeof(Ladder),
         .init = ladder_init,
         .select = ladder_select,

@@ -417,7 +417,6 @@ static void learned_reflect(void *state, const StateTable *table, const Outcome 
 
 const Governor governor_learned = {
         .name = "learned",
-        .summary = "learns the lengths of sleeps in contexts, for no kernel",
         .state_size = sizeof(Learned),
         .init = learned_init,
         .select = learned_select,

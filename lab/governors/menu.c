@@ -352,7 +352,6 @@ static int menu_select_7_3(void *state, const StateTable *table, const Period *p
 
 const Governor governor_menu_6_1 = {
         .name = "menu-6.1",
-        .summary = "menu of Linux 6.1",
         .state_size = sizeof(Menu),
         .init = menu_init,
         .select = menu_select_6_1,
@@ -361,7 +360,6 @@ const Governor governor_menu_6_1 = {
 
 const Governor governor_menu_6_12 = {
         .name = "menu-6.12",
-        .summary = "menu of Linux 6.12",
         .state_size = sizeof(Menu),
         .init = menu_init,
         .select = menu_select_6_12,
@@ -370,7 +368,6 @@ const Governor governor_menu_6_12 = {
 
 const Governor governor_menu_7_3 = {
         .name = "menu-7.3",
-        .summary = "menu of Linux 7.3",
         .state_size = sizeof(Menu),
         .init = menu_init,
         .select = menu_select_7_3,

@@ -562,7 +562,6 @@ static int teo_select_7_3(void *state, const StateTable *table, const Period *pe
 
 const Governor governor_teo_6_1 = {
         .name = "teo-6.1",
-        .summary = "teo of Linux 6.1",
         .state_size = sizeof(Teo),
         .init = teo_init,
         .select = teo_select_6_1,
@@ -571,7 +570,6 @@ const Governor governor_teo_6_1 = {
 
 const Governor governor_teo_util = {
         .name = "teo-util",
-        .summary = "teo of Linux 6.1, one state shallower on a CPU that is used by over 1/64",
         .state_size = sizeof(Teo),
         .init = teo_init,
         .select = teo_select_util,
@@ -580,7 +578,6 @@ const Governor governor_teo_util = {
 
 const Governor governor_teo_6_12 = {
         .name = "teo-6.12",
-        .summary = "teo of Linux 6.12",
         .state_size = sizeof(Teo),
         .select = teo_select_6_12,
         .reflect = teo_reflect,
@@ -588,7 +585,6 @@ const Governor governor_teo_6_12 = {
 
 const Governor governor_teo_6_18 = {
         .name = "teo-6.18",
-        .summary = "teo of Linux 6.18",
         .state_size = sizeof(Teo),
         .select = teo_select_6_18,
         .reflect = teo_reflect,
@@ -596,7 +592,6 @@ const Governor governor_teo_6_18 = {
 
 const Governor governor_teo_7_3 = {
         .name = "teo-7.3",
-        .summary = "teo of Linux 7.3",
         .state_size = sizeof(Teo),
         .select = teo_select_7_3,
         .reflect = teo_reflect,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/file.h"
 #include "governors/governor.h"
 #include "governors/trace.h"
 
@@ -62,13 +63,12 @@ static const struct {
 typedef struct Source {
         char *path; /* for messages */
         int fd;
-        uint64_t bytes;    /* read of the file */
-        bool is_xz, ended; /* the file has been read to its end */
+        uint64_t bytes;                  /* read of the file */
+        bool is_packed, in_frame, ended; /* the file has been read to its end */
         lzma_stream xz;
-        ZSTD_DStream *zstd; /* NULL: it is not zstd */
-        ZSTD_inBuffer zstd_in;
-        bool in_frame;
-        uint8_t *packed; /* a block as in the file, if it is compressed */
+        ZSTD_DStream *zstd;  /* NULL: it is not zstd */
+        uint8_t *packed;     /* a block as in the file, if it is compressed */
+        size_t used, filled; /* of that */
 } Source;
 
 struct Trace {
@@ -79,7 +79,6 @@ struct Trace {
         uint64_t line; /* of `next`, from 1 */
         int n_columns; /* 0: not known yet */
         Column order[N_COLUMNS];
-        bool has_wake_timer;
         uint64_t *last_enter_ns; /* by CPU */
         bool *has_cpu;
         TraceFacts facts;
@@ -99,24 +98,13 @@ failed(int r, char **ret_error, const char *format, ...)
 /* Reads from the file until `size` bytes or its end. */
 static ssize_t read_fully(Source *source, void *to, size_t size, char **ret_error)
 {
-        size_t n = 0;
+        ssize_t n = fd_read_full(source->fd, to, size);
 
-        while (n < size) {
-                ssize_t r = read(source->fd, (char *)to + n, size - n);
-
-                if (r < 0 && errno == EINTR)
-                        continue;
-                if (r < 0) {
-                        r = -errno;
-                        return failed((int)r, ret_error, "%s: cannot read: %s", source->path,
-                                      g_strerror((int)-r));
-                }
-                if (r == 0)
-                        break;
-                n += (size_t)r;
-        }
-        source->bytes += n;
-        return (ssize_t)n;
+        if (n < 0)
+                return failed((int)n, ret_error, "%s: cannot read: %s", source->path,
+                              g_strerror((int)-n));
+        source->bytes += (size_t)n;
+        return n;
 }
 
 static const char *xz_problem(lzma_ret r)
@@ -135,94 +123,84 @@ static const char *xz_problem(lzma_ret r)
         }
 }
 
-/* Reads the next compressed block. Returns its size. */
-static ssize_t read_packed(Source *source, char **ret_error)
+/* Decompresses some of the block behind `*n` bytes. 1: the data have ended. */
+static int unpack_xz(Source *source, char *to, size_t size, size_t *n, char **ret_error)
 {
-        ssize_t n = read_fully(source, source->packed, BLOCK_BYTES, ret_error);
+        lzma_stream *xz = &source->xz;
+        lzma_ret r;
 
-        source->ended = n < (ssize_t)BLOCK_BYTES;
-        return n;
+        xz->next_in = source->packed + source->used;
+        xz->avail_in = source->filled - source->used;
+        xz->next_out = (uint8_t *)to + *n;
+        xz->avail_out = size - *n;
+        r = lzma_code(xz, source->ended ? LZMA_FINISH : LZMA_RUN);
+        source->used = source->filled - xz->avail_in;
+        *n = size - xz->avail_out;
+        if (r != LZMA_OK && r != LZMA_STREAM_END)
+                return failed(-EBADMSG, ret_error, "%s: %s", source->path, xz_problem(r));
+        return r == LZMA_STREAM_END;
+}
+
+static int unpack_zstd(Source *source, char *to, size_t size, size_t *n, char **ret_error)
+{
+        ZSTD_inBuffer in = { source->packed, source->filled, source->used };
+        ZSTD_outBuffer out = { to, size, *n };
+        size_t r;
+
+        if (source->used == source->filled && !source->in_frame)
+                return 1;
+        r = ZSTD_decompressStream(source->zstd, &out, &in);
+        if (ZSTD_isError(r))
+                return failed(-EBADMSG, ret_error,
+                              "%s: the zstd data are corrupt, or something else follows them: %s",
+                              source->path, ZSTD_getErrorName(r));
+        source->in_frame = r > 0;
+        if (source->in_frame && source->ended && in.pos == in.size && out.pos == *n)
+                return failed(-EBADMSG, ret_error,
+                              "%s: the zstd data end too early, the file is truncated",
+                              source->path);
+        source->used = in.pos;
+        *n = out.pos;
+        return 0;
 }
 
 /* Decompresses until `to` is full or the data end. */
-static ssize_t unpack_zstd(Source *source, char *to, size_t size, char **ret_error)
-{
-        ZSTD_outBuffer out = { to, size, 0 };
-        ZSTD_inBuffer *in = &source->zstd_in;
-
-        while (out.pos < size) {
-                size_t before = out.pos, r;
-
-                if (in->pos == in->size && !source->ended) {
-                        ssize_t n = read_packed(source, ret_error);
-
-                        if (n < 0)
-                                return n;
-                        *in = (ZSTD_inBuffer){ source->packed, (size_t)n, 0 };
-                }
-                if (in->pos == in->size && !source->in_frame)
-                        break;
-                r = ZSTD_decompressStream(source->zstd, &out, in);
-                if (ZSTD_isError(r))
-                        return failed(-EBADMSG, ret_error,
-                                      "%s: the zstd data are corrupt, or something else follows "
-                                      "them: %s",
-                                      source->path, ZSTD_getErrorName(r));
-                source->in_frame = r > 0;
-                if (source->in_frame && source->ended && in->pos == in->size && out.pos == before)
-                        return failed(-EBADMSG, ret_error,
-                                      "%s: the zstd data end too early, the file is truncated",
-                                      source->path);
-        }
-        return (ssize_t)out.pos;
-}
-
 static ssize_t unpack(Source *source, char *to, size_t size, char **ret_error)
 {
-        source->xz.next_out = (uint8_t *)to;
-        source->xz.avail_out = size;
-        while (source->xz.avail_out > 0) {
-                lzma_ret r;
+        size_t n = 0;
+        int r = 0;
 
-                if (source->xz.avail_in == 0 && !source->ended) {
-                        ssize_t n = read_packed(source, ret_error);
+        while (n < size && r == 0) {
+                if (source->used == source->filled && !source->ended) {
+                        ssize_t found = read_fully(source, source->packed, BLOCK_BYTES, ret_error);
 
-                        if (n < 0)
-                                return n;
-                        source->xz.next_in = source->packed;
-                        source->xz.avail_in = (size_t)n;
+                        if (found < 0)
+                                return found;
+                        source->ended = found < (ssize_t)BLOCK_BYTES;
+                        source->filled = (size_t)found;
+                        source->used = 0;
                 }
-                r = lzma_code(&source->xz, source->ended ? LZMA_FINISH : LZMA_RUN);
-                if (r == LZMA_STREAM_END)
-                        break;
-                if (r != LZMA_OK)
-                        return failed(-EBADMSG, ret_error, "%s: %s", source->path, xz_problem(r));
+                r = (source->zstd ? unpack_zstd : unpack_xz)(source, to, size, &n, ret_error);
         }
-        return (ssize_t)(size - source->xz.avail_out);
-}
-
-static ssize_t read_block(Source *source, char *to, size_t size, char **ret_error)
-{
-        if (source->zstd)
-                return unpack_zstd(source, to, size, ret_error);
-        return source->is_xz ? unpack(source, to, size, ret_error)
-                             : read_fully(source, to, size, ret_error);
+        return r < 0 ? r : (ssize_t)n;
 }
 
 /* Makes `next` .. `ready` whole lines, each with its '\n'. 0: there are no more. */
 static int fill(Trace *trace, char **ret_error)
 {
         size_t rest = (size_t)(trace->filled - trace->next);
+        Source *source = &trace->source;
         ssize_t n;
 
         if (rest >= LINE_BYTES)
                 return failed(-EINVAL, ret_error,
-                              "%s:%" PRIu64 ":1: the line is longer than %u bytes",
-                              trace->source.path, trace->line, LINE_BYTES - 1);
+                              "%s:%" PRIu64 ":1: the line is longer than %u bytes", source->path,
+                              trace->line, LINE_BYTES - 1);
         memmove(trace->block, trace->next, rest);
         trace->next = trace->block;
         trace->filled = trace->block + rest;
-        n = read_block(&trace->source, trace->filled, BLOCK_BYTES - 1, ret_error);
+        n = source->is_packed ? unpack(source, trace->filled, BLOCK_BYTES - 1, ret_error)
+                              : read_fully(source, trace->filled, BLOCK_BYTES - 1, ret_error);
         if (n < 0)
                 return (int)n;
         trace->filled += n;
@@ -301,8 +279,6 @@ static int parse_record(Trace *trace, Record *ret_record, char **ret_error)
                 .enter_ns = (uint64_t)values[COLUMN_ENTER],
                 .sleep_ns = values[COLUMN_SLEEP],
                 .idle_ns = values[COLUMN_IDLE],
-                .wake_timer = trace->has_wake_timer ? values[COLUMN_WAKE_TIMER]
-                                                    : values[COLUMN_IDLE] >= values[COLUMN_SLEEP],
                 .util = (uint16_t)values[COLUMN_UTIL],
                 .limit_ns = values[COLUMN_LIMIT] < 0 ? NO_LATENCY_LIMIT
                                                      : values[COLUMN_LIMIT] * 1000,
@@ -351,7 +327,6 @@ static int parse_header(Trace *trace, const char *line, char **ret_error)
                         return failed(-EINVAL, ret_error,
                                       "%s:%" PRIu64 ":1: the header has no %s, which is mandatory",
                                       trace->source.path, trace->line, columns[i].name);
-        trace->has_wake_timer = seen[COLUMN_WAKE_TIMER];
         return 0;
 }
 
@@ -385,7 +360,6 @@ static int parse_first(Trace *trace, char **ret_error)
         for (int i = 0; i < n; i++)
                 trace->order[i] = (Column)i;
         trace->n_columns = n;
-        trace->has_wake_timer = n > COLUMN_WAKE_TIMER;
         return 0;
 }
 
@@ -444,22 +418,17 @@ static int start(Trace *trace, char **ret_error)
         if (n >= 2 && source->packed[0] == 0x1f && source->packed[1] == 0x8b)
                 return failed(-EINVAL, ret_error,
                               "%s: found a gzip file, expected xz, zstd or text", source->path);
+        source->filled = (size_t)n;
+        source->is_packed = true;
         if (n >= (ssize_t)sizeof(zstd) && memcmp(source->packed, zstd, sizeof(zstd)) == 0) {
                 source->zstd = ZSTD_createDStream();
-                source->zstd_in = (ZSTD_inBuffer){ source->packed, (size_t)n, 0 };
-                return source->zstd ? 0
-                                    : failed(-ENOMEM, ret_error, "%s: cannot start to decompress",
-                                             source->path);
-        }
-        source->is_xz = n == sizeof(magic) && memcmp(source->packed, magic, sizeof(magic)) == 0;
-        if (!source->is_xz) {
+        } else if (n < (ssize_t)sizeof(magic) || memcmp(source->packed, magic, sizeof(magic))) {
+                source->is_packed = false;
                 memcpy(trace->block, source->packed, (size_t)n);
                 trace->filled = trace->block + n;
-                return 0;
         }
-        source->xz.next_in = source->packed;
-        source->xz.avail_in = (size_t)n;
-        if (lzma_stream_decoder(&source->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK)
+        if (!source->is_packed || source->zstd ||
+            lzma_stream_decoder(&source->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK)
                 return 0;
         return failed(-ENOMEM, ret_error, "%s: cannot start to decompress", source->path);
 }

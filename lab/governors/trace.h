@@ -20,7 +20,7 @@ typedef struct Record {
         int64_t limit_ns; /* NO_LATENCY_LIMIT: none */
         uint32_t iowait;
         uint16_t cpu, util;
-        bool wake_timer, resched, got_tick;
+        bool resched, got_tick;
 } Record;
 
 typedef struct Trace Trace;

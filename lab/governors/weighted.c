@@ -41,16 +41,17 @@ typedef struct Weighted {
 } Weighted;
 
 static const Setting weighted_settings[] = {
-        { "weighted", "base", SETTING_STRING, offsetof(WeightedOptions, base), "teo-6.1",
-          .help = "The governor whose predictions are weighted" },
-        { "weighted", "rate", SETTING_PERCENT, offsetof(WeightedOptions, rate), "1%", 0, 1,
-          .help = "How much weight one sleep moves, out of 100 %" },
-        { "weighted", "ageing", SETTING_PERCENT, offsetof(WeightedOptions, ageing), "0%", 0, 1,
-          .help = "How far one sleep takes its row back to its first weights" },
+        /* The governor whose predictions are weighted */
+        { "weighted", "base", SETTING_STRING, offsetof(WeightedOptions, base), "teo-6.1" },
+        /* How much weight one sleep moves, out of 100 % */
+        { "weighted", "rate", SETTING_PERCENT, offsetof(WeightedOptions, rate), "1%", 0, 1 },
+        /* How far one sleep takes its row back to its first weights */
+        { "weighted", "ageing", SETTING_PERCENT, offsetof(WeightedOptions, ageing), "0%", 0, 1 },
+        /* Draw by the weight or by its fourth power */
         { "weighted", "draw", SETTING_CHOICE, offsetof(WeightedOptions, draw), "weight",
-          .choices = weights_draws, .help = "Draw by the weight or by its fourth power" },
-        { "weighted", "seed", SETTING_COUNT, offsetof(WeightedOptions, seed), "1",
-          .help = "Seed of the random numbers" },
+          .choices = weights_draws },
+        /* Seed of the random numbers */
+        { "weighted", "seed", SETTING_COUNT, offsetof(WeightedOptions, seed), "1" },
         { 0 },
 };
 
@@ -108,7 +109,6 @@ static void weighted_reflect(void *state, const StateTable *table, const Outcome
 
 const Governor governor_weighted = {
         .name = "weighted",
-        .summary = "weighted history on another governor: weighted:teo-6.1",
         .settings = weighted_settings,
         .options_size = sizeof(WeightedOptions),
         .state_size = sizeof(Weighted),
