@@ -39,7 +39,7 @@ static double asked_seconds;     /* the same as a number */
 #define LADDER_ERROR   1.15 /* predictions for ladder may be wrong by that */
 #define SURE_ASSUMED   10   /* the same if the powers of the states are assumed */
 #define PERIODS_NEEDED 2000 /* fewer choose worse than all of one (lab/governors/README.md) */
-#define CANDIDATES_MAX 6
+#define CANDIDATES     6
 #define ADVISED        "IdleGovernorAdvised" /* IdleGovernor=auto uses it */
 
 static bool apply, save, by_auto; /* --apply, --save, --auto */
@@ -103,47 +103,12 @@ static int advise_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-/* The models of the kernel with this release, of the newest for one that is not known: `ret` has
- * room for CANDIDATES_MAX and an end. */
-static void find_candidates(const char *release, Candidate *ret)
-{
-        static const struct {
-                unsigned major, minor; /* up to below this */
-                const char *menu, *menu_by_history, *teo, *teo_by_history;
-        } kernels[] = {
-                { 6, 12, "menu-6.1", "history:menu-6.1", "teo-6.1", "history:teo-6.1" },
-                { 6, 18, "menu-6.12", "history:menu-6.12", "teo-6.12", "history:teo-6.12" },
-                { 7, 0, "menu-6.12", "history:menu-6.12", "teo-6.18", "history:teo-6.18" },
-                { UINT_MAX, 0, "menu-7.3", "history:menu-7.3", "teo-7.3", "history:teo-7.3" },
-        };
-        unsigned major = 7, minor = 0, k = 0;
-
-        if (release && sscanf(release, "%u.%u", &major, &minor) != 2)
-                major = 7;
-        while (major > kernels[k].major || (major == kernels[k].major && minor >= kernels[k].minor))
-                k++;
-        *ret++ = (Candidate){ "menu", kernels[k].menu };
-        *ret++ = (Candidate){ "teo", kernels[k].teo };
-        *ret++ = (Candidate){ "ladder", "ladder" };
-        *ret++ = (Candidate){ "teo", "teo-util", .by_utilisation = true };
-        *ret++ = (Candidate){ "menu", kernels[k].menu_by_history, .by_history = true };
-        *ret++ = (Candidate){ "teo", kernels[k].teo_by_history, .by_history = true };
-        *ret = (Candidate){ 0 };
-}
-
 /* What the machine says; NULL if it says nothing. */
 static char *machine_text(const Ctl *ctl, const char *path)
 {
         char *text = NULL;
 
         return file_read(ctl->root, path, &text) == 0 ? g_strchomp(text) : NULL;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-        g_auto(GStrv) parts = g_strsplit_set(words, " \n\t", -1);
-
-        return g_strv_contains((const char *const *)parts, word);
 }
 
 /* Without powers: each state needs half as much as the one before it. True if that was assumed. */
@@ -194,20 +159,60 @@ static int replay_limited(const Ctl *ctl, const StateTable *table, int deepest, 
         return 0;
 }
 
-/* The models of the candidates, with commas; those that the machine does not have are left out. */
-static GPtrArray *pick(const Candidate *all, const char *available, char **ret_list)
+/* The candidates by the models of the kernel with this release, of the newest for one that is not
+ * known. */
+static void list_candidates(const char *release, Candidate ret[CANDIDATES])
 {
-        GPtrArray *picked = g_ptr_array_new();
-        g_autoptr(GString) list = g_string_new(NULL);
+        static const struct {
+                unsigned major, minor; /* up to below this */
+                const char *menu, *menu_by_history, *teo, *teo_by_history;
+        } kernels[] = {
+                { 6, 12, "menu-6.1", "history:menu-6.1", "teo-6.1", "history:teo-6.1" },
+                { 6, 18, "menu-6.12", "history:menu-6.12", "teo-6.12", "history:teo-6.12" },
+                { 7, 0, "menu-6.12", "history:menu-6.12", "teo-6.18", "history:teo-6.18" },
+                { UINT_MAX, 0, "menu-7.3", "history:menu-7.3", "teo-7.3", "history:teo-7.3" },
+        };
+        unsigned major = 7, minor = 0, k = 0;
 
-        for (const Candidate *c = all; c->kernel; c++) {
-                if (available && !has_word(available, c->kernel))
+        if (release && sscanf(release, "%u.%u", &major, &minor) != 2)
+                major = 7;
+        while (major > kernels[k].major || (major == kernels[k].major && minor >= kernels[k].minor))
+                k++;
+        ret[0] = (Candidate){ "menu", kernels[k].menu };
+        ret[1] = (Candidate){ "teo", kernels[k].teo };
+        ret[2] = (Candidate){ "ladder", "ladder" };
+        ret[3] = (Candidate){ "teo", "teo-util", .by_utilisation = true };
+        ret[4] = (Candidate){ "menu", kernels[k].menu_by_history, .by_history = true };
+        ret[5] = (Candidate){ "teo", kernels[k].teo_by_history, .by_history = true };
+}
+
+/* Those that this machine has, and their models with commas. NULL after a message. */
+static GArray *find_candidates(const Ctl *ctl, bool here, char **ret_list)
+{
+        g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
+        g_autofree char *available =
+                here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
+                     : NULL;
+        g_auto(GStrv) words = g_strsplit_set(available ? available : "", " \n\t", -1);
+        g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
+        g_autoptr(GString) list = g_string_new(NULL);
+        Candidate all[CANDIDATES];
+
+        list_candidates(release, all);
+        for (int i = 0; i < CANDIDATES; i++) {
+                if (available && !g_strv_contains((const char *const *)words, all[i].kernel))
                         continue;
-                g_string_append_printf(list, "%s%s", picked->len ? "," : "", c->model);
-                g_ptr_array_add(picked, (gpointer)c);
+                g_string_append_printf(list, "%s%s", found->len ? "," : "", all[i].model);
+                g_array_append_val(found, all[i]);
+        }
+        if (found->len == 0) {
+                complain("advise: found governors \"%s\", there are models of menu, teo and ladder "
+                         "only",
+                         available);
+                return NULL;
         }
         *ret_list = g_string_free(g_steal_pointer(&list), FALSE);
-        return picked;
+        return g_steal_pointer(&found);
 }
 
 static bool is_enabled_deeper(const StateTable *table, int state)
@@ -219,41 +224,27 @@ static bool is_enabled_deeper(const StateTable *table, int state)
 }
 
 /* All candidates with all limits. NULL after a message. */
-static GArray *try_all(const Ctl *ctl, const StateTable *table, const GPtrArray *picked,
+static GArray *try_all(const Ctl *ctl, const StateTable *table, const GArray *candidates,
                        const char *list)
 {
         g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
 
         for (int deepest = 0; deepest < table->n; deepest++) {
                 const ReplayState *state = &table->states[deepest];
-                Score scores[CANDIDATES_MAX] = { 0 };
+                Score scores[CANDIDATES] = { 0 };
 
                 if (state->off || (state->polling && is_enabled_deeper(table, deepest)))
                         continue;
                 if (replay_limited(ctl, table, deepest, list, scores) < 0)
                         return NULL;
-                for (guint i = 0; i < picked->len; i++) {
-                        Result result = { g_ptr_array_index(picked, i), deepest, scores[i] };
+                for (guint i = 0; i < candidates->len; i++) {
+                        Result result = { &g_array_index(candidates, Candidate, i), deepest,
+                                          scores[i] };
 
                         g_array_append_val(results, result);
                 }
         }
         return g_steal_pointer(&results);
-}
-
-/* Those that wake up within the bound; 0 is none. */
-static GArray *within_bound(const GArray *all, const StateTable *table, uint64_t bound_usec)
-{
-        GArray *within = g_array_new(FALSE, FALSE, sizeof(Result));
-
-        for (guint i = 0; i < all->len; i++) {
-                const Result *result = &g_array_index(all, Result, i);
-                int64_t latency_us = table->states[result->deepest].latency_ns / 1000;
-
-                if (bound_usec == 0 || (uint64_t)latency_us <= bound_usec)
-                        g_array_append_vals(within, result, 1);
-        }
-        return within;
 }
 
 static int by_energy(gconstpointer a, gconstpointer b)
@@ -493,40 +484,27 @@ static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *
         };
 }
 
-/* The candidates of this machine and their models. NULL after a message. */
-static GPtrArray *pick_candidates(const Ctl *ctl, bool here, char **ret_list)
+/* The results that wake up within the bound, sorted by energy. NULL after a message. */
+static GArray *sort_within(const GArray *all, const StateTable *table)
 {
-        static Candidate candidates[CANDIDATES_MAX + 1];
-        g_autofree char *release = machine_text(ctl, "proc/sys/kernel/osrelease");
-        g_autofree char *available =
-                here ? machine_text(ctl, "sys/devices/system/cpu/cpuidle/available_governors")
-                     : NULL;
-        g_autoptr(GPtrArray) picked = NULL;
+        g_autoptr(GArray) within = g_array_new(FALSE, FALSE, sizeof(Result));
 
-        find_candidates(release, candidates);
-        picked = pick(candidates, available, ret_list);
-        if (picked->len > 0)
-                return g_steal_pointer(&picked);
-        complain("advise: found governors \"%s\", there are models of menu, teo and ladder only",
-                 available);
-        return NULL;
-}
+        for (guint i = 0; i < all->len; i++) {
+                const Result *result = &g_array_index(all, Result, i);
+                int64_t latency_us = table->states[result->deepest].latency_ns / 1000;
 
-/* Sorted by energy. NULL after a message. */
-static GArray *sort_within(const Ctl *ctl, const GArray *all, const StateTable *table)
-{
-        g_autoptr(GArray) within = within_bound(all, table, asked_usec);
-
-        if (within->len == 0 && asked_usec)
-                complain("advise: no idle state that does not poll wakes up within --latency");
-        else if (within->len == 0)
-                complain("advise: no idle state is enabled");
+                if (!asked_usec || (uint64_t)latency_us <= asked_usec)
+                        g_array_append_vals(within, result, 1);
+        }
+        g_array_sort(within, by_energy);
+        if (within->len == 0)
+                complain(asked_usec ? "advise: no idle state that does not poll wakes up within "
+                                      "--latency"
+                                    : "advise: no idle state is enabled");
         else if (g_array_index(within, Result, 0).score.periods == 0)
                 complain("advise: found no idle periods in the traces");
-        else {
-                g_array_sort(within, by_energy);
+        else
                 return g_steal_pointer(&within);
-        }
         return NULL;
 }
 
@@ -534,8 +512,7 @@ static int advise(Ctl *ctl, json_object **ret_answer)
 {
         bool own_table = !replay_arguments.table || g_str_equal(replay_arguments.table, "this");
         bool here = own_table || asked_record || apply || save, assumed;
-        g_autoptr(GPtrArray) picked = NULL;
-        g_autoptr(GArray) within = NULL, all = NULL;
+        g_autoptr(GArray) candidates = NULL, within = NULL, all = NULL;
         g_autofree char *list = NULL;
         StateTable table;
         Present present;
@@ -545,13 +522,9 @@ static int advise(Ctl *ctl, json_object **ret_answer)
         if (own_table && !(by_auto && present_is_limited(ctl)))
                 present_switch_own_on(ctl, &table);
         assumed = assume_powers(&table);
-        picked = pick_candidates(ctl, here, &list);
-        if (!picked)
-                return EXIT_FAILED;
-        all = try_all(ctl, &table, picked, list);
-        if (!all)
-                return EXIT_FAILED;
-        within = sort_within(ctl, all, &table);
+        candidates = find_candidates(ctl, here, &list);
+        all = candidates ? try_all(ctl, &table, candidates, list) : NULL;
+        within = all ? sort_within(all, &table) : NULL;
         if (!within)
                 return EXIT_FAILED;
         find_present(ctl, &table, here, &present);
