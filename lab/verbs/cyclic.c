@@ -31,29 +31,22 @@
 #define REST_NSEC    (10 * 1000 * 1000ull)
 #define SHARE_MOST   0.5
 
-typedef struct Sleeper {
-        Cyclic *cyclic;
-        CyclicCpu *result;
-        pthread_t thread;
-} Sleeper;
-
 struct Cyclic {
         CyclicOptions options;
         atomic_bool stop;
         sem_t ready;          /* posted by each thread that is prepared */
         pthread_mutex_t gate; /* locked until all threads are */
         uint64_t start_nsec;
-        int n;
-        Sleeper *sleepers;
+        guint n; /* threads that were started */
         GArray *results;
 };
 
 /* Makes the thread what was asked for. */
-static int prepare(const Sleeper *sleeper)
+static int prepare(const CyclicCpu *result)
 {
-        const CyclicOptions *options = &sleeper->cyclic->options;
+        const CyclicOptions *options = &result->cyclic->options;
         const struct sched_param param = { .sched_priority = options->priority };
-        int r = options->anywhere ? 0 : thread_pin(sleeper->result->cpu);
+        int r = options->anywhere ? 0 : thread_pin(result->cpu);
 
         if (r < 0)
                 return r;
@@ -91,16 +84,15 @@ static uint64_t rest(Stretch *stretch, uint64_t now)
         return now;
 }
 
-static void count_wakeups(const Sleeper *sleeper)
+static void count_wakeups(CyclicCpu *result)
 {
-        const CyclicOptions *options = &sleeper->cyclic->options;
-        uint64_t start = sleeper->cyclic->start_nsec, next = start + options->interval_nsec, now;
+        const CyclicOptions *options = &result->cyclic->options;
+        uint64_t start = result->cyclic->start_nsec, next = start + options->interval_nsec, now;
         uint64_t last = options->for_nsec ? start + options->for_nsec : UINT64_MAX;
         Stretch stretch = { start, clock_nsec(CLOCK_THREAD_CPUTIME_ID) };
-        CyclicCpu *result = sleeper->result;
 
         for (unsigned i = 0;
-             next <= last && !atomic_load_explicit(&sleeper->cyclic->stop, memory_order_relaxed);
+             next <= last && !atomic_load_explicit(&result->cyclic->stop, memory_order_relaxed);
              i++) {
                 bool counts = i >= CYCLIC_WARM_UPS;
 
@@ -125,15 +117,15 @@ static void count_wakeups(const Sleeper *sleeper)
 
 static void *sleeper_run(void *data)
 {
-        const Sleeper *sleeper = data;
-        Cyclic *cyclic = sleeper->cyclic;
+        CyclicCpu *result = data;
+        Cyclic *cyclic = result->cyclic;
 
-        sleeper->result->error = prepare(sleeper);
+        result->error = prepare(result);
         sem_post(&cyclic->ready);
         pthread_mutex_lock(&cyclic->gate);
         pthread_mutex_unlock(&cyclic->gate);
-        if (sleeper->result->error == 0)
-                count_wakeups(sleeper);
+        if (result->error == 0)
+                count_wakeups(result);
         return NULL;
 }
 
@@ -144,36 +136,34 @@ static void result_clear(gpointer data)
 
 Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)
 {
-        guint n = (guint)cpuset_count(cpus), i = 0;
+        guint n = (guint)cpuset_count(cpus);
         Cyclic *cyclic = g_new0(Cyclic, 1);
         pthread_attr_t attributes;
 
         cyclic->options = *options;
-        cyclic->sleepers = g_new0(Sleeper, n);
         cyclic->results = g_array_sized_new(FALSE, TRUE, sizeof(CyclicCpu), n);
         g_array_set_clear_func(cyclic->results, result_clear);
-        g_array_set_size(cyclic->results, n);
-        CPUSET_FOREACH(cpu, cpus)
-                g_array_index(cyclic->results, CyclicCpu,
-                              i++) = (CyclicCpu){ .cpu = cpu, .histogram = histogram_new() };
+        CPUSET_FOREACH(cpu, cpus) {
+                CyclicCpu result = { cpu, .histogram = histogram_new(), .cyclic = cyclic };
+
+                g_array_append_val(cyclic->results, result);
+        }
         sem_init(&cyclic->ready, 0, 0);
         pthread_mutex_init(&cyclic->gate, NULL);
         pthread_mutex_lock(&cyclic->gate);
         mlockall(MCL_CURRENT); /* where it is not permitted, the maximum has page faults in it */
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, STACK_BYTES);
-        for (i = 0; i < n; i++) {
-                Sleeper *sleeper = &cyclic->sleepers[i];
+        for (; cyclic->n < n; cyclic->n++) {
+                CyclicCpu *result = &g_array_index(cyclic->results, CyclicCpu, cyclic->n);
 
-                *sleeper = (Sleeper){ cyclic, &g_array_index(cyclic->results, CyclicCpu, i) };
-                if (pthread_create(&sleeper->thread, &attributes, sleeper_run, sleeper) != 0)
+                if (pthread_create(&result->thread, &attributes, sleeper_run, result) != 0)
                         break;
-                cyclic->n++;
         }
         pthread_attr_destroy(&attributes);
-        for (; i < n; i++)
+        for (guint i = cyclic->n; i < n; i++)
                 g_array_index(cyclic->results, CyclicCpu, i).error = -EAGAIN;
-        for (int ready = 0; ready < cyclic->n;)
+        for (guint ready = 0; ready < cyclic->n;)
                 ready += sem_wait(&cyclic->ready) == 0;
         cyclic->start_nsec = clock_nsec(CLOCK_MONOTONIC);
         pthread_mutex_unlock(&cyclic->gate);
@@ -184,12 +174,11 @@ GArray *cyclic_finish(Cyclic *cyclic)
 {
         GArray *results = cyclic->results;
 
-        for (int i = 0; i < cyclic->n; i++)
-                pthread_join(cyclic->sleepers[i].thread, NULL);
+        for (guint i = 0; i < cyclic->n; i++)
+                pthread_join(g_array_index(results, CyclicCpu, i).thread, NULL);
         munlockall();
         pthread_mutex_destroy(&cyclic->gate);
         sem_destroy(&cyclic->ready);
-        g_free(cyclic->sleepers);
         g_free(cyclic);
         return results;
 }

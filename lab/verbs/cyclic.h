@@ -6,6 +6,8 @@
 #ifndef IDLED_CYCLIC_H
 #define IDLED_CYCLIC_H
 
+#include <pthread.h>
+
 #include "base/cpuset.h"
 #include "histogram.h"
 
@@ -25,6 +27,8 @@ typedef struct CyclicCpu {
         int error; /* negative errno: the thread could not be put there, or got no priority */
         uint64_t overruns; /* wake-ups that were left out: the thread still ran, or rested */
         Histogram *histogram;
+        struct Cyclic *cyclic; /* this and its thread are its own */
+        pthread_t thread;
 } CyclicCpu;
 
 typedef struct Cyclic Cyclic;
