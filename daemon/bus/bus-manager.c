@@ -270,7 +270,7 @@ static const sd_bus_vtable vtable[] = {
                                 bus_method_get_settings, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sssss)", problems),
                                 bus_method_verify, METHOD),
-        SD_BUS_METHOD_WITH_ARGS("Hold", SD_BUS_ARGS("a{sv}", wishes),
+        SD_BUS_METHOD_WITH_ARGS("Hold", SD_BUS_ARGS("a{sv}", request),
                                 SD_BUS_RESULT("o", hold, "h", fd), bus_method_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
                                 bus_method_release_hold, METHOD),

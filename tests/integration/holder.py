@@ -11,12 +11,12 @@ import dbus.bus
 
 bus = dbus.bus.BusConnection(sys.argv[1])
 manager = bus.get_object('org.idled1', '/org/idled1', introspect=False)
-wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50), 'reason': 'a process that holds'},
+request = dbus.Dictionary({'latency_us': dbus.UInt32(50), 'reason': 'a process that holds'},
                          signature='sv')
 descriptors = []
 for _ in range(int(sys.argv[2])):
     try:
-        path, descriptor = manager.Hold(wishes, dbus_interface='org.idled1.Manager')
+        path, descriptor = manager.Hold(request, dbus_interface='org.idled1.Manager')
         descriptors.append(descriptor.take())
         print(path)
     except dbus.DBusException as error:

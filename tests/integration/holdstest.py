@@ -15,7 +15,7 @@ CPUS = 8  # of the described machine
 FREE = ['0'] * CPUS
 
 
-def wishes(**values):
+def request(**values):
     types = {'latency_us': dbus.UInt32, 'wakeup_p99_us': dbus.UInt32, 'min_cores': dbus.UInt32, 'min_frequency_khz': dbus.UInt32,
              'pid': dbus.UInt32, 'pidfd': dbus.types.UnixFd, 'global': dbus.Boolean}
     return dbus.Dictionary({key: types.get(key, dbus.String)(value)
@@ -32,7 +32,7 @@ class Case(TestCase):
 
     def hold(self, connection=None, **values):
         """Returns the object's path and the descriptor, which close() closes."""
-        path, descriptor = self.call('Hold', wishes(**values), connection=connection)
+        path, descriptor = self.call('Hold', request(**values), connection=connection)
         descriptor = descriptor.take()
         self.open.add(descriptor)
         return str(path), descriptor

@@ -6,7 +6,7 @@ import json
 import os
 
 from cockpittest import Case, Moving, WithLogin, skip_without
-from holdstest import HOLD, wishes
+from holdstest import HOLD, request
 from idledtest import NOBODY, main, needs_root, options, wait_until
 from polkittest import CHALLENGE, YES, WithPolkit
 
@@ -39,7 +39,7 @@ class Shown(Case):
 
     def hold(self, **values):
         """A hold of this process: its path, and the descriptor, which is closed at the end."""
-        path, descriptor = self.call('Hold', wishes(**values))
+        path, descriptor = self.call('Hold', request(**values))
         descriptor = descriptor.take()
         self.addCleanup(lambda: os.close(descriptor))
         return str(path)
@@ -173,7 +173,7 @@ class Holds(Shown):
         self.wait_page(lambda: not self.count('[data-hold]'), 'its end')
 
     def test_ends_by_itself(self):
-        path, descriptor = self.call('Hold', wishes(min_cores=3))
+        path, descriptor = self.call('Hold', request(min_cores=3))
         self.wait_text('[data-hold="%s"]' % path, '3 active cores')
         os.close(descriptor.take())
         self.wait_page(lambda: not self.count('[data-hold]'), 'its end')

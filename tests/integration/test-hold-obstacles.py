@@ -159,10 +159,10 @@ class Laptop(Obstacles):
         self.assertEqual(self.value(path, 'Obstacle'),
                          'only its profile is in effect: no active policy serves holds')
         self.assertEqual(self.value(only, 'Obstacle'), '')
-        for wish in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 900000},
+        for request in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 900000},
                      {'cpus': '0'}):
             with self.assertRaisesRegex(dbus.DBusException, 'No active policy serves holds'):
-                self.hold(profile='night', **wish)
+                self.hold(profile='night', **request)
         self.assert_obstacle('', profile='night')
 
     def test_profile(self):

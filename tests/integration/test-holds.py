@@ -4,7 +4,7 @@
 import os
 
 import dbus
-from holdstest import HOLD, OBJECTS, Case, wishes
+from holdstest import HOLD, OBJECTS, Case, request
 from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
 from polkittest import WithPolkit
 
@@ -91,12 +91,12 @@ class Life(Case):
         process.kill()
         process.wait()
         gone = 'org.idled1.Error.NoSuchProcess'
-        self.assert_fails(gone, 'Hold', wishes(latency_us=50, pid=process.pid))
-        self.assert_fails(gone, 'Hold', wishes(latency_us=50, pidfd=pidfd))
+        self.assert_fails(gone, 'Hold', request(latency_us=50, pid=process.pid))
+        self.assert_fails(gone, 'Hold', request(latency_us=50, pidfd=pidfd))
         self.assertEqual(self.holds(), [])
 
     def test_nonsense(self):
-        message = self.assert_fails(INVALID, 'Hold', wishes(latancy_us='50'))
+        message = self.assert_fails(INVALID, 'Hold', request(latancy_us='50'))
         self.assertEqual(message,
                          'Found an unknown key "latancy_us" (did you mean latency_us?)')
         read, write = os.pipe()
@@ -116,7 +116,7 @@ class Life(Case):
                 ({'global': True, 'min_cores': 1}, 'latency_us'),
                 ({'latency_us': 5, 'pidfd': read}, 'pidfd_open'),
                 ({'latency_us': 5, 'pidfd': read, 'pid': 1}, 'one of them')):
-            message = self.assert_fails(INVALID, 'Hold', wishes(**values))
+            message = self.assert_fails(INVALID, 'Hold', request(**values))
             self.assertIn(words, message, values)
         message = self.assert_fails(INVALID, 'Hold', dbus.Dictionary(
             {'latency_us': dbus.Int32(50)}, signature='sv'))
@@ -141,7 +141,7 @@ class Life(Case):
         self.assertEqual(self.value(path, 'Obstacle'), 'no active policy serves holds')
         for asked in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 1000000},
                       {'cpus': '1'}, {'latency_us': 50, 'profile': 'balanced'}):
-            message = self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', wishes(**asked))
+            message = self.assert_fails('org.idled1.Error.NotAvailable', 'Hold', request(**asked))
             self.assertIn('Policies= in idled.conf', message, 'the option to change')
         self.hold(profile='balanced')
 

@@ -32,7 +32,7 @@ class Limits(TestCase):
     def write(self, name, value):
         self.put(CPU + name, value + '\n')
 
-    def wish(self, **options):
+    def request(self, **options):
         for key, value in options.items():
             self.set_option('tune', key, str(value))
 
@@ -42,12 +42,12 @@ class Limits(TestCase):
     def degraded(self):
         return [tuple(map(str, row)) for row in self.get('Degraded')]
 
-    def test_from_wish_to_file(self):
+    def test_from_request_to_file(self):
         before = self.cpu_values()
         self.start()
         seen = self.signals()
         self.assertEqual(self.limits(4), {})
-        self.wish(Cpus='4-5', Latency=100, Disabled=4, MinFrequency=1000000,
+        self.request(Cpus='4-5', Latency=100, Disabled=4, MinFrequency=1000000,
                   MaxFrequency=2000000, Governor='powersave', Preference='power')
         self.assertEqual(self.read(LATENCY % 4), '100')
         self.assertEqual(self.read(LATENCY % 3), '0')
@@ -68,7 +68,7 @@ class Limits(TestCase):
     def test_another_program(self):
         """A knob that another program changed is taken over; verify says so, and the others go on."""
         self.start()
-        self.wish(Cpus='1-2', Latency=100)
+        self.request(Cpus='1-2', Latency=100)
         done = self.idlectl('verify')
         self.assertEqual((done.stdout, done.returncode), ('all knobs as idled left them: 2\n', 0))
         self.write(LATENCY % 1, '30')
@@ -78,7 +78,7 @@ class Limits(TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('pmqos ' + LATENCY % 1, done.stdout)
         self.assertEqual(self.degraded(), [('pmqos', LATENCY % 1, 'taken over by another program')])
-        self.wish(Latency=50)
+        self.request(Latency=50)
         self.assertEqual(self.read(LATENCY % 1), '30')
         self.assertEqual(self.read(LATENCY % 2), '50')
         self.assertEqual(self.limits(1), {})
@@ -90,7 +90,7 @@ class Limits(TestCase):
     def test_pause_gives_all_back(self):
         before = self.cpu_values()
         self.start()
-        self.wish(Cpus='0-7', Latency=100, Disabled=4, Preference='power', Boost=0)
+        self.request(Cpus='0-7', Latency=100, Disabled=4, Preference='power', Boost=0)
         self.assertNotEqual(self.cpu_values(), before)
         held = self.pause('test')
         wait_until(lambda: self.cpu_values() == before, 'all as found')
@@ -101,7 +101,7 @@ class Limits(TestCase):
         self.put('proc/sys/kernel/random/boot_id', 'this-boot\n')
         before = self.cpu_values()
         self.start()
-        self.wish(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
+        self.request(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
                   Boost=0)
         self.assertEqual(self.read('intel_pstate/no_turbo'), '1')
         self.daemon.kill()
@@ -120,10 +120,10 @@ class Limits(TestCase):
         """idled manages knobs again that other programs had taken over, noticed or not, and restores
         their values in the end."""
         self.start()
-        self.wish(Cpus='0-2', Latency=100)
+        self.request(Cpus='0-2', Latency=100)
         self.write(LATENCY % 0, '500')
         self.assertEqual(self.idlectl('verify').returncode, 1)
-        self.wish(Latency=90)
+        self.request(Latency=90)
         self.assertEqual([self.read(LATENCY % cpu) for cpu in (0, 1)], ['500', '90'])
         self.write(LATENCY % 1, '600')
         self.call('Reload')
@@ -141,29 +141,29 @@ class Limits(TestCase):
     def test_hotplug(self):
         """The kernel removes the files of a CPU that goes offline, and makes new ones later."""
         self.start()
-        self.wish(Cpus='7', Latency=100)
+        self.request(Cpus='7', Latency=100)
         self.write('cpu7/online', '0')
         self.write('online', '0-6')
         os.unlink(os.path.join(self.root, CPU + LATENCY % 7))
-        self.wish(Cpus='6-7')
+        self.request(Cpus='6-7')
         self.assertEqual(self.read(LATENCY % 6), '100')
         self.assertEqual(self.degraded(), [])
         self.write('cpu7/online', '1')
         self.write('online', '0-7')
         self.write(LATENCY % 7, '0')
-        self.wish(Latency=90)
+        self.request(Latency=90)
         wait_until(lambda: self.read(LATENCY % 7) == '90', 'applied again')
 
     def test_other_driver(self):
         """The driver of frequencies changes under us: idled reads its words again."""
         self.start()
-        self.wish(Cpus='0-7', Governor='powersave')
+        self.request(Cpus='0-7', Governor='powersave')
         for cpu in range(8):
             policy = 'cpufreq/policy%d/' % cpu
             self.write(policy + 'scaling_driver', 'intel_cpufreq')
             self.write(policy + 'scaling_available_governors', 'performance schedutil')
             self.write(policy + 'scaling_governor', 'schedutil')
-        self.wish(Governor='schedutil')
+        self.request(Governor='schedutil')
         self.daemon.wait_log('driver has changed')
         wait_until(lambda: self.limits(3).get('governor') == 'schedutil', 'the new governor')
         self.assertEqual(self.degraded(), [])
@@ -185,20 +185,20 @@ class Limits(TestCase):
         problem, = self.call('Verify')
         self.assertEqual((problem[0], *problem[2:]), ('cpuidle', '', '', why))
         self.assertEqual(self.read(LATENCY % 1), '100')
-        self.wish(IdleGovernor='teo', Governor='schedutil')
+        self.request(IdleGovernor='teo', Governor='schedutil')
         row, = self.degraded()
         for part in ('set over D-Bus', 'Governor of tune', '"schedutil"', 'cpufreq/policy0',
                      'performance powersave'):
             self.assertIn(part, row[2])
         self.assertEqual(self.read('cpuidle/current_governor'), 'teo')
-        self.wish(Governor='powersave')
+        self.request(Governor='powersave')
         self.assertEqual(self.degraded(), [])
 
     def test_cpus_table(self):
         self.start()
         done = self.idlectl('cpus')
         self.assertNotIn('Limits', done.stdout)
-        self.wish(Cpus='4', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power')
+        self.request(Cpus='4', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power')
         done = self.idlectl('cpus')
         self.assertIn('Limits', done.stdout)
         cpus = json.loads(self.idlectl('cpus', '--json').stdout)['cpus']

@@ -64,7 +64,7 @@ class Hotplug(TestCase):
         self.start('--dry-run')
         self.looked = time.monotonic()
 
-    def wished(self):
+    def requested(self):
         """What a dry run comes to: no CPU is parked, but this is what would be in use."""
         return self.get('Allowed', PATH + '/policy/ondemand', NAME + '.Policy')
 
@@ -86,7 +86,7 @@ class Hotplug(TestCase):
         decisions = []
         while len(decisions) < STEADY or len(set(decisions[-STEADY:])) > 1:
             self.step()
-            decisions.append(self.wished())
+            decisions.append(self.requested())
             self.assertLess(len(decisions), 100, 'it never comes to rest')
         return cpu_set(decisions[-1])
 
@@ -143,13 +143,13 @@ class Hotplug(TestCase):
                 self.machine.busy = set(range(step % 9))
                 time.sleep(MIN_INTERVAL)
                 self.set_option('ondemand', 'PackOrder', 'efficiency')
-                self.assertTrue(cpu_set(self.wished()))
+                self.assertTrue(cpu_set(self.requested()))
         finally:
             done.set()
             flipper.join()
         self.assertGreater(flips[0], 60)
         self.machine.work(range(8))
-        self.step_until(lambda: cpu_set(self.wished()) == set(range(8)), 'all active')
+        self.step_until(lambda: cpu_set(self.requested()) == set(range(8)), 'all active')
         self.assertEqual(cpu_set(self.get('Online')), set(range(8)))
         self.machine.work(())
         self.step_until(lambda: self.get('WantedCores') == 1, 'one core again')

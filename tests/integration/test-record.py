@@ -42,10 +42,10 @@ class Recorded(TestCase):
     def samples(self, file):
         return [row for (table, _), row in self.rows(file).items() if table == 'machine']
 
-    def hold(self, **wishes):
+    def hold(self, **request):
         types = {'latency_us': dbus.UInt32, 'reason': dbus.String, 'cpus': dbus.String}
         _, fd = self.call('Hold', dbus.Dictionary(
-            {k: types[k](v, variant_level=1) for k, v in wishes.items()}, signature='sv'))
+            {k: types[k](v, variant_level=1) for k, v in request.items()}, signature='sv'))
         return fd.take()
 
     def expect_all(self, file):

@@ -4,7 +4,7 @@
 tree is one of plain files, in which a type cannot be replaced by a shorter one, so systemd ends slices."""
 import os
 
-from holdstest import wishes
+from holdstest import request
 from idledtest import TestCase, main, wait_until
 from systemdtest import WithSystemd
 
@@ -146,7 +146,7 @@ class Slice(WithSystemd, TestCase):
         wait_until(lambda: [str(row[0]) for row in self.get('Degraded')] == ['park'], 'failure')
         self.assertEqual(mask(), '7f')
         starts = len(self.history())
-        _, descriptor = self.call('Hold', wishes(latency_us=50))
+        _, descriptor = self.call('Hold', request(latency_us=50))
         self.addCleanup(os.close, descriptor.take())
         self.assertGreater(len(self.history()), starts, 'it was tried again')
         self.assertEqual(mask(), '7f')

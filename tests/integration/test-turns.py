@@ -184,8 +184,8 @@ class Turns(TestCase):
         self.assertLess(sum(turns), 15000)
 
     def test_effect_without_reply(self):
-        wishes = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
-        path, _descriptor = self.call('Hold', wishes)
+        request = dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv')
+        path, _descriptor = self.call('Hold', request)
         self.silent(self.connection, 'ReleaseHold', 'o', path)
         self.silent(self.connection, 'SetOptions', 'a(sss)', [('latency', 'Floor', '7us')])
         self.assertEqual(self.get('Holds'), [])

@@ -6,7 +6,7 @@ import json
 import os
 
 
-from holdstest import Case, wishes
+from holdstest import Case, request
 from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
 from systemdtest import WithLogind
 
@@ -160,7 +160,7 @@ class Units(Contracts):
                               ({'wakeup_p99_us': 10000001, 'pid': 1}, '1 to 10000000'),
                               ({'wakeup_p99_us': 5000}, 'no pid')):
             with self.subTest(values):
-                self.assertIn(words, self.assert_fails(INVALID, 'Hold', wishes(**values)))
+                self.assertIn(words, self.assert_fails(INVALID, 'Hold', request(**values)))
 
 
 @needs_root
