@@ -7,6 +7,10 @@
  * count. Sets of one CPU come first, because they leave no choice. Then the CPU that is in most
  * remaining sets is added, until all are covered. This greedy algorithm does not always find the
  * fewest CPUs, but it does for sets that are disjoint or nested, as affinities nearly always are.
+ *
+ * Policies request what keeps parked CPUs quiet without knowing what will be parked: that is
+ * decided when all of them have been asked. So a request holds at any time, and is carried out
+ * while the plan leaves CPUs out.
  */
 #include "model/plan.h"
 
@@ -346,4 +350,36 @@ const char *safety_text(Safety safety)
         };
 
         return (size_t)safety < G_N_ELEMENTS(texts) ? texts[safety] : "";
+}
+
+void plan_merge_quiet(Plan *plan, const Wish *wish)
+{
+        const QuietWish *w = &wish->quiet;
+        QuietWish *q = &plan->quiet;
+
+        q->interrupts |= w->interrupts;
+        q->workqueues |= w->workqueues;
+        q->stat_s = MAX(q->stat_s, w->stat_s);
+        q->check_s = MAX(q->check_s, w->check_s);
+        q->writeback_cs = MAX(q->writeback_cs, w->writeback_cs);
+}
+
+void plan_sanitize_quiet(Plan *plan)
+{
+        QuietWish *q = &plan->quiet;
+
+        if (cpuset_is_empty(&plan->resting))
+                *q = (QuietWish){ 0 };
+        q->stat_s = MIN(q->stat_s, QUIET_STAT_MAX_S);
+        q->check_s = MIN(q->check_s, QUIET_CHECK_MAX_S);
+        q->writeback_cs = MIN(q->writeback_cs, QUIET_WRITEBACK_MAX_CS);
+}
+
+bool plan_equal_quiet(const Plan *a, const Plan *b)
+{
+        const QuietWish *p = &a->quiet, *q = &b->quiet;
+
+        return p->interrupts == q->interrupts && p->workqueues == q->workqueues &&
+               p->stat_s == q->stat_s && p->check_s == q->check_s &&
+               p->writeback_cs == q->writeback_cs && cpuset_equal(&a->resting, &b->resting);
 }
