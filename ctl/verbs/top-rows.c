@@ -6,7 +6,7 @@
  * reached at least: the mean sleep of a state, or the time for which a CPU has been seen asleep
  * without waking. Hence it is always marked as an estimate.
  */
-#include "top-rows.h"
+#include "top.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +49,11 @@ static double entries(const Residency *residency)
         return sum;
 }
 
-void top_follow(const Watch *watch, TopCpu *cpus)
+void top_follow(Top *top)
 {
+        const Watch *watch = top->watch;
+        TopCpu *cpus = top->cpus;
+
         for (int cpu = 0; cpu < watch->topology->n_cpus; cpu++) {
                 const Residency *residency = residency_of(watch, cpu);
                 double idle;
@@ -79,9 +82,9 @@ static void row_begin(TopRow *row, int cpu, int core, int package)
         row->limit_us = TOP_LIMIT_NONE;
 }
 
-static void add_state(const TopInput *input, TopRow *row, const Residency *residency, int s, int at)
+static void add_state(const Top *top, TopRow *row, const Residency *residency, int s, int at)
 {
-        bool unknown = residency->estimated == s && is_between_ticks(input->watch);
+        bool unknown = residency->estimated == s && is_between_ticks(top->watch);
         double share = unknown ? NAN : (double)residency->share[s];
 
         row->share[at] += share;
@@ -91,15 +94,15 @@ static void add_state(const TopInput *input, TopRow *row, const Residency *resid
         row->estimated[at] |= residency->estimated == s;
         if (residency->entered[s] > 0)
                 row->longest_usec = fmax(row->longest_usec,
-                                         share_usec(input->watch, share) / residency->entered[s]);
+                                         share_usec(top->watch, share) / residency->entered[s]);
 }
 
 /* Adds a CPU; shares become sums, which row_end() divides. */
-static void add_cpu(const TopInput *input, TopRow *row, int cpu)
+static void add_cpu(const Top *top, TopRow *row, int cpu)
 {
-        const Watch *watch = input->watch;
+        const Watch *watch = top->watch;
         const Residency *residency = residency_of(watch, cpu);
-        const TopCpu *more = &input->cpus[cpu];
+        const TopCpu *more = &top->cpus[cpu];
         double busy = busy_of(watch, cpu);
         bool known = false;
 
@@ -120,7 +123,7 @@ static void add_cpu(const TopInput *input, TopRow *row, int cpu)
 
                 if (at < 0)
                         continue;
-                add_state(input, row, residency, s, at);
+                add_state(top, row, residency, s, at);
                 known = true;
         }
         if (!known) { /* in which state is not known */
@@ -131,9 +134,9 @@ static void add_cpu(const TopInput *input, TopRow *row, int cpu)
                 row->longest_usec = fmax(row->longest_usec, more->asleep_usec);
 }
 
-static void row_end(const TopInput *input, TopRow *row)
+static void row_end(const Top *top, TopRow *row)
 {
-        const Watch *watch = input->watch;
+        const Watch *watch = top->watch;
         double interval = (double)watch->seen->interval_usec, sleeps = 0, idle = 0;
 
         if (row->n_cpus == 0)
@@ -151,7 +154,7 @@ static void row_end(const TopInput *input, TopRow *row)
         if (sleeps > 0)
                 row->sleep_usec = idle * interval / sleeps;
         row->busy /= row->n_cpus;
-        if (!input->parked_known)
+        if (!top->parked_known)
                 row->parked = -1;
 }
 
@@ -162,37 +165,38 @@ static void add_watts(double *sum, double watts)
 }
 
 /* What is of a package goes to the first row of it, and to the machine's. */
-static void add_package(const TopInput *input, TopRow *row, int package)
+static void add_package(const Top *top, TopRow *row, int package)
 {
-        const Watch *watch = input->watch;
+        const Watch *watch = top->watch;
 
         if (package < 0 || package >= watch->topology->n_packages)
                 return;
         if (isfinite(watch->package_watts[package])) {
                 add_watts(&row->sensors.package_watts, watch->package_watts[package]);
-        } else if (input->estimated_watts) {
-                add_watts(&row->sensors.package_watts, input->estimated_watts[package]);
+        } else if (top->table) {
+                add_watts(&row->sensors.package_watts, top->estimated_watts[package]);
                 row->sensors.estimated = true;
         }
         add_watts(&row->sensors.core_watts, watch->core_watts[package]);
         add_watts(&row->sensors.dram_watts, watch->dram_watts[package]);
-        if (input->celsius)
-                row->sensors.celsius = fmax(row->sensors.celsius, input->celsius[package]);
+        row->sensors.celsius = fmax(row->sensors.celsius, top->celsius[package]);
 }
 
 /* True if the CPU begins a row of its own. */
-static bool begins_row(const TopInput *input, TopBy by, int cpu, const int *row_of)
+static bool begins_row(const Top *top, int cpu, const int *row_of)
 {
-        const TopologyCpu *place = &input->watch->topology->cpus[cpu];
+        const TopologyCpu *place = &top->watch->topology->cpus[cpu];
 
-        if (by == TOP_BY_CPU)
+        if (top->by == TOP_BY_CPU)
                 return true;
-        return row_of[by == TOP_BY_CORE ? place->core : place->package] < 0;
+        return row_of[top->by == TOP_BY_CORE ? place->core : place->package] < 0;
 }
 
-void top_make(const TopInput *input, TopBy by, GArray *rows)
+void top_make(Top *top)
 {
-        const Watch *watch = input->watch;
+        const Watch *watch = top->watch;
+        GArray *rows = top->rows;
+        TopBy by = top->by;
         const Topology *topology = watch->topology;
         int n = MAX(topology->n_cpus, 1);
         g_autofree bool *package_seen = g_new0(bool, (gsize)MAX(topology->n_packages, 1));
@@ -207,28 +211,28 @@ void top_make(const TopInput *input, TopBy by, GArray *rows)
                 const TopologyCpu *place = &topology->cpus[cpu];
                 int group = by == TOP_BY_CORE ? place->core : place->package;
 
-                if ((input->only && !cpuset_has(input->only, cpu)) || place->package < 0)
+                if ((top->only && !cpuset_has(top->only, cpu)) || place->package < 0)
                         continue;
-                if (begins_row(input, by, cpu, row_of)) {
+                if (begins_row(top, cpu, row_of)) {
                         row_begin(&row, by == TOP_BY_CPU ? cpu : -1,
                                   by == TOP_BY_PACKAGE ? -1 : place->core, place->package);
                         if (by != TOP_BY_CPU)
                                 row_of[group] = (int)rows->len;
                         if (!package_seen[place->package])
-                                add_package(input, &row, place->package);
+                                add_package(top, &row, place->package);
                         package_seen[place->package] = true;
                         g_array_append_val(rows, row);
                         group = by == TOP_BY_CPU ? (int)rows->len - 1 : row_of[group];
                 } else {
                         group = row_of[group];
                 }
-                add_cpu(input, &g_array_index(rows, TopRow, group), cpu);
-                add_cpu(input, &g_array_index(rows, TopRow, 0), cpu);
+                add_cpu(top, &g_array_index(rows, TopRow, group), cpu);
+                add_cpu(top, &g_array_index(rows, TopRow, 0), cpu);
         }
         for (int p = 0; p < topology->n_packages; p++)
-                add_package(input, &g_array_index(rows, TopRow, 0), p);
+                add_package(top, &g_array_index(rows, TopRow, 0), p);
         for (guint i = 0; i < rows->len; i++)
-                row_end(input, &g_array_index(rows, TopRow, i));
+                row_end(top, &g_array_index(rows, TopRow, i));
 }
 
 static void column_clear(gpointer data)
@@ -318,16 +322,16 @@ GPtrArray *top_columns_parse(const GArray *all, const char *list, char **ret_unk
         return g_steal_pointer(&columns);
 }
 
-static bool is_used(const GArray *rows, const TopColumn *column)
+static bool is_used(const Top *top, const TopColumn *column)
 {
-        for (guint i = 0; i < rows->len; i++)
-                if (!isnan(top_value(&g_array_index(rows, TopRow, i), column)))
+        for (guint i = 0; i < top->rows->len; i++)
+                if (!isnan(top_value(&g_array_index(top->rows, TopRow, i), column)))
                         return true;
         return false;
 }
 
 /* Those that say nothing where there is but one of them, or none. */
-static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *column)
+static bool is_of_use(const Top *top, const TopColumn *column)
 {
         switch (column->field) {
         case TOP_CPU:
@@ -335,25 +339,26 @@ static bool is_of_use(const Watch *watch, const GArray *rows, const TopColumn *c
         case TOP_SHARE:
                 return true;
         case TOP_PACKAGE:
-                return watch->topology->n_packages > 1;
+                return top->watch->topology->n_packages > 1;
         case TOP_ABOVE:
         case TOP_BELOW:
-                return watch->seen->have & SENSE_IDLE_STATISTICS;
+                return top->watch->seen->have & SENSE_IDLE_STATISTICS;
         case TOP_WAKES:
         case TOP_SLEEP:
         case TOP_LONGEST:
-                return watch->seen->residency;
+                return top->watch->seen->residency;
         default:
-                return is_used(rows, column);
+                return is_used(top, column);
         }
 }
 
-GPtrArray *top_columns_usual(const Watch *watch, const GArray *all, const GArray *rows)
+GPtrArray *top_columns_usual(const Top *top, bool unused)
 {
+        const GArray *all = top->all;
         GPtrArray *columns = g_ptr_array_new();
 
         for (guint i = 0; i < all->len; i++)
-                if (!rows || is_of_use(watch, rows, &g_array_index(all, TopColumn, i)))
+                if (unused || is_of_use(top, &g_array_index(all, TopColumn, i)))
                         g_ptr_array_add(columns, &g_array_index(all, TopColumn, i));
         return columns;
 }

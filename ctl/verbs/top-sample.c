@@ -167,20 +167,16 @@ static void read_frequencies(Top *top)
 
 int top_sample(Top *top)
 {
-        TopInput input = { .watch = top->watch, .cpus = top->cpus, .only = top->only };
         int r = watch_sample(top->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, true);
 
         if (r < 0)
                 return r;
-        top_follow(top->watch, top->cpus);
+        top_follow(top);
         read_frequencies(top);
         read_slow(top);
         for (int p = 0; top->table && p < top->watch->topology->n_packages; p++)
                 top->estimated_watts[p] = estimate_package_watts(top->table, top->watch, p);
-        input.parked_known = top->parked_known;
-        input.celsius = top->celsius;
-        input.estimated_watts = top->table ? top->estimated_watts : NULL;
-        top_make(&input, top->by, top->rows);
+        top_make(top);
         return 0;
 }
 

@@ -32,8 +32,7 @@ static const char *const dispensable[] = { "*+",     "*-",    "Core",    "RAMWat
 
 GPtrArray *top_columns(const Top *top)
 {
-        return top->columns ? g_ptr_array_ref(top->columns)
-                            : top_columns_usual(top->watch, top->all, top->rows);
+        return top->columns ? g_ptr_array_ref(top->columns) : top_columns_usual(top, false);
 }
 
 /* True for what says where a row's CPUs are. */

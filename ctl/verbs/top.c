@@ -269,7 +269,7 @@ static bool take_lists(Top *top)
                 top->columns = find_columns(top, "--columns", asked.columns,
                                             "states, statistics, ");
         else if (asked.csv)
-                top->columns = top_columns_usual(NULL, top->all, NULL);
+                top->columns = top_columns_usual(top, true);
         if (asked.sort)
                 sort = find_columns(top, "--sort", asked.sort, "");
         top->sort = sort ? sort->pdata[0] : NULL;

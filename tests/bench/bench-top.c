@@ -12,7 +12,7 @@
 
 #include <spawn.h>
 
-#include "ctl/verbs/top-rows.h"
+#include "ctl/verbs/top.h"
 
 #define ROUNDS  9
 #define SAMPLES 8
@@ -26,21 +26,15 @@ static Machine machines[] = {
         { "576 CPUs, 10 states", "", 2000, NULL },
 };
 
-typedef struct Run {
-        Watch *watch;
-        TopCpu *cpus;
-        GArray *rows;
-} Run;
-
-static void sample(Run *run)
+static void sample(Top *run)
 {
         if (watch_sample(run->watch, SENSE_RESIDENCY | SENSE_IDLE_STATISTICS, false) < 0)
                 abort();
-        top_follow(run->watch, run->cpus);
-        top_make(&(TopInput){ .watch = run->watch, .cpus = run->cpus }, TOP_BY_CPU, run->rows);
+        top_follow(run);
+        top_make(run);
 }
 
-static double measure(Run *run)
+static double measure(Top *run)
 {
         double rounds[ROUNDS];
 
@@ -147,13 +141,14 @@ static void build_large(Machine *machine)
 
 static void bench(const Machine *machine)
 {
-        Run run = { .rows = g_array_new(FALSE, FALSE, sizeof(TopRow)) };
+        Top run = { .rows = g_array_new(FALSE, FALSE, sizeof(TopRow)) };
         int root = root_open(machine->path ? machine->path : "/"), counters = 0;
         double library = 0, program = measure_program(machine->path ? machine->path : "/");
 
         if (root < 0 || watch_new(root, &run.watch) < 0)
                 exit(EXIT_FAILURE);
         run.cpus = g_new0(TopCpu, run.watch->topology->n_cpus);
+        run.celsius = g_new0(double, run.watch->topology->n_packages);
         sample(&run);
         if (!machine->path || tree_mount(machine))
                 library = bench_libcpupower(&run.watch->topology->online, &counters);
@@ -162,6 +157,7 @@ static void bench(const Machine *machine)
         watch_free(run.watch);
         g_array_unref(run.rows);
         g_free(run.cpus);
+        g_free(run.celsius);
         close(root);
 }
 
