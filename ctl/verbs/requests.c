@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Contracts and kinds of cores of units: objects, and the sentences about them.
+ * Contracts, kinds of cores and refused affinities of units: objects, and the sentences about them.
  */
 #include "requests.h"
+
+#include <string.h>
 
 #include "cli/table.h"
 
@@ -125,5 +127,40 @@ char *kind_text(json_object *unit)
                 g_string_append(text, ": CPUs are not changed");
         g_string_append_printf(text, ", for cores of kind %s%s%s%s", json_text(unit, "kind"), by,
                                *obstacle ? "; not fully in effect: " : "", obstacle);
+        return g_string_free(text, FALSE);
+}
+
+json_object *refused_describe(json_object *manager)
+{
+        json_object *answer = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, json_get(manager, "RefusedAffinities")) {
+                json_object *object = json_add(answer);
+
+                json_put_texts(object, row, "unit program");
+                json_put_members(object, row, "user cpus count");
+                json_put_int_from(object, "pid", json_int(row, "pid", 0), 1);
+        }
+        return answer;
+}
+
+char *refused_text(json_object *refused)
+{
+        const char *cpus = json_text(refused, "cpus");
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "CPU%s %s, for ", strpbrk(cpus, "-,") ? "s" : "", cpus);
+        if (json_get(refused, "unit"))
+                g_string_append(text, json_text(refused, "unit"));
+        else
+                g_string_append_printf(text, "a process of user %" G_GINT64_FORMAT,
+                                       json_int(refused, "user", 0));
+        if (json_get(refused, "program"))
+                g_string_append_printf(text, " (%s", json_text(refused, "program"));
+        if (json_get(refused, "program") && json_get(refused, "pid"))
+                g_string_append_printf(text, ", PID %" G_GINT64_FORMAT,
+                                       json_int(refused, "pid", 0));
+        if (json_get(refused, "program"))
+                g_string_append_c(text, ')');
         return g_string_free(text, FALSE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Contracts and kinds of cores of units, for status and why.
+ * Contracts, kinds of cores and refused affinities of units, for status, why and doctor.
  */
 #ifndef IDLED_CTL_REQUESTS_H
 #define IDLED_CTL_REQUESTS_H
@@ -23,5 +23,12 @@ char *kind_text(json_object *unit);
 
 /* "; requested by OWNER (REASON)" of either, or "". */
 char *requester_text(json_object *request);
+
+/* The refused affinities of the manager's properties: unit (null: of none), user, program and pid
+ * (null: not for this user), cpus, count. */
+json_object *refused_describe(json_object *manager);
+
+/* "CPUs 2-3, for a.service (taskset, PID 123)" of one of them, as a new string. */
+char *refused_text(json_object *refused);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "benefit.h"
 #include "cli/client.h"
-#include "control.h"
+#include "pause.h"
 #include "cpus.h"
 #include "explained.h"
 #include "cli/facts.h"
