@@ -179,16 +179,28 @@ static int why_ask(Ctl *ctl, json_object **ret_answer)
         return EXIT_FINE;
 }
 
-/* Sentences about CPUs, each about one. */
+/* A sentence, and the CPUs that it is about. */
 typedef struct Said {
-        GPtrArray *texts; /* char *; NULL: said already */
-        GArray *numbers;  /* int, of the CPUs */
+        char *text;
+        CpuSet cpus;
 } Said;
 
-static void say(Said *said, int cpu, char *text)
+/* Takes the text. */
+static void say(GArray *said, int cpu, char *text)
 {
-        g_ptr_array_add(said->texts, text);
-        g_array_append_val(said->numbers, cpu);
+        Said row = { .text = text };
+
+        for (guint i = 0; i < said->len; i++) {
+                Said *known = &g_array_index(said, Said, i);
+
+                if (!g_str_equal(known->text, text))
+                        continue;
+                cpuset_add(&known->cpus, cpu);
+                g_free(text);
+                return;
+        }
+        cpuset_add(&row.cpus, cpu);
+        g_array_append_val(said, row);
 }
 
 /* "cstates counted: correct 812, too deep 31"; NULL if `policy` counted nothing. */
@@ -213,7 +225,7 @@ static char *figures_text(json_object *figures, const char *policy)
 }
 
 /* What is known about a CPU in addition to parking. */
-static void say_rest(Said *said, int cpu, json_object *row)
+static void say_rest(GArray *said, int cpu, json_object *row)
 {
         json_object *reason, *figure, *figures = json_get(row, "figures");
         const char *last = "";
@@ -232,46 +244,30 @@ static void say_rest(Said *said, int cpu, json_object *row)
         }
 }
 
-/* Prints the text with all CPUs that have it, and removes it. */
-static void show_group(const Screen *screen, const Said *said, guint first)
+/* Prints and frees the sentences. */
+static void show_said(const Screen *screen, GArray *said)
 {
-        g_autofree char *text = g_steal_pointer(&said->texts->pdata[first]), *cpus = NULL;
-        CpuSet group = { 0 };
+        for (guint i = 0; i < said->len; i++) {
+                const Said *row = &g_array_index(said, Said, i);
+                g_autofree char *text = row->text, *cpus = cpuset_format(&row->cpus);
 
-        cpuset_add(&group, g_array_index(said->numbers, int, first));
-        for (guint i = first + 1; i < said->texts->len; i++) {
-                char **other = (char **)&said->texts->pdata[i];
-
-                if (!*other || !g_str_equal(*other, text))
-                        continue;
-                cpuset_add(&group, g_array_index(said->numbers, int, i));
-                g_clear_pointer(other, g_free);
+                screen_sentencef(screen,
+                                 g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN,
+                                 "%s %s", cpus, text);
         }
-        cpus = cpuset_format(&group);
-        screen_sentencef(screen, g_str_has_prefix(text, "parked") ? STYLE_GOOD : STYLE_PLAIN,
-                         "%s %s", cpus, text);
-}
-
-static void show_groups(const Screen *screen, const Said *said)
-{
-        for (guint i = 0; i < said->texts->len; i++)
-                if (said->texts->pdata[i])
-                        show_group(screen, said, i);
 }
 
 static void show_cpus(const Screen *screen, json_object *cpus)
 {
-        g_autoptr(GPtrArray) texts = g_ptr_array_new();
-        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
-        Said said = { texts, numbers };
+        g_autoptr(GArray) said = g_array_new(FALSE, FALSE, sizeof(Said));
         json_object *row;
 
         JSON_FOREACH(row, cpus)
-                say(&said, (int)json_int(row, "cpu", 0),
+                say(said, (int)json_int(row, "cpu", 0),
                     explained_cpu(row, json_true(row, "in_idle_mask")));
         JSON_FOREACH(row, cpus)
-                say_rest(&said, (int)json_int(row, "cpu", 0), row);
-        show_groups(screen, &said);
+                say_rest(said, (int)json_int(row, "cpu", 0), row);
+        show_said(screen, said);
 }
 
 static void show_transition(const Screen *screen, json_object *row)
@@ -307,16 +303,14 @@ static void show_times(const Screen *screen, json_object *answer)
 {
         double uptime = json_number(answer, "uptime_usec", 0);
         g_autofree char *running = text_duration(uptime / 1e6);
-        g_autoptr(GPtrArray) texts = g_ptr_array_new();
-        g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
-        Said said = { texts, numbers };
+        g_autoptr(GArray) said = g_array_new(FALSE, FALSE, sizeof(Said));
         json_object *row;
 
         if (uptime > 0)
                 screen_line(screen, STYLE_PLAIN, "idled has run for %s:", running);
         JSON_FOREACH(row, json_get(answer, "cpus"))
-                say(&said, (int)json_int(row, "cpu", 0), time_text(row, uptime));
-        show_groups(screen, &said);
+                say(said, (int)json_int(row, "cpu", 0), time_text(row, uptime));
+        show_said(screen, said);
 }
 
 static void show_requests(const Screen *screen, json_object *answer)
