@@ -120,15 +120,6 @@ static int open_run_directory(const char *path)
         return fd;
 }
 
-static void print_errors(const GPtrArray *errors)
-{
-        for (guint i = 0; i < errors->len; i++) {
-                g_autofree char *text = config_error_format(g_ptr_array_index(errors, i));
-
-                log_error("%s", text);
-        }
-}
-
 static int check(const ManagerSetup *setup, const Arguments *arguments)
 {
         g_autoptr(GPtrArray) errors = config_errors_new(), warnings = config_errors_new();
@@ -139,11 +130,11 @@ static int check(const ManagerSetup *setup, const Arguments *arguments)
                             config_check_directory(arguments->vendor_dir, errors)
                     ? config_load(&setup->paths, errors, &config)
                     : -ENOENT;
-        print_errors(errors);
+        config_errors_log(errors, LOG_ERR);
         if (r < 0)
                 return r;
         config_find_warnings_below(setup->root, &setup->paths, config, warnings);
-        config_log_warnings(warnings);
+        config_errors_log(warnings, LOG_WARNING);
         puts("The configuration is valid.");
         return 0;
 }
@@ -167,7 +158,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 
         sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
         if (manager_reload(daemon->manager, errors) < 0) {
-                print_errors(errors);
+                config_errors_log(errors, LOG_ERR);
                 log_error(
                         "The configuration has errors; the running configuration stays in effect");
         }
@@ -354,7 +345,7 @@ static int start(Daemon *daemon, ManagerSetup *setup, const Arguments *arguments
         take_sockets();
         manager_learn_affinities(setup);
         r = manager_new(setup, daemon->event, errors, &daemon->manager);
-        print_errors(errors);
+        config_errors_log(errors, LOG_ERR);
         daemon->misconfigured = r == -EINVAL && errors->len > 0;
         if (r < 0)
                 return r;

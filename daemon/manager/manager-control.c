@@ -47,7 +47,7 @@ static void log_warnings(const Manager *manager)
 
         config_find_warnings(&manager->ground.setup.paths, manager->ground.config, &machine,
                              warnings);
-        config_log_warnings(warnings);
+        config_errors_log(warnings, LOG_WARNING);
 }
 
 void manager_use_config(Manager *manager, Config *config)

@@ -264,11 +264,11 @@ void config_find_warnings_below(int root, const ConfigPaths *paths, const Config
         topology_free(topology);
 }
 
-void config_log_warnings(const GPtrArray *warnings)
+void config_errors_log(const GPtrArray *errors, int level)
 {
-        for (guint i = 0; i < warnings->len; i++) {
-                g_autofree char *text = config_error_format(warnings->pdata[i]);
+        for (guint i = 0; i < errors->len; i++) {
+                g_autofree char *text = config_error_format(errors->pdata[i]);
 
-                log_warning("%s", text);
+                log_message(level, "%s", text);
         }
 }

@@ -135,8 +135,8 @@ void config_find_warnings_below(int root, const ConfigPaths *paths, const Config
 char *config_runtime_unmet(const Config *config, const ConfigMachine *machine, const char *section,
                            const char *key);
 
-/* All warnings, into the log. */
-void config_log_warnings(const GPtrArray *warnings);
+/* All errors or warnings, into the log. */
+void config_errors_log(const GPtrArray *errors, int level);
 
 /* Appends a warning for every file and directory among the administrator's that looks like
  * configuration and that no policy, nor the daemon, would ever read. */
