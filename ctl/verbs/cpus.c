@@ -406,7 +406,6 @@ static void cpus_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_cpus = {
         .name = "cpus",
-        .arguments = "",
         .summary = "Show every CPU: place, state, and how it spent its time",
         .help = "Busy% and the shares of the idle states add up to 100. The column of a state\n"
                 "without % counts how often it was entered. Without --interval the values cover\n"

@@ -693,7 +693,6 @@ static void doctor_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_doctor = {
         .name = "doctor",
-        .arguments = "",
         .summary = "Show what keeps this machine from sleeping deeply",
         .help = "For each finding, shows the cost and the command that fixes it. Costs in watts\n"
                 "are upper bounds, from a power table and the sleeps of one second. A finding "

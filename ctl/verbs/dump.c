@@ -327,7 +327,6 @@ void dump_show(const Ctl *ctl, json_object *answer)
 const Verb verb_dump = {
         .name = "dump",
         .renamed = "status --dump",
-        .arguments = "",
         .summary = "Print all values, for a report",
         .options = { dump_options },
         .ask = dump_ask,

@@ -110,7 +110,6 @@ static int hold_ask(Ctl *ctl, json_object **ret_answer)
 
 const Verb verb_hold = {
         .name = "hold",
-        .arguments = "",
         .summary = "Request latency, cores or frequency until interrupted",
         .help = "The hold is in effect once idlectl prints it. It ends when idlectl ends for "
                 "any\n"

@@ -453,7 +453,6 @@ static void holds_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_holds = {
         .name = "holds",
-        .arguments = "",
         .summary = "Show the holds and their owners",
         .help = "With --measure, idlectl also measures the wake-up latency of the CPUs of each\n"
                 "hold for 10 s. Late is how often it exceeded the limit of the hold. Costs is "

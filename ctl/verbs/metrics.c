@@ -94,7 +94,6 @@ static int metrics_ask(Ctl *ctl, json_object **ret_answer)
 
 const Verb verb_metrics = {
         .name = "metrics",
-        .arguments = "",
         .summary = "Print all values as metrics for Prometheus",
         .help = "Prints OpenMetrics text. If idled does not run, it contains only idled_up, "
                 "which\n"

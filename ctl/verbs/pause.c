@@ -103,7 +103,6 @@ static int pause_ask(Ctl *ctl, json_object **ret_answer)
 
 const Verb verb_pause = {
         .name = "pause",
-        .arguments = "",
         .summary = "Restore every knob until idlectl resume",
         .help = "The pause stays when idlectl exits. It ends with idlectl resume, after --for, "
                 "or\n"

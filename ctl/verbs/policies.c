@@ -91,7 +91,6 @@ static void policies_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_policies = {
         .name = "policies",
-        .arguments = "",
         .summary = "Show what every policy requests, and which are not active",
         .ask = policies_ask,
         .show = policies_show,

@@ -26,7 +26,6 @@ static void reload_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_reload = {
         .name = "reload",
-        .arguments = "",
         .summary = "Reload the configuration of the daemon",
         .help = "If a file has an error, the running configuration stays in effect.",
         .ask = reload_ask,

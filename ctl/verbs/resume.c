@@ -31,7 +31,6 @@ static void resume_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_resume = {
         .name = "resume",
-        .arguments = "",
         .summary = "End the pauses of idlectl pause",
         .help = "The exit status is 1 if other programs still pause idled.",
         .ask = resume_ask,

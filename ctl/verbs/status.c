@@ -454,7 +454,6 @@ static int status_ask(Ctl *ctl, json_object **ret_answer)
 
 const Verb verb_status = {
         .name = "status",
-        .arguments = "",
         .summary = "Show the daemon, the machine, and the parked CPUs",
         .help = "Without the daemon idlectl measures the machine for 0.2 s. ~ marks an "
                 "estimate:\n"

@@ -157,7 +157,6 @@ static void verify_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_verify = {
         .name = "verify",
-        .arguments = "",
         .summary = "Check that every knob has the value that idled wrote",
         .help = "The exit status is 1 if a knob has another value, or if a daemon that ended "
                 "left\n"

@@ -416,7 +416,6 @@ static void estimate_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_estimate = {
         .name = "estimate",
-        .arguments = "",
         .summary = "Estimate power from idle states and a power table",
         .help = "The idle states are those of this machine during --interval (1s), or those in\n"
                 "the output of turbostat. NAME is a table such as coreidle. The default is the\n"

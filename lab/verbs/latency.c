@@ -608,7 +608,6 @@ static void latency_show(const Ctl *ctl, json_object *answer)
 
 const Verb verb_latency = {
         .name = "latency",
-        .arguments = "",
         .summary = "Measure wake-up latency, and power next to it",
         .help = "Threads on all CPUs (--cpus) repeatedly sleep for 1ms, 100us and 10us\n"
                 "(--interval). Latency is how much later they run. Overrun% is the share of\n"

@@ -338,7 +338,7 @@ void options_help(const Program *program, const Verb *verb)
 
         if (verb) {
                 printf("Usage: %s %s [OPTION...]%s%s\n%s.\n", program->name, verb->name,
-                       *verb->arguments ? " " : "", verb->arguments, verb->summary);
+                       verb->arguments ? " " : "", verb->arguments ?: "", verb->summary);
                 if (verb->help)
                         printf("\n%s\n", verb->help);
                 print_options(rows);
@@ -391,7 +391,6 @@ const Verb verb_help = {
 
 const Verb verb_version = {
         .name = "version",
-        .arguments = "",
         .summary = "Print the version",
         .ask = version_ask,
         .mute = true,

@@ -69,7 +69,7 @@ extern uint64_t interval_asked_usec;
 
 typedef struct Verb {
         const char *name;
-        const char *arguments; /* for the usage line */
+        const char *arguments; /* for the usage line; NULL: it takes none */
         const char *summary;   /* one line */
         const char *help;      /* more, for --help of the verb; NULL none */
         int min_args, max_args;
