@@ -111,7 +111,7 @@ char *hold_where(const Ctl *ctl, const char *path)
                 return g_strdup("all CPUs of the machine");
         if (!request->latency_given && !request->min_khz && !request->cpus)
                 return NULL;
-        cpus = client_hold_cpus(ctl->client, path);
+        cpus = client_hold_text(ctl->client, path, "CPUs");
         if (!cpus)
                 return NULL;
         online = json_text(client_manager(ctl->client), "Online");

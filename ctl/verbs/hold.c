@@ -69,7 +69,7 @@ static int keep(Ctl *ctl, int hold, int signals, int process)
 static void report(const Ctl *ctl, const char *path)
 {
         g_autoptr(json_object) answer = json_object_new_object();
-        g_autofree char *obstacle = client_hold_obstacle(ctl->client, path);
+        g_autofree char *obstacle = client_hold_text(ctl->client, path, "Obstacle");
         g_autofree char *where = hold_where(ctl, path), *on = NULL;
         const char *id = strrchr(path, '/');
 
@@ -77,8 +77,7 @@ static void report(const Ctl *ctl, const char *path)
                 json_put_text(answer, "hold", path);
                 json_put_text(answer, "on", where);
                 json_put_text_any(answer, "obstacle", obstacle ? obstacle : "");
-                puts(json_object_to_json_string_ext(
-                        answer, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+                json_print(answer, JSON_C_TO_STRING_SPACED);
         } else {
                 on = where ? g_strconcat(" on ", where, NULL) : NULL;
                 printf("Hold %s is %s%s%s\n", id ? id + 1 : path,

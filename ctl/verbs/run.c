@@ -150,7 +150,7 @@ static int hold_and_run(Ctl *ctl, Run *run)
                 return give_up(run);
         }
         if (path)
-                obstacle = client_hold_obstacle(ctl->client, path);
+                obstacle = client_hold_text(ctl->client, path, "Obstacle");
         if (obstacle)
                 complain("the hold is not fully in effect: %s", obstacle);
         else if (path && isatty(STDERR_FILENO) && (where = hold_where(ctl, path)))

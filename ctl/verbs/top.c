@@ -116,8 +116,7 @@ static void print_sample(Top *top, uint64_t n)
         if (top->ctl->json) {
                 g_autoptr(json_object) answer = top_describe(top);
 
-                puts(json_object_to_json_string_ext(
-                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+                json_print(answer, JSON_C_TO_STRING_PLAIN);
                 return;
         }
         if (asked.csv) {
@@ -233,8 +232,7 @@ static int measure_command(Top *top, int output)
         output_use(top->ctl, output);
         answer = describe_command(top, status, seconds, children_seconds());
         if (top->ctl->json)
-                puts(json_object_to_json_string_ext(
-                        answer, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+                json_print(answer, JSON_C_TO_STRING_PLAIN);
         else if (asked.csv)
                 print_sample(top, 0);
         else

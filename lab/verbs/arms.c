@@ -295,7 +295,7 @@ static int enter_profile(Arms *arms, const char *profile, char **ret_error)
         active = client_property(arms->ctl->client, "Profile");
         if (active && g_str_equal(json_object_get_string(active), profile))
                 return 0;
-        *ret_error = client_hold_obstacle(arms->ctl->client, arms->hold_path);
+        *ret_error = client_hold_text(arms->ctl->client, arms->hold_path, "Obstacle");
         if (!*ret_error)
                 *ret_error = g_strdup_printf("profile %s is active instead of %s",
                                              active ? json_object_get_string(active) : "?",

@@ -404,7 +404,7 @@ static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error
 
         if (r < 0)
                 return r;
-        obstacle = client_hold_obstacle(sweep->ctl->client, sweep->hold);
+        obstacle = client_hold_text(sweep->ctl->client, sweep->hold, "Obstacle");
         if (!obstacle || !*obstacle)
                 return 0;
         *ret_error = g_steal_pointer(&obstacle);

@@ -578,8 +578,7 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
         return r;
 }
 
-/* A text of the hold, new; NULL if it is empty or unknown. */
-static char *hold_text(Client *client, const char *path, const char *property)
+char *client_hold_text(Client *client, const char *path, const char *property)
 {
         char *text = NULL, *copy;
         int r = sd_bus_get_property_string(client->connection, BUS_NAME, path, "org.idled1.Hold",
@@ -597,16 +596,6 @@ void client_release(Client *client, char **path)
         if (released)
                 client_call(client, "ReleaseHold", "o", &(ClientArgument){ .s = released }, NULL,
                             &error);
-}
-
-char *client_hold_obstacle(Client *client, const char *path)
-{
-        return hold_text(client, path, "Obstacle");
-}
-
-char *client_hold_cpus(Client *client, const char *path)
-{
-        return hold_text(client, path, "CPUs");
 }
 
 json_object *client_objects(Client *client)

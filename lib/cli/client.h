@@ -74,11 +74,9 @@ int client_hold(Client *client, const HoldArguments *request, char **ret_path, i
  * only later that a descriptor was closed. */
 void client_release(Client *client, char **path);
 
-/* Why the hold, or a part of it, is not in effect, as a new string; NULL if nothing is known. */
-char *client_hold_obstacle(Client *client, const char *path);
-
-/* The CPUs that it is about, as a new string; NULL if they are not known. */
-char *client_hold_cpus(Client *client, const char *path);
+/* A property of the hold that is a text, as a new string; NULL if it is empty or not known.
+ * "Obstacle": why the hold, or a part of it, is not in effect; "CPUs": those that it is about. */
+char *client_hold_text(Client *client, const char *path, const char *property);
 
 /* Begins a sleep ledger of idled's, which ends when the descriptor is closed; its number. Errors as
  * those of client_call(). */

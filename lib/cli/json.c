@@ -5,6 +5,7 @@
 #include "cli/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 json_object *json_get(json_object *object, const char *key)
@@ -222,4 +223,9 @@ json_object *json_copy_strings(const char *const *strings)
         for (; strings && *strings; strings++)
                 json_object_array_add(array, json_object_new_string(*strings));
         return array;
+}
+
+void json_print(json_object *document, int flags)
+{
+        puts(json_object_to_json_string_ext(document, flags | JSON_C_TO_STRING_NOSLASHESCAPE));
 }

@@ -72,6 +72,9 @@ json_object *json_real(double value, int decimals);
 json_object *json_plain(double value); /* with six significant digits */
 json_object *json_copy_strings(const char *const *strings);
 
+/* Prints the document as json-c writes it with these flags, and a newline. */
+void json_print(json_object *document, int flags);
+
 /* Visits the elements of an array. */
 #define JSON_FOREACH(element, array)                                                               \
         for (size_t element##_i = 0; element##_i < json_length(array) &&                           \

@@ -11,13 +11,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-static void print_json(json_object *answer)
-{
-        puts(json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PRETTY |
-                                                            JSON_C_TO_STRING_SPACED |
-                                                            JSON_C_TO_STRING_NOSLASHESCAPE));
-}
-
 static int run(Ctl *ctl, const Verb *verb)
 {
         g_autoptr(json_object) answer = NULL;
@@ -35,7 +28,7 @@ static int run(Ctl *ctl, const Verb *verb)
         ctl->client = client_new(ctl);
         status = verb->ask(ctl, &answer);
         if (answer && ctl->json)
-                print_json(answer);
+                json_print(answer, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
         else if (answer)
                 verb->show(ctl, answer);
         client_free(ctl->client);
