@@ -41,6 +41,28 @@ class Decisions(TestCase):
                 found = self.decide(SMALL / f"{table}.tbl", governor, GOLDEN / f"{trace}.csv")
                 self.assertEqual(found.splitlines(), [line for line in lines if line])
 
+    def test_history(self):
+        """Under history:BASE it takes the states that the policy cstates allows, by check-cstates-replay, as timers
+        are so far away that timer-only takes the deepest of them."""
+        states = "POLL:0:0 C1E:2:4 C6:170:500 C10:230:700"
+        table, trace = Path(self.directory, "t.tbl"), Path(self.directory, "t.csv")
+        table.write_text("".join(row.replace(":", " ") + " -\n" for row in states.split()))
+        for series in "database", "timers":
+            answer = subprocess.run([os.environ["CSTATES_REPLAY"]], check=True, capture_output=True, text=True,
+                                    env={**os.environ, "IDLED_REPLAY_ONE": f"{states}|{series}|"})
+            allowed = re.search("(?m)^states (.*)$", answer.stdout)[1].split()
+            self.assertGreater(len(set(allowed)), 1)
+            rows, seconds, found = [], [], {}
+            for second, line in enumerate((SMALL.parent / f"sleeps-{series}.txt").read_text().splitlines()):
+                for length, count in (map(int, part.split("*")) for part in line.split()):
+                    rows += [f"0,{second * 10**9 + len(rows)},{10**15},{length * 1000}\n"] * count
+                    seconds += [second] * count
+            trace.write_text("".join(rows))
+            decided = self.decide(table, "history:timer-only", trace, "--option", "draw=fourth")
+            for second, line in zip(seconds, decided.splitlines(), strict=True):
+                found.setdefault(second, set()).add(line.split()[2])
+            self.assertEqual(found, {second: {state} for second, state in enumerate(allowed)}, series)
+
     def test_fixed(self):
         trace = GOLDEN / "limits.csv"
         by_name = self.decide(TABLE, "fixed:4", trace)
