@@ -256,18 +256,6 @@ class Ring(Recorded):
         self.assertFalse(any(row['runtime'] for row in rows))
         return [str(row['value']) for row in rows]
 
-    def test_range_of_intervals(self):
-        """One range, however far a value is from it, and --help names it."""
-        command = [os.environ['IDLELAB'], 'record']
-        says = subprocess.run([*command, '--help'], capture_output=True, text=True).stdout
-        self.assertRegex(says, r'--interval.*50ms to 1h')
-        for value in '1ms', '20ms', '49ms', '2h', 'x':
-            with self.subTest(value):
-                done = subprocess.run([*command, self.file, '--interval', value], capture_output=True,
-                                      text=True)
-                self.assertEqual((done.returncode, os.path.exists(self.file)), (2, False))
-                self.assertIn('from 50ms to 1h', done.stderr)
-
     def test_on_request(self):
         """idlelab record --daemon: now, and after the next start."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')

@@ -130,22 +130,6 @@ class Units(Contracts):
         if measured:
             wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
 
-    def test_cpus_go_offline(self):
-        """The contract goes on with those that are left, and none of them is parked in vain."""
-        self.hold_contract()
-        if self.get('Contracts')[0]['obstacle']:
-            self.skipTest('delays are not measured here')
-        wait_until(lambda: 'cores' in self.get('Contracts')[0], 'a request')
-        for online, text in (([0, 1, 2, 3], '0-3'), ([1], '1'), (range(8), '0-7')):
-            self.put('sys/devices/system/cpu/online', text + '\n')
-            self.put_stat(online, 1)
-            wait_until(lambda: self.get('Online') == text, text)  # pylint: disable=cell-var-from-loop
-            (row,) = self.get('Contracts')
-            self.assertEqual((row['unit'], bool(row['measured'])), ('mail.service', True))
-            wait_until(lambda: 0 < self.get('Contracts')[0].get('cores', 0) <= self.get('Cores'), 'a request')
-            self.assertTrue(self.get('Allowed'))
-        self.assertEqual(self.get('Degraded'), [])
-
     def test_others(self):
         """All may know that there is a contract. How late a user's tasks are is for that user and root."""
         self.move(f'/user.slice/user-{NOBODY}.slice/session-1.scope')
