@@ -208,11 +208,6 @@ class Counts(SleepsTest):
         for cpu in asleep:
             self.assertTrue(cpu["asleep_state"])
 
-    def test_interrupted(self):
-        text = self.guest.run("timeout -s INT 3 idlectl sleeps --json --seconds 600",
-                              check=False).output
-        self.assertLess(json.loads(text)["seconds"], 60)
-
     def test_a_cpu_vanishes(self):
         try:
             answer = self.measure(f"sleep 1; echo 0 >{CPU}/cpu{TARGET}/online; sleep 1", "0-3")
@@ -389,17 +384,6 @@ class Costs(SleepsTest):
         self.assertTrue(0.5 * held < answer["power"]["package_watts"] < 1.05 * held)
         self.assertAlmostEqual(cost, held - without, delta=0.25 * (held - without))
 
-    def test_of_two_equal_holds_neither_costs(self):
-        self.hold("one", "50us", "2-3")
-        self.hold("two", "50us", "3")
-        self.hold("loose", "1ms", "0-1")
-        self.wait_for("holds", lambda: len(self.string("Holds").split()) == 4)
-        text = self.guest.read("idlectl holds --measure --seconds 5 --json")
-        costs = {hold["cpus"]: hold["measured"]["cost_watts_estimate"] for hold in json.loads(text)["holds"]}
-        print(costs)
-        self.assertEqual((costs["3"], costs["0-1"]), (0, 0))
-        self.assertTrue(3 < costs["2-3"] < 6.1, costs)
-
     def test_causes_by_joules(self):
         """Sleeps take 500 us, and C6 needs 600 us. A CPU has a quarter of the 24 W between C1 and C6."""
         answer = self.measure(f"echo timer {TARGET} 500 2000 >{WAKE}; "
@@ -413,15 +397,6 @@ class Costs(SleepsTest):
         self.assertGreater(seconds, 0)
         # Some sleeps are in POLL, at 60 W.
         self.assertTrue(0.999 * (30 - 6) / 4 <= row["joules_lost_estimate"] / seconds <= (60 - 6) / 4, row)
-
-    def test_no_table(self):
-        self.guest.run("rm /etc/idled/power/machine.conf")
-        self.hold("one", "50us", "2-3")
-        self.wait_for("a hold", lambda: len(self.string("Holds").split()) == 2)
-        answer = json.loads(self.guest.read("idlectl holds --measure --seconds 1 --json"))
-        self.assertIsNone(answer["power"]["power_table"])
-        self.assertIsNone(answer["holds"][0]["measured"]["cost_watts_estimate"])
-        self.assertIn("estimate --fit", self.guest.read("idlectl holds --measure --seconds 1"))
 
     def test_doctor(self):
         """A state that is switched off, by the watts that it would have saved."""
@@ -499,14 +474,3 @@ class Refused(SleepsTest):
         self.assertIn("sudo", answer["source_error"])
         self.assertIsNone(answer["causes"])
         self.assertIsNone(answer["cpus"][0]["p99_us"])
-
-    def test_without_btf(self):
-        answer = json.loads(self.guest.read(
-            "unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && "
-            "idlectl sleeps --seconds 1 --json'"))
-        self.assertEqual(answer["source"], "sysfs")
-        self.assertIn("CONFIG_DEBUG_INFO_BTF", answer["source_error"])
-
-    def test_status_of_the_command(self):
-        self.assertEqual(self.guest.run("idlectl sleeps -- sh -c \"exit 3\"", check=False).status, 3)
-        self.assertEqual(self.guest.run("idlectl sleeps -- /nonexistent", check=False).status, 127)
