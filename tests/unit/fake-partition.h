@@ -24,8 +24,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/cpuset-text.h"
 #include "scratch.h"
+#include "set-of.h"
+#include "table.h"
 
 #define FAKE_ROOT  "sys/fs/cgroup/"
 #define FAKE_GROUP FAKE_ROOT "idled.parked"
@@ -67,14 +68,6 @@ static bool fake_is_regular(int fd);
 
 #include "steps.h"
 
-static CpuSet fake_set(const char *text)
-{
-        CpuSet set = { 0 };
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
-
 /* Past the functions of steps.h, and past our own. */
 static void fake_put(const char *path, const char *text)
 {
@@ -95,12 +88,12 @@ static void fake_put_in_group(const char *file, const char *text)
 /* The CPUs that the partition would take. */
 static CpuSet fake_listed(void)
 {
-        return fake_set(*fake->exclusive ? fake->exclusive : fake->cpus);
+        return set_of(*fake->exclusive ? fake->exclusive : fake->cpus);
 }
 
 static const char *fake_why_invalid(void)
 {
-        CpuSet cpus = fake_listed(), all = fake_set("0-3"), other = fake_set(fake->neighbour);
+        CpuSet cpus = fake_listed(), all = set_of("0-3"), other = set_of(fake->neighbour);
 
         if (cpuset_is_empty(&cpus))
                 return "cpuset.cpus is empty";
@@ -170,7 +163,7 @@ static void fake_set_unbound(const char *mask)
 /* Another program isolates these CPUs, for which the kernel changes the mask. */
 static inline void fake_isolate_others(const char *cpus)
 {
-        fake->others = fake_set(cpus);
+        fake->others = set_of(cpus);
         cpuset_subtract(&fake->unbound, &fake->others);
         fake_show(true);
 }
@@ -178,7 +171,7 @@ static inline void fake_isolate_others(const char *cpus)
 /* Makes the files say what the world is like. */
 static void fake_show(bool rebuilt)
 {
-        CpuSet parked = fake_parked(), domains = fake_set("0-3");
+        CpuSet parked = fake_parked(), domains = set_of("0-3");
         const char *why = fake_why_invalid();
         g_autofree char *type = NULL;
 
@@ -326,7 +319,7 @@ static void fake_new(void)
         fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         ck_assert_ptr_ne(fake, MAP_FAILED);
         strcpy(fake->type, "member");
-        fake->domains = fake_set("0-3");
+        fake->domains = set_of("0-3");
         scratch_file(FAKE_WORK, "f\n");
         scratch_file(FAKE_WORK "_requested", "f\n");
         scratch_file(FAKE_WORK "_isolated", "0\n");

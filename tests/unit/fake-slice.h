@@ -100,7 +100,7 @@ static int fake_get_allowed(void *userdata, const char *unit, CpuSet *ret_cpus)
 
         if (fake_bus_error)
                 return fake_bus_error;
-        *ret_cpus = fake_set(i < 0 ? "" : fake_limits[i]);
+        *ret_cpus = set_of(i < 0 ? "" : fake_limits[i]);
         return 0;
 }
 

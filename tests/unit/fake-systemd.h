@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "act/park/park-common.h"
-#include "base/cpuset-text.h"
+#include "set-of.h"
 #include "table.h"
 
 #include "steps.h"
@@ -115,14 +115,6 @@ static const UnitControl systemd_control = {
         .get_effective = get_effective,
 };
 
-static inline CpuSet cpus_of(const char *text)
-{
-        CpuSet set = { 0 };
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
-
 static inline void systemd_new(void)
 {
         systemd = mmap(NULL, sizeof(*systemd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -137,7 +129,7 @@ static inline void systemd_done(void)
 
 static inline void systemd_unit(const char *name, const char *slice, const char *allowed)
 {
-        systemd->units[systemd->n++] = (FakeUnit){ name, slice, cpus_of(allowed), false, false };
+        systemd->units[systemd->n++] = (FakeUnit){ name, slice, set_of(allowed), false, false };
 }
 
 static inline void systemd_gone(const char *name)
@@ -152,7 +144,7 @@ static inline void systemd_refuses(const char *name, bool refused)
 
 static inline void systemd_foreign(const char *name, const char *allowed)
 {
-        systemd_find(name)->allowed = cpus_of(allowed);
+        systemd_find(name)->allowed = set_of(allowed);
 }
 
 #endif

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the tests of knobs share: fake knobs, a record of originals in a directory of the test's
- * own, and the next instance, which restores what it finds on record.
+ * What the tests of knobs share: fake knobs, and what restoring them reports.
  */
 #ifndef IDLED_TESTS_KNOB_FIXTURE_H
 #define IDLED_TESTS_KNOB_FIXTURE_H
 
-#include "scratch.h"
-#include "table.h"
-
 #include "knob-mock.h"
-#include "steps.h"
+#include "knobs.h"
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 
@@ -19,34 +15,24 @@ static inline void setup(void)
         scratch_open();
         scratch_file(BOOT_ID, "this-boot\n");
         mock_new();
+        knobs_begin(scratch_fd, NULL);
 }
 
 static inline void teardown(void)
 {
+        knobs_end();
         mock_done();
         scratch_close();
 }
 
-static inline Knobs *open_knobs(void)
-{
-        const ActContext context = { .root = scratch_fd };
-
-        return knobs_new(&context, scratch_fd, false);
-}
-
-static inline int set(Knobs *knobs, const char *name, const char *value)
+static inline int set(const char *name, const char *value)
 {
         return knob_set(knobs, &mock_kind, name, value);
 }
 
-static inline const Knob *find(Knobs *knobs, const char *name)
+static inline const Knob *find(const char *name)
 {
         return knob_find(knobs, &mock_kind, name);
-}
-
-static inline bool record_exists(void)
-{
-        return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
 }
 
 /* Collects "NAME VALUE ERROR; " of a restore. */
@@ -59,12 +45,12 @@ static inline void collect(const Knob *knob, const char *value, int error, void 
 /* A fresh instance takes up the record and restores everything; returns its report. */
 static inline char *recover_and_restore(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        g_autoptr(Knobs) next = open_knobs();
         GString *report = g_string_new(NULL);
         int skipped;
 
-        ck_assert_int_ge(knobs_recover(knobs, mock_kinds, &skipped), 0);
-        knobs_restore(knobs, collect, report);
+        ck_assert_int_ge(knobs_recover(next, mock_kinds, &skipped), 0);
+        knobs_restore(next, collect, report);
         return g_string_free(report, FALSE);
 }
 

@@ -12,6 +12,7 @@
 
 #include "act/knob/knob.h"
 #include "base/cpuset-text.h"
+#include "table.h"
 
 #define MOCKS 4
 

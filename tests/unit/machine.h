@@ -12,9 +12,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/cpuset-text.h"
 #include "base/file.h"
 #include "model/topology-build.h"
+#include "set-of.h"
 #include "temporary.h"
 
 /* A directory of the test's own, in memory where that is possible. */
@@ -47,14 +47,6 @@ static inline void tree_put(const Tree *tree, const char *path, const char *text
 
         ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
         ck_assert(g_file_set_contents(whole, text, -1, NULL));
-}
-
-static inline CpuSet set_of(const char *text)
-{
-        CpuSet set;
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
 }
 
 /* A machine of one package with `threads` adjacent CPUs a core and `per_node` CPUs a NUMA node, of

@@ -50,7 +50,7 @@ static inline ssize_t tuning_write(int fd, const void *data, size_t size)
 #define STEPS_WRITE(fd, data, size)      tuning_write(fd, data, size)
 #define STEPS_UNLINKAT(dir, name, flags) syscall(SYS_unlinkat, dir, name, flags)
 
-#include "steps.h"
+#include "knobs.h"
 
 #define N_CPUS 4
 #define DIR    TUNE_DIR
@@ -111,33 +111,23 @@ static inline void tuning_setup(void)
         plan_init(&plan, wishes, N_CPUS);
 }
 
-static inline Knobs *open_knobs(void)
-{
-        const ActContext context = { .root = scratch_fd };
-
-        return knobs_new(&context, scratch_fd, false);
-}
-
 static const Actuator *tuned;
 static const void *tuned_options;
 static void *state;
-static Knobs *knobs;
 
 /* As after a change of its options. */
 static inline void reopen(void)
 {
-        const ActContext context = { .root = scratch_fd };
-
         if (state)
                 tuned->close(state);
-        ck_assert_int_eq(tuned->open(&context, tuned_options, &state), 0);
+        ck_assert_int_eq(tuned->open(&knobs_context, tuned_options, &state), 0);
 }
 
 static inline void tuning_start(const Actuator *actuator, const void *own_options)
 {
         tuned = actuator;
         tuned_options = own_options;
-        knobs = open_knobs();
+        knobs_begin(scratch_fd, NULL);
         state = NULL;
         reopen();
 }
@@ -146,7 +136,7 @@ static inline void tuning_teardown(void)
 {
         if (knobs) {
                 tuned->close(state);
-                knobs_free(g_steal_pointer(&knobs));
+                knobs_end();
         }
         topology_free(topology);
         scratch_close();
@@ -183,27 +173,6 @@ static inline CpuWish effective_of(int cpu)
 
         tuned->report(state, &facts, cpu, &limits);
         return limits;
-}
-
-static inline bool record_exists(void)
-{
-        return faccessat(scratch_fd, "undo", F_OK, 0) == 0;
-}
-
-static inline void restore(Knobs *of)
-{
-        ck_assert_int_eq(knobs_restore(of, NULL, NULL), 0);
-        ck_assert(!record_exists());
-}
-
-/* A fresh instance restores what the record says. */
-static inline void recover(const Actuator *actuator)
-{
-        g_autoptr(Knobs) fresh = open_knobs();
-        int skipped = 0;
-
-        ck_assert_int_ge(knobs_recover(fresh, actuator->kinds, &skipped), 0);
-        restore(fresh);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* CPU sets: the list format in both directions, and the operations on sets. */
 #include <errno.h>
 
-#include "base/cpuset-text.h"
+#include "set-of.h"
 #include "table.h"
 
 static const struct {
@@ -99,14 +99,6 @@ TEST(widest_mask)
         ck_assert_int_eq(cpuset_parse_mask(text->str, &set), -ERANGE);
 }
 
-static CpuSet make(const char *text)
-{
-        CpuSet set;
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
-
 static const struct {
         const char *a, *b, *and, * or, *subtract;
         bool subset, intersects;
@@ -121,18 +113,18 @@ static const struct {
 
 TEST_EACH(operations, operation_cases)
 {
-        CpuSet a = make(c->a), b = make(c->b), set = a, expected;
+        CpuSet a = set_of(c->a), b = set_of(c->b), set = a, expected;
 
         cpuset_and(&set, &b);
-        expected = make(c->and);
+        expected = set_of(c->and);
         ck_assert(cpuset_equal(&set, &expected));
         set = a;
         cpuset_or(&set, &b);
-        expected = make(c->or);
+        expected = set_of(c->or);
         ck_assert(cpuset_equal(&set, &expected));
         set = a;
         cpuset_subtract(&set, &b);
-        expected = make(c->subtract);
+        expected = set_of(c->subtract);
         ck_assert(cpuset_equal(&set, &expected));
         ck_assert_int_eq(cpuset_is_subset(&a, &b), c->subset);
         ck_assert_int_eq(cpuset_intersects(&a, &b), c->intersects);
@@ -141,7 +133,7 @@ TEST_EACH(operations, operation_cases)
 
 TEST(members)
 {
-        CpuSet set = make("0,63-65,8191");
+        CpuSet set = set_of("0,63-65,8191");
         static const int expected[] = { 0, 63, 64, 65, 8191 };
         int n = 0;
 

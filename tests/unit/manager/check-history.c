@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The history: what is kept of many changes, and how long CPUs were parked. */
-#include "base/cpuset-text.h"
 #include "manager/history.h"
+#include "set-of.h"
 #include "table.h"
 
 static void add(History *history, uint64_t i)
@@ -79,14 +79,6 @@ TEST(times)
         history_note_parked(history, &two, 3000);
         ck_assert_uint_eq(history_parked_usec(history, 2, 3001), 901);
         history_free(history);
-}
-
-static CpuSet set_of(const char *text)
-{
-        CpuSet set;
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
 }
 
 /* CPUs 0-3; CPU 3 goes offline before the second change, and is back after it. */

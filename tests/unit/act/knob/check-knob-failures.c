@@ -44,22 +44,21 @@ static const struct {
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
 TEST_EACH(peer_defect_2_first_set_fails, faults)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         int r;
 
         c->fault(c->error);
-        r = set(knobs, "a", "1-2");
+        r = set("a", "1-2");
         ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
         ck_case(c->name, g_str_equal(mock_value("a"), c->value ? c->value : "0-3"), "value is %s",
                 mock_value("a"));
-        ck_assert_ptr_nonnull(find(knobs, "a"));
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_FAILED);
-        ck_assert_int_eq(find(knobs, "a")->error, c->expected);
+        ck_assert_ptr_nonnull(find("a"));
+        ck_assert_int_eq(find("a")->state, KNOB_FAILED);
+        ck_assert_int_eq(find("a")->error, c->expected);
         ck_case(c->name, record_exists() == (c->value != NULL), "record left: %d", record_exists());
         mock_behave();
-        r = set(knobs, "a", "1-2");
+        r = set("a", "1-2");
         ck_case(c->name, r >= 0 && g_str_equal(mock_value("a"), "1-2"), "then %d", r);
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
+        ck_assert_int_eq(find("a")->state, KNOB_OURS);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_case(c->name, g_str_equal(mock_value("a"), "0-3"), "restored to %s", mock_value("a"));
         ck_assert(!record_exists());
@@ -68,14 +67,13 @@ TEST_EACH(peer_defect_2_first_set_fails, faults)
 /* A later change fails, and the daemon dies on top of it: the original is still known. */
 TEST_EACH(peer_defect_2_later_set_fails, faults)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *report = NULL;
         int r;
 
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
-        ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
+        ck_assert_int_eq(set("a", "0"), 1);
+        ck_assert_int_eq(set("a", "0-1"), 1);
         c->fault(c->error);
-        r = set(knobs, "a", "1-2");
+        r = set("a", "1-2");
         ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
         mock_behave();
         report = recover_and_restore();
@@ -109,12 +107,11 @@ static void assert_ended(typeof(faults[0]) *f, const char *report)
 TEST_EACH(restore_fails, faults)
 {
         typeof(faults[0]) *f = &faults[_i];
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
         int r;
 
-        ck_assert_int_eq(set(knobs, "a", "1"), 1);
-        ck_assert_int_eq(set(knobs, "b", "1"), 1);
+        ck_assert_int_eq(set("a", "1"), 1);
+        ck_assert_int_eq(set("b", "1"), 1);
         f->fault(f->error);
         r = knobs_restore(knobs, collect, report);
         if (ends_at_once(f)) {
@@ -137,7 +134,6 @@ TEST_EACH(restore_fails, faults)
  * instance that sets it once more, restores it while it does not show, or comes after us. */
 TEST_RANGE(shown_too_late, 0, 3)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         KnobKind kind = mock_kind;
         const Knob *knob;
 
@@ -169,7 +165,6 @@ TEST_RANGE(shown_too_late, 0, 3)
 /* What is given up since it was not even taken is not on record. */
 TEST(not_taken)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         KnobKind kind = mock_kind;
 
         kind.late = true;
@@ -184,30 +179,28 @@ TEST(unreadable_record_forbids_changes)
         int skipped;
 
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        g_autoptr(Knobs) knobs = open_knobs();
-
+        knobs_renew();
         ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), -EISDIR);
-        ck_assert_int_eq(set(knobs, "a", "0"), -EISDIR);
+        ck_assert_int_eq(set("a", "0"), -EISDIR);
         ck_assert_str_eq(mock->written, "");
 }
 
 /* Wherever the space ends, nothing is written that is not on record first. */
 TEST_RANGE(no_record_no_write, 0, 130)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *report = NULL;
         int a, b;
 
         scratch_limit("undo", _i);
-        a = set(knobs, "a", "0");
-        b = set(knobs, "b", "0-1");
+        a = set("a", "0");
+        b = set("b", "0-1");
         scratch_limit("undo", 1000000); /* Check itself writes files */
         ck_assert(a == 1 || g_str_equal(mock_value("a"), "0-3"));
         ck_assert(b == 1 || g_str_equal(mock_value("b"), "0-7"));
         if (a < 0 && b < 0)
                 ck_assert(!record_exists());
         if (a < 0)
-                ck_assert_int_eq(find(knobs, "a")->state, KNOB_FAILED);
+                ck_assert_int_eq(find("a")->state, KNOB_FAILED);
         report = recover_and_restore();
         ck_assert_str_eq(mock_value("a"), "0-3");
         ck_assert_str_eq(mock_value("b"), "0-7");
@@ -220,30 +213,27 @@ TEST(full_run_directory)
                 return;
         ck_assert(scratch_mount("tmpfs", "size=4k"));
         scratch_file("filler", "x");
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(set(knobs, "a", "0"), -ENOSPC);
+        knobs_end();
+        knobs_begin(scratch_fd, NULL);
+        ck_assert_int_eq(set("a", "0"), -ENOSPC);
         ck_assert_str_eq(mock->written, "");
         ck_assert_int_eq(unlinkat(scratch_fd, "filler", 0), 0);
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(set("a", "0"), 1);
 }
 
 TEST(read_only_run_directory)
 {
-        if (!scratch_may_mount(NULL, NULL, "read_only_run_directory"))
-                return;
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                ck_assert_int_eq(set(knobs, "b", "0"), 1);
-        }
-        ck_assert(scratch_mount(NULL, NULL));
-        g_autoptr(Knobs) knobs = open_knobs();
         int skipped;
 
+        if (!scratch_may_mount(NULL, NULL, "read_only_run_directory"))
+                return;
+        ck_assert_int_eq(set("b", "0"), 1);
+        ck_assert(scratch_mount(NULL, NULL));
+        knobs_end();
+        knobs_begin(scratch_fd, NULL);
         ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 1);
-        ck_assert_int_eq(set(knobs, "a", "0"), -EROFS);
-        ck_assert_int_eq(set(knobs, "b", "1"), -EROFS);
+        ck_assert_int_eq(set("a", "0"), -EROFS);
+        ck_assert_int_eq(set("b", "1"), -EROFS);
         ck_assert_str_eq(mock->written, "b=0 ");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EROFS); /* the line stays */
         ck_assert_str_eq(mock_value("b"), "0-7");                   /* the knob does not */

@@ -5,12 +5,8 @@
  */
 #include <errno.h>
 
-#include "act/knob/knob.h"
 #include "base/file.h"
-#include "scratch.h"
-#include "table.h"
-
-#include "steps.h"
+#include "knobs.h"
 
 #define MANY 300 /* more than can be open without being kept */
 #define SOME 70  /* more than go together */
@@ -46,10 +42,9 @@ static void put(const char *name, const char *value)
 
 static void expect(const char *name, const char *value)
 {
-        const ActContext context = { .root = scratch_fd };
         g_autofree char *text = NULL;
 
-        ck_assert_int_eq(read_plain(&context, name, &text), 0);
+        ck_assert_int_eq(read_plain(&knobs_context, name, &text), 0);
         ck_assert_msg(g_str_equal(text, value), "%s is \"%s\", expected \"%s\"", name, text, value);
 }
 
@@ -67,26 +62,26 @@ static void setup(void)
                 snprintf(names[i], sizeof(names[i]), "f%d", i);
                 put(names[i], "found\n");
         }
+        knobs_begin(scratch_fd, NULL);
 }
 
-static Knobs *open_knobs(void)
+static void teardown(void)
 {
-        const ActContext context = { .root = scratch_fd };
-
-        return knobs_new(&context, scratch_fd, false);
+        knobs_end();
+        scratch_close();
 }
 
 /* Sets the first `n`, or restores them. */
-static void try_all(Knobs *knobs, int n, const char *value)
+static void try_all(int n, const char *value)
 {
         for (int i = 0; i < n; i++)
                 changes[i] = (KnobChange){ &plain_kind, names[i], value, -1 };
         knobs_set(knobs, changes, (unsigned)n);
 }
 
-static void set_all(Knobs *knobs, int n, const char *value, int result)
+static void set_all(int n, const char *value, int result)
 {
-        try_all(knobs, n, value);
+        try_all(n, value);
         for (int i = 0; i < n; i++)
                 ck_assert_msg(changes[i].result == result, "%s: %d, expected %d", names[i],
                               changes[i].result, result);
@@ -107,21 +102,20 @@ static const int together_counts[] = { 1, SOME, MANY };
 TEST_EACH(together, together_counts)
 {
         int n = together_counts[_i], before = count_descriptors();
-        g_autoptr(Knobs) knobs = open_knobs();
         const Knob *const *list;
 
-        set_all(knobs, n, "something longer", 1);
+        set_all(n, "something longer", 1);
         expect_all(n, "something longer");
-        set_all(knobs, n, "something longer", 0);
-        set_all(knobs, n, "short", 1);
+        set_all(n, "something longer", 0);
+        set_all(n, "short", 1);
         expect_all(n, "short");
         ck_assert_int_eq(knobs_verify(knobs), 0);
         ck_assert_int_eq(knobs_list(knobs, &list), n);
         for (int i = 0; i < n; i++)
                 ck_assert_str_eq(list[i]->name, names[i]);
-        set_all(knobs, n, NULL, 1);
+        set_all(n, NULL, 1);
         expect_all(n, "found");
-        set_all(knobs, n, NULL, 0);
+        set_all(n, NULL, 0);
         ck_assert_int_eq(knobs_list(knobs, &list), 0);
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
         ck_assert_int_eq(count_descriptors(), before);
@@ -129,7 +123,6 @@ TEST_EACH(together, together_counts)
 
 TEST(same_knob_twice)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         KnobChange twice[] = {
                 { &plain_kind, "f0", "first", -1 },
                 { &plain_kind, "f1", "other", -1 },
@@ -157,12 +150,10 @@ static void replace_file(const char *text)
 /* Another program writes to a file that idled may have open, replaces it, or removes it. */
 TEST_RANGE(changed_meanwhile, 0, 2)
 {
-        const ActContext context = { .root = scratch_fd };
-        g_autoptr(Knobs) knobs = open_knobs();
 
-        set_all(knobs, MANY, "ours", 1);
-        set_all(knobs, MANY, "ours again", 1);
-        ck_assert_int_eq(write_plain(&context, "f1", "another program's"), 0);
+        set_all(MANY, "ours", 1);
+        set_all(MANY, "ours again", 1);
+        ck_assert_int_eq(write_plain(&knobs_context, "f1", "another program's"), 0);
         replace_file("replaced\n");
         ck_assert_int_eq(unlinkat(scratch_fd, "tree/f3", 0), 0);
         if (_i) {
@@ -184,21 +175,19 @@ TEST_RANGE(changed_meanwhile, 0, 2)
  * appears in it comes from another program; in a third file, idled sets its value again. */
 TEST_RANGE(replaced_and_seen, 0, 6)
 {
-        const ActContext context = { .root = scratch_fd };
-        g_autoptr(Knobs) knobs = open_knobs();
         int n = _i < 3 ? SOME : MANY;
 
-        set_all(knobs, n, "ours", 1);
+        set_all(n, "ours", 1);
         replace_file("ours\n");
         if (_i % 3 == 0)
                 ck_assert_int_eq(knobs_verify(knobs), 0);
         else if (_i % 3 == 1)
-                set_all(knobs, n, "ours", 0);
-        set_all(knobs, n, "again", 1);
+                set_all(n, "ours", 0);
+        set_all(n, "again", 1);
         replace_file("found\n");
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), 1);
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(write_plain(&knobs_context, "f2", "found"), 0);
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "again"), -ESTALE);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
 }
@@ -206,13 +195,11 @@ TEST_RANGE(replaced_and_seen, 0, 6)
 /* The same when nothing is written any more. */
 TEST_RANGE(replaced_and_verified, 0, 2)
 {
-        const ActContext context = { .root = scratch_fd };
-        g_autoptr(Knobs) knobs = open_knobs();
 
-        set_all(knobs, _i ? MANY : SOME, "ours", 1);
+        set_all(_i ? MANY : SOME, "ours", 1);
         replace_file("ours\n");
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        ck_assert_int_eq(write_plain(&context, "f2", "found"), 0);
+        ck_assert_int_eq(write_plain(&knobs_context, "f2", "found"), 0);
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(knob_find(knobs, &plain_kind, "f2")->state, KNOB_FOREIGN);
 }
@@ -221,15 +208,13 @@ TEST_RANGE(replaced_and_verified, 0, 2)
  * value that could be restored. */
 TEST(empty_is_no_value)
 {
-        const ActContext context = { .root = scratch_fd };
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autofree char *text = NULL;
 
         put("f0", "");
         put("f1", "\n");
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f0", "ours"), -ENODATA);
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f1", "ours"), -ENODATA);
-        ck_assert_int_eq(read_plain(&context, "f0", &text), 0);
+        ck_assert_int_eq(read_plain(&knobs_context, "f0", &text), 0);
         ck_assert_str_eq(text, "");
         ck_assert_int_eq(knob_set(knobs, &plain_kind, "f2", "ours"), 1);
         put("f2", "");
@@ -247,11 +232,10 @@ TEST(kept_while_disturbed)
                                      .write = write_plain,
                                      .dir = "tree/",
                                      .disturbs = &plain_kind };
-        g_autoptr(Knobs) knobs = open_knobs();
         int before = count_descriptors(), kept;
 
         put("other-kind", "found\n");
-        set_all(knobs, MANY, "ours", 1);
+        set_all(MANY, "ours", 1);
         kept = count_descriptors();
         ck_assert_int_gt(kept, before);
         ck_assert_int_eq(knob_set(knobs, &disturber, "other-kind", "ours"), 1);
@@ -267,7 +251,6 @@ TEST(kept_while_disturbed)
 /* Nothing is changed that is not on record; what fits is. */
 TEST(full_record)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         int done = 0;
 
         for (int i = 0; i < SOME; i++)
@@ -287,30 +270,19 @@ TEST(full_record)
 
 static void live_and_die(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
+        set_all(SOME, "ours", 1);
+        set_all(4, "again", 1);
+        set_all(SOME, NULL, 1);
+}
 
-        set_all(knobs, SOME, "ours", 1);
-        set_all(knobs, 4, "again", 1);
-        set_all(knobs, SOME, NULL, 1);
+static void expect_found(void)
+{
+        expect_all(SOME, "found");
 }
 
 TEST(killed_anywhere)
 {
-        bool killed = true;
-        int n;
-
-        for (n = 0; killed; n++) {
-                g_autoptr(Knobs) knobs = NULL;
-                int skipped;
-
-                killed = killed_at(n, live_and_die);
-                knobs = open_knobs();
-                ck_assert_int_ge(knobs_recover(knobs, kinds, &skipped), 0);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-                expect_all(SOME, "found");
-                ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
-        }
-        ck_assert_int_gt(n, 2 * 3 * SOME);
+        ck_assert_int_gt(kill_everywhere(live_and_die, kinds, expect_found), 2 * 3 * SOME);
 }
 
 /* Calls that write to files or to the record fail, one or two of them: nothing is lost. */
@@ -319,23 +291,23 @@ TEST_RANGE(calls_fail, 0, 8)
         static const int errors[] = { EINTR, EIO, EBUSY, ENOSPC };
 
         for (int n = 0; calls_failing.times == 0; n++) {
-                g_autoptr(Knobs) knobs = open_knobs(), next = NULL;
                 int skipped;
 
+                knobs_renew();
                 calls_failing = (typeof(calls_failing)){ n, 1 + _i % 2, errors[_i / 2] };
-                try_all(knobs, 5, "ours");
-                try_all(knobs, 3, "again");
-                try_all(knobs, 4, NULL);
+                try_all(5, "ours");
+                try_all(3, "again");
+                try_all(4, NULL);
                 knobs_restore(knobs, NULL, NULL);
                 if (calls_failing.times > 0)
                         break;
                 ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
                 expect_all(5, "found");
-                next = open_knobs();
-                ck_assert_int_eq(knobs_recover(next, kinds, &skipped), 0);
+                knobs_renew();
+                ck_assert_int_eq(knobs_recover(knobs, kinds, &skipped), 0);
                 ck_assert_int_eq(skipped, 0);
         }
         calls_failing.times = 0;
 }
 
-UNIT("knob-files", .setup = setup, .teardown = scratch_close, .timeout = 60)
+UNIT("knob-files", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -10,21 +10,16 @@ TEST(found_by_the_next_instance)
         g_autofree char *report = NULL;
         int skipped;
 
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                set(knobs, "a", "0");
-                set(knobs, "b", "0");
-                set(knobs, "b", "1");
-                set(knobs, "c", "0");
-        }
+        set("a", "0");
+        set("b", "0");
+        set("b", "1");
+        set("c", "0");
         mock_foreign("c", "2");
-        g_autoptr(Knobs) next = open_knobs();
-
-        ck_assert_int_eq(knobs_recover(next, mock_kinds, &skipped), 3);
+        knobs_renew();
+        ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 3);
         ck_assert_int_eq(skipped, 0);
-        ck_assert_str_eq(find(next, "b")->original, "0-7");
-        ck_assert_str_eq(find(next, "b")->ours, "1");
+        ck_assert_str_eq(find("b")->original, "0-7");
+        ck_assert_str_eq(find("b")->ours, "1");
         report = recover_and_restore();
         ck_assert_str_eq(report, "c 2 Stale file handle; b 1 ok; a 0 ok; ");
         ck_assert_str_eq(mock_value("a"), "0-3");
@@ -38,18 +33,13 @@ TEST(peer_defect_9_recovered_knobs_keep_their_original)
 {
         int skipped;
 
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                set(knobs, "a", "0");
-        }
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(set(knobs, "a", "0-1"), -EEXIST); /* not before it has been recovered */
+        set("a", "0");
+        knobs_renew();
+        ck_assert_int_eq(set("a", "0-1"), -EEXIST); /* not before it has been recovered */
         ck_assert_str_eq(mock_value("a"), "0");
         ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 1);
-        ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
-        ck_assert_str_eq(find(knobs, "a")->original, "0-3");
+        ck_assert_int_eq(set("a", "0-1"), 1);
+        ck_assert_str_eq(find("a")->original, "0-3");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), "0-3");
 }
@@ -76,8 +66,7 @@ TEST_EACH(recover, record_cases)
         int r, skipped, unknown;
 
         scratch_file("undo", c->record);
-        g_autoptr(Knobs) knobs = open_knobs();
-
+        knobs_renew();
         r = knobs_recover(knobs, mock_kinds, &skipped);
         ck_case(c->name, r == c->recovered, "recovered %d, expected %d", r, c->recovered);
         ck_case(c->name, skipped == c->skipped, "skipped %d, expected %d", skipped, c->skipped);
@@ -92,20 +81,13 @@ TEST(boot_unknown_for_now)
         g_autofree char *report = NULL;
         int skipped;
 
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                set(knobs, "a", "0");
-        }
+        set("a", "0");
         ck_assert_int_eq(unlinkat(scratch_fd, BOOT_ID, 0), 0);
         ck_assert_int_eq(mkdirat(scratch_fd, BOOT_ID, 0755), 0);
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), -EISDIR);
-                ck_assert_int_eq(set(knobs, "a", "1"), -EISDIR);
-                ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EISDIR);
-        }
+        knobs_renew();
+        ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), -EISDIR);
+        ck_assert_int_eq(set("a", "1"), -EISDIR);
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -EISDIR);
         ck_assert_int_eq(unlinkat(scratch_fd, BOOT_ID, AT_REMOVEDIR), 0);
         scratch_file(BOOT_ID, "this-boot\n");
         report = recover_and_restore();
@@ -117,34 +99,28 @@ TEST(boot_unknown_for_now)
 
 static void run_first(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
 }
 
 static void run_several(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
-        set(knobs, "a", "1");
-        set(knobs, "a", "0-3");
-        set(knobs, "b", "0-1");
-        set(knobs, "a", "2");
+        set("a", "0");
+        set("b", "0");
+        set("a", "1");
+        set("a", "0-3");
+        set("b", "0-1");
+        set("a", "2");
 }
 
 static void run_failures(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
         mock_fail_write(-EBUSY);
-        set(knobs, "a", "1");
-        set(knobs, "a", "2");
+        set("a", "1");
+        set("a", "2");
         mock_behave();
-        set(knobs, "a", "3");
-        set(knobs, "a", "0-2");
+        set("a", "3");
+        set("a", "0-2");
 }
 
 static void run_restore(void)
@@ -154,15 +130,14 @@ static void run_restore(void)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         int skipped;
 
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
+        set("a", "0");
+        set("b", "0");
         knobs_restore(knobs, NULL, NULL);
-        set(knobs, "b", "1");
+        set("b", "1");
         knobs_recover(knobs, mock_kinds, &skipped);
-        set(knobs, "c", "1");
+        set("c", "1");
         knobs_restore(knobs, NULL, NULL);
 }
 
@@ -196,6 +171,7 @@ TEST_EACH(peer_defect_6_killed_anywhere, scenarios)
         for (n = 0; killed; n++) {
                 g_autofree char *report = NULL;
 
+                knobs_renew();
                 killed = killed_at(n, c->run);
                 mock_behave();
                 report = recover_and_restore();
@@ -215,6 +191,7 @@ TEST(restore_killed_anywhere)
                 for (int m = 0;; m++) {
                         g_autofree char *report = NULL;
 
+                        knobs_renew();
                         run_several();
                         killed = killed_at(n, run_restore);
                         if (!killed_at(m, run_restore))
@@ -237,6 +214,7 @@ TEST(foreign_change_after_death)
         for (int n = 0; killed; n++) {
                 g_autofree char *report = NULL;
 
+                knobs_renew();
                 killed = killed_at(n, run_first);
                 mock_foreign("a", "2-3");
                 report = recover_and_restore();

@@ -4,18 +4,16 @@
 
 TEST(set_and_restore)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(set(knobs, "a", "0-1"), 1);
+        ck_assert_int_eq(set("a", "0-1"), 1);
         ck_assert_str_eq(mock_value("a"), "0-1");
-        ck_assert_ptr_nonnull(find(knobs, "a"));
-        ck_assert_str_eq(find(knobs, "a")->original, "0-3");
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
-        ck_assert_int_eq(set(knobs, "a", "0,1"), 0); /* the same to the kernel */
-        ck_assert_int_eq(set(knobs, "a", "1"), 1);
-        ck_assert_str_eq(find(knobs, "a")->original, "0-3");
-        ck_assert_int_eq(set(knobs, "a", "0-3"), 1);
-        ck_assert_ptr_null(find(knobs, "a"));
+        ck_assert_ptr_nonnull(find("a"));
+        ck_assert_str_eq(find("a")->original, "0-3");
+        ck_assert_int_eq(find("a")->state, KNOB_OURS);
+        ck_assert_int_eq(set("a", "0,1"), 0); /* the same to the kernel */
+        ck_assert_int_eq(set("a", "1"), 1);
+        ck_assert_str_eq(find("a")->original, "0-3");
+        ck_assert_int_eq(set("a", "0-3"), 1);
+        ck_assert_ptr_null(find("a"));
         ck_assert(!record_exists());
         ck_assert_uint_eq(knobs_writes(knobs), 3);
         ck_assert_str_eq(mock->written, "a=0-1 a=1 a=0-3 ");
@@ -23,10 +21,9 @@ TEST(set_and_restore)
 
 TEST(equal_value_is_left_alone)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         const Knob *const *list;
 
-        ck_assert_int_eq(set(knobs, "a", "0,1-3"), 0);
+        ck_assert_int_eq(set("a", "0,1-3"), 0);
         ck_assert_str_eq(mock->written, "");
         ck_assert_int_eq(knobs_list(knobs, &list), 0);
         ck_assert(!record_exists());
@@ -34,13 +31,12 @@ TEST(equal_value_is_left_alone)
 
 TEST(restored_in_reverse)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
         const Knob *const *list;
 
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
-        set(knobs, "a", "1");
+        set("a", "0");
+        set("b", "0");
+        set("a", "1");
         ck_assert_int_eq(knobs_list(knobs, &list), 2);
         ck_assert_str_eq(list[0]->name, "a");
         ck_assert_str_eq(list[1]->name, "b");
@@ -55,13 +51,12 @@ TEST(restored_in_reverse)
 /* d was made inside c when that was confined already: it is recorded later but must come later. */
 TEST(restored_as_far_as_others_allow)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
 
         mock_nest("d");
-        set(knobs, "c", "0-1");
-        set(knobs, "d", "0");
-        set(knobs, "c", "0");
+        set("c", "0-1");
+        set("d", "0");
+        set("c", "0");
         ck_assert_int_eq(knobs_restore(knobs, collect, report), 0);
         ck_assert_str_eq(report->str, "c 0 ok; d 0 ok; ");
         ck_assert_str_eq(mock_value("d"), "0-1");
@@ -70,21 +65,20 @@ TEST(restored_as_far_as_others_allow)
 
 TEST(foreign_change_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
 
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
+        set("a", "0");
+        set("b", "0");
         mock_foreign("a", "2");
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_FOREIGN);
-        ck_assert_int_eq(set(knobs, "a", "0-1"), -ESTALE);
-        ck_assert_int_eq(set(knobs, "a", "0-3"), -ESTALE);
+        ck_assert_int_eq(find("a")->state, KNOB_FOREIGN);
+        ck_assert_int_eq(set("a", "0-1"), -ESTALE);
+        ck_assert_int_eq(set("a", "0-3"), -ESTALE);
         mock_foreign("b", "3");
-        ck_assert_int_eq(set(knobs, "b", "0-1"), -ESTALE);
+        ck_assert_int_eq(set("b", "0-1"), -ESTALE);
         ck_assert(!record_exists());
         mock_foreign("b", "0"); /* the value that we had written: the knob is still taken over */
-        ck_assert_int_eq(set(knobs, "b", "0-1"), -ESTALE);
+        ck_assert_int_eq(set("b", "0-1"), -ESTALE);
         ck_assert_int_eq(knobs_restore(knobs, collect, report), 0);
         ck_assert_str_eq(report->str, "b 0 Stale file handle; a 2 Stale file handle; ");
         ck_assert_str_eq(mock_value("a"), "2");
@@ -102,15 +96,14 @@ static const struct {
 
 TEST_EACH(earlier_value_restored_by_another, earlier_values)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         const char *value = earlier_values[_i].value;
 
-        set(knobs, "a", "0-2");
-        set(knobs, "a", "0");
+        set("a", "0-2");
+        set("a", "0");
         mock_foreign("a", value);
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_FOREIGN);
-        ck_assert_int_eq(set(knobs, "a", "0"), -ESTALE);
+        ck_assert_int_eq(find("a")->state, KNOB_FOREIGN);
+        ck_assert_int_eq(set("a", "0"), -ESTALE);
         ck_assert(!record_exists());
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), value);
@@ -119,17 +112,15 @@ TEST_EACH(earlier_value_restored_by_another, earlier_values)
 /* A new beginning: what they wrote is what is found. */
 TEST(foreign_forgotten)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
+        set("a", "0");
+        set("b", "0");
         mock_foreign("a", "2");
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(knobs_forget_foreign(knobs), 1);
-        ck_assert_ptr_null(find(knobs, "a"));
-        ck_assert_int_eq(find(knobs, "b")->state, KNOB_OURS);
+        ck_assert_ptr_null(find("a"));
+        ck_assert_int_eq(find("b")->state, KNOB_OURS);
         ck_assert_int_eq(knobs_forget_foreign(knobs), 0);
-        ck_assert_int_eq(set(knobs, "a", "1"), 1);
+        ck_assert_int_eq(set("a", "1"), 1);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), "2");
         ck_assert_str_eq(mock_value("b"), "0-7");
@@ -138,53 +129,45 @@ TEST(foreign_forgotten)
 /* Another program restored the original, as idled does later. */
 TEST(original_restored_by_another)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
         mock_foreign("a", "0-3");
         ck_assert_int_eq(knob_release(knobs, &mock_kind, "a"), 0);
-        ck_assert_ptr_null(find(knobs, "a"));
+        ck_assert_ptr_null(find("a"));
         ck_assert(!record_exists());
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(set("a", "0"), 1);
 }
 
 /* A new object of the same name has the original without a write by any program. */
 TEST(replaced)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
         mock_replace("a", "0-3");
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(find(knobs, "a")->state, KNOB_OURS);
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(find("a")->state, KNOB_OURS);
+        ck_assert_int_eq(set("a", "0"), 1);
         mock_foreign("a", "0-3");
-        ck_assert_int_eq(set(knobs, "a", "0"), -ESTALE);
+        ck_assert_int_eq(set("a", "0"), -ESTALE);
 }
 
 /* Its CPU slept meanwhile. */
 TEST(slept)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
         mock_fail_read(-EBUSY);
         ck_assert_int_eq(knobs_verify(knobs), 0);
         mock_fail_read(0);
         mock_foreign("a", "0-3");
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(set("a", "0"), 1);
         ck_assert_str_eq(mock_value("a"), "0");
 }
 
 /* A caller vouches that the kernel restored the original: idled sets its value again. */
 TEST(original_adopted)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
+        set("a", "0");
         mock_foreign("a", "0-3");
         ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), 0);
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
+        ck_assert_int_eq(set("a", "0"), 1);
         ck_assert_str_eq(mock_value("a"), "0");
 }
 
@@ -192,10 +175,9 @@ TEST(original_adopted)
 TEST(adopted)
 {
         g_autofree char *report = NULL;
-        g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), -ENOENT);
-        set(knobs, "a", "0-2");
+        set("a", "0-2");
         mock_foreign("a", "0-1");
         ck_assert_int_eq(knob_adopt(knobs, &mock_kind, "a"), 0);
         ck_assert_int_eq(knobs_verify(knobs), 0);
@@ -213,7 +195,6 @@ static bool passes_all(const ActContext *context, const char *to, const char *no
 TEST(value_on_the_way)
 {
         KnobKind kind = mock_kind;
-        g_autoptr(Knobs) knobs = open_knobs();
 
         kind.passes = passes_all;
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), 1);
@@ -233,7 +214,6 @@ TEST_EACH(shown_late, busy)
 {
         KnobKind kind = mock_kind;
         KnobChange changes[] = { { &kind, "a", "0", 0, NULL }, { &kind, "b", "0-1", 0, NULL } };
-        g_autoptr(Knobs) knobs = open_knobs();
 
         kind.late = true;
         mock_late(3, *c);
@@ -257,17 +237,16 @@ TEST_EACH(shown_late, busy)
 
 TEST(gone_is_forgotten)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         g_autoptr(GString) report = g_string_new(NULL);
 
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
-        set(knobs, "c", "0");
+        set("a", "0");
+        set("b", "0");
+        set("c", "0");
         mock_gone("a");
         mock_gone("b");
-        ck_assert_int_eq(set(knobs, "a", "1"), -ENOENT);
-        ck_assert_ptr_null(find(knobs, "a"));
-        ck_assert_int_eq(set(knobs, "a", "1"), -ENOENT);
+        ck_assert_int_eq(set("a", "1"), -ENOENT);
+        ck_assert_ptr_null(find("a"));
+        ck_assert_int_eq(set("a", "1"), -ENOENT);
         ck_assert_int_eq(knobs_restore(knobs, collect, report), 0);
         ck_assert_str_eq(report->str, "c 0 ok; b - No such file or directory; ");
         ck_assert(!record_exists());
@@ -275,25 +254,23 @@ TEST(gone_is_forgotten)
 
 TEST(verify_forgets_what_is_gone)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        set(knobs, "a", "0");
-        set(knobs, "b", "0");
+        set("a", "0");
+        set("b", "0");
         mock_gone("a");
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        ck_assert_ptr_null(find(knobs, "a"));
+        ck_assert_ptr_null(find("a"));
         mock_fail_read(-EIO);
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(find(knobs, "b")->state, KNOB_FAILED);
+        ck_assert_int_eq(find("b")->state, KNOB_FAILED);
 }
 
 TEST(without_record)
 {
-        const ActContext context = { .root = -1 };
-        g_autoptr(Knobs) knobs = knobs_new(&context, -1, false);
-
-        ck_assert_int_eq(set(knobs, "a", "0"), 1);
-        ck_assert_int_eq(set(knobs, "a", "1"), 1);
+        knobs_end();
+        knobs_context.root = -1;
+        knobs = knobs_new(&knobs_context, -1, false);
+        ck_assert_int_eq(set("a", "0"), 1);
+        ck_assert_int_eq(set("a", "1"), 1);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("a"), "0-3");
         ck_assert(!record_exists());
@@ -301,23 +278,18 @@ TEST(without_record)
 
 TEST(dry_run)
 {
-        const ActContext context = { .root = scratch_fd };
         g_autofree char *before = NULL, *after = NULL;
         int skipped;
 
-        {
-                g_autoptr(Knobs) knobs = open_knobs();
-
-                ck_assert_int_eq(set(knobs, "b", "0"), 1);
-        }
+        ck_assert_int_eq(set("b", "0"), 1);
         before = scratch_text("undo");
-        g_autoptr(Knobs) knobs = knobs_new(&context, scratch_fd, true);
-
+        knobs_end();
+        knobs = knobs_new(&knobs_context, scratch_fd, true);
         ck_assert_int_eq(knobs_recover(knobs, mock_kinds, &skipped), 1);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        ck_assert_int_eq(set(knobs, "a", "0"), 0);
-        ck_assert_int_eq(set(knobs, "a", "0"), 0);
-        ck_assert_int_eq(set(knobs, "a", "0-3"), 0);
+        ck_assert_int_eq(set("a", "0"), 0);
+        ck_assert_int_eq(set("a", "0"), 0);
+        ck_assert_int_eq(set("a", "0-3"), 0);
         ck_assert_uint_eq(knobs_writes(knobs), 3);
         ck_assert_str_eq(mock->written, "b=0 ");
         after = scratch_text("undo");

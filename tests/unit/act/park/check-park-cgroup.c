@@ -6,14 +6,8 @@
  */
 #include <errno.h>
 
-#include "act/park/park-common.h"
 #include "cpuset-groups.h"
-#include "park-kept.h"
-#include "scratch.h"
-
-#include "steps.h"
-
-static Topology topology;
+#include "ways-of-parking.h"
 
 /*
  *      idled-test-PID          both
@@ -34,11 +28,12 @@ static void setup(void)
         group_make("narrow", other);
         group_make("empty", "");
         start_sleeper("wide/inner");
-        topology.online = online;
+        knobs_begin(root, NULL);
 }
 
 static void teardown(void)
 {
+        knobs_end();
         stop_sleeper();
         group_remove(top);
         g_clear_pointer(&top, g_free);
@@ -46,39 +41,15 @@ static void teardown(void)
         scratch_close();
 }
 
-static Knobs *open_knobs(void)
+/* With these exclusions below our group. */
+static int apply_excluding(const char *allowed, const char *exclude)
 {
-        const ActContext context = { .root = root };
-
-        return knobs_new(&context, scratch_fd, false);
+        return park_by(&park_cgroup, allowed, &online, top, exclude, NULL);
 }
 
-static char **words(const char *text)
+static int apply(const char *allowed)
 {
-        return g_strsplit(text, " ", -1);
-}
-
-/* Applies the plan that only `cpus` are allowed, with these exclusions below our group. */
-static int apply_excluding(Knobs *knobs, const char *cpus, const char *exclude)
-{
-        g_auto(GStrv) units = words(top);
-        g_auto(GStrv) none = words(exclude);
-        const ParkOptions options = { .units = units, .exclude = none };
-        const ActContext context = { .root = root };
-        Plan plan = { 0 };
-        void *state;
-        int r;
-
-        ck_assert_int_eq(cpuset_parse(cpus, &plan.allowed), 0);
-        ck_assert_int_eq(park_cgroup.open(&context, &options, &state), 0);
-        r = park_cgroup.apply(state, knobs, &plan.allowed, &topology);
-        park_cgroup.close(state);
-        return r;
-}
-
-static int apply(Knobs *knobs, const char *cpus)
-{
-        return apply_excluding(knobs, cpus, "");
+        return apply_excluding(allowed, "");
 }
 
 static void expect_tree(const char *at_top, const char *wide, const char *inner, const char *narrow)
@@ -96,27 +67,17 @@ static void expect_originals(void)
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
 
-static int restore(void)
-{
-        g_autoptr(Knobs) knobs = open_knobs();
-        int skipped;
-
-        ck_assert_int_ge(knobs_recover(knobs, actuator_park.kinds, &skipped), 0);
-        return knobs_restore(knobs, NULL, NULL);
-}
-
 TEST(confines_its_group_only)
 {
         g_autofree char *before = NULL, *after = NULL;
-        g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &before), 0);
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         expect_tree(other, other, other, other);
         expect_sleeper("wide/inner", other);
-        expect_kept(knobs, both, one);
-        ck_assert_int_eq(apply(knobs, both), 0);
-        expect_kept(knobs, both, "");
+        expect_kept(both, one);
+        ck_assert_int_eq(apply(both), 0);
+        expect_kept(both, "");
         expect_originals();
         expect_sleeper("wide/inner", both);
         ck_assert_int_eq(file_read(root, "sys/fs/cgroup/cpuset/cpuset.cpus", &after), 0);
@@ -126,9 +87,7 @@ TEST(confines_its_group_only)
 /* The second CPU is parked, but it is all that `narrow` has, so its parent keeps it as well. */
 TEST(last_cpu_of_a_group_stays)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         expect_tree(both, one, one, other);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
@@ -137,40 +96,34 @@ TEST(last_cpu_of_a_group_stays)
 /* From one CPU to the other: every group grows before it shrinks. */
 TEST(moves_from_one_to_the_other)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, one), 0);
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(one), 0);
+        ck_assert_int_eq(apply(other), 0);
         expect_tree(other, other, other, other);
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         expect_tree(both, one, one, other);
-        ck_assert_int_eq(apply(knobs, both), 0);
+        ck_assert_int_eq(apply(both), 0);
         expect_originals();
 }
 
 TEST(excluded_group_is_left_alone)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply_excluding(knobs, other, "inner"), 0);
+        ck_assert_int_eq(apply_excluding(other, "inner"), 0);
         expect_tree(both, both, both, other);
-        expect_kept(knobs, both, "");
-        ck_assert_int_eq(apply_excluding(knobs, other, "*/narrow"), 0);
+        expect_kept(both, "");
+        ck_assert_int_eq(apply_excluding(other, "*/narrow"), 0);
         expect_tree(both, other, other, other);
-        expect_kept(knobs, both, one);
-        ck_assert_int_eq(apply_excluding(knobs, other, "idled-test-*"), 0);
-        expect_kept(knobs, both, "");
+        expect_kept(both, one);
+        ck_assert_int_eq(apply_excluding(other, "idled-test-*"), 0);
+        expect_kept(both, "");
         expect_originals();
 }
 
 TEST(nothing_to_do_writes_nothing)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         unsigned writes = knobs_writes(knobs);
         ck_assert_uint_eq(writes, 3);
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         ck_assert_uint_eq(knobs_writes(knobs), writes);
         knobs_restore(knobs, NULL, NULL);
 }
@@ -178,11 +131,9 @@ TEST(nothing_to_do_writes_nothing)
 /* A group made inside a confined one has only what was left, which is its original. */
 TEST(new_group_inside_a_confined_one)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         group_make("wide/later", other);
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
         group_expect_cpus("wide/later", other);
@@ -191,12 +142,11 @@ TEST(new_group_inside_a_confined_one)
 TEST(removed_group_is_forgotten)
 {
         g_autofree char *dir = group_path("narrow");
-        g_autoptr(Knobs) knobs = open_knobs();
 
         group_put("narrow", "cpuset.cpus", both);
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         ck_assert_int_eq(rmdir(dir), 0);
-        ck_assert_int_eq(apply(knobs, other), 0);
+        ck_assert_int_eq(apply(other), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         group_expect_cpus("", both);
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
@@ -205,16 +155,15 @@ TEST(removed_group_is_forgotten)
 TEST(foreign_change_stays)
 {
         g_autofree char *inner = NULL;
-        g_autoptr(Knobs) knobs = open_knobs();
 
         group_put("narrow", "cpuset.cpus", both);
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         group_put("", "cpuset.cpus", both);
         group_put("narrow", "cpuset.cpus", other);
-        ck_assert_int_ne(apply(knobs, one), 0);
+        ck_assert_int_ne(apply(one), 0);
         inner = g_strdup_printf("%s/narrow", top);
         ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, inner)->state, KNOB_FOREIGN);
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         expect_tree(both, one, one, other);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_originals();
@@ -225,10 +174,9 @@ TEST(foreign_change_stays)
 TEST_RANGE(original_by_another_program, 0, 2)
 {
         g_autofree char *dir = group_path("narrow"), *narrow = g_strdup_printf("%s/narrow", top);
-        g_autoptr(Knobs) knobs = open_knobs();
 
         group_put("narrow", "cpuset.cpus", both);
-        ck_assert_int_eq(apply(knobs, one), 0);
+        ck_assert_int_eq(apply(one), 0);
         group_put("", "cpuset.cpus", both);
         if (_i) {
                 ck_assert_int_eq(rmdir(dir), 0);
@@ -236,7 +184,7 @@ TEST_RANGE(original_by_another_program, 0, 2)
         } else {
                 group_put("narrow", "cpuset.cpus", both);
         }
-        ck_assert_int_ne(apply(knobs, one), 0); /* for that at the top */
+        ck_assert_int_ne(apply(one), 0); /* for that at the top */
         ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, top)->state, KNOB_FOREIGN);
         ck_assert_int_eq(knob_find(knobs, &park_cgroup_kind, narrow)->state,
                          _i ? KNOB_OURS : KNOB_FOREIGN);
@@ -248,33 +196,32 @@ TEST_RANGE(original_by_another_program, 0, 2)
 /* The kernel's refusal arrives, whatever the library has in between. */
 TEST(errors_arrive)
 {
-        const ActContext context = { .root = root };
         g_autofree char *nowhere = g_strdup_printf("%s/nowhere", top),
                         *much = g_strnfill(5000, '0');
         g_autofree char *inner = g_strdup_printf("%s/wide/inner", top), *value = NULL;
         const KnobKind *kind = &park_cgroup_kind;
 
-        ck_assert_int_eq(kind->write(&context, inner, "8191"), -ERANGE);
-        ck_assert_int_eq(kind->write(&context, inner, "rubbish"), -EINVAL);
-        ck_assert_int_eq(kind->write(&context, inner, much), -E2BIG);
-        ck_assert_int_eq(kind->write(&context, inner, ""), -ENOSPC); /* there is a task in it */
-        ck_assert_int_eq(kind->write(&context, top, other), -EBUSY);
-        ck_assert_int_eq(kind->write(&context, nowhere, one), -ENOENT);
-        ck_assert_int_eq(kind->read(&context, nowhere, &value), -ENOENT);
+        ck_assert_int_eq(kind->write(&knobs_context, inner, "8191"), -ERANGE);
+        ck_assert_int_eq(kind->write(&knobs_context, inner, "rubbish"), -EINVAL);
+        ck_assert_int_eq(kind->write(&knobs_context, inner, much), -E2BIG);
+        ck_assert_int_eq(kind->write(&knobs_context, inner, ""),
+                         -ENOSPC); /* there is a task in it */
+        ck_assert_int_eq(kind->write(&knobs_context, top, other), -EBUSY);
+        ck_assert_int_eq(kind->write(&knobs_context, nowhere, one), -ENOENT);
+        ck_assert_int_eq(kind->read(&knobs_context, nowhere, &value), -ENOENT);
         expect_originals();
         group_put("wide/inner", "cpuset.cpus", one);
         group_put("wide", "cpuset.cpus", one);
-        ck_assert_int_eq(kind->write(&context, inner, both), -EACCES);
+        ck_assert_int_eq(kind->write(&knobs_context, inner, both), -EACCES);
 }
 
 /* An empty list is really written, though the library thinks otherwise. */
 TEST(empty_list_is_written)
 {
-        const ActContext context = { .root = root };
         g_autofree char *narrow = g_strdup_printf("%s/narrow", top), *value = NULL;
 
-        ck_assert_int_eq(park_cgroup_kind.write(&context, narrow, ""), 0);
-        ck_assert_int_eq(park_cgroup_kind.read(&context, narrow, &value), 0);
+        ck_assert_int_eq(park_cgroup_kind.write(&knobs_context, narrow, ""), 0);
+        ck_assert_int_eq(park_cgroup_kind.read(&knobs_context, narrow, &value), 0);
         ck_assert_str_eq(value, "");
 }
 
@@ -293,27 +240,22 @@ TEST(other_root_is_refused)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        apply(knobs, one);
-        apply(knobs, other);
-        apply(knobs, both);
-        apply(knobs, other);
+        apply(one);
+        apply(other);
+        apply(both);
+        apply(other);
         knobs_restore(knobs, NULL, NULL);
+}
+
+static void expect_all_as_found(void)
+{
+        expect_originals();
+        expect_sleeper("wide/inner", both);
 }
 
 TEST(killed_anywhere)
 {
-        bool killed = true;
-        int n;
-
-        for (n = 0; killed; n++) {
-                killed = killed_at(n, run_all);
-                ck_assert_int_eq(restore(), 0);
-                expect_originals();
-                expect_sleeper("wide/inner", both);
-        }
-        ck_assert_int_gt(n, 60);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_all_as_found), 60);
 }
 
 int main(void)

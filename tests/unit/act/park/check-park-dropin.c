@@ -5,8 +5,7 @@
  * below system.control.
  */
 #include "fake-systemd.h"
-#include "park-killed.h"
-#include "scratch.h"
+#include "ways-of-parking.h"
 
 static int reloads;
 
@@ -48,7 +47,7 @@ static void setup(void)
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         scratch_file("run/systemd/system/some.service", "");
         systemd_new();
-        park_units = &control;
+        knobs_begin(scratch_fd, &control);
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
         reloads = 0;
@@ -56,24 +55,14 @@ static void setup(void)
 
 static void teardown(void)
 {
+        knobs_end();
         systemd_done();
         scratch_close();
 }
 
-static int apply(Knobs *knobs, const char *allowed)
+static int apply(const char *allowed)
 {
-        char glob[] = "*", *all[] = { glob, NULL }, *none[] = { NULL };
-        const ParkOptions options = { .units = all, .exclude = none };
-        const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = park_context();
-        CpuSet set = cpus_of(allowed);
-        void *state;
-        int r;
-
-        ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
-        r = park_systemd.apply(state, knobs, &set, &topology);
-        park_systemd.close(state);
-        return r;
+        return park_by(&park_systemd, allowed, &four_cpus, "*", "", NULL);
 }
 
 static bool has(const char *path)
@@ -90,12 +79,10 @@ static void expect_file(const char *unit, bool there)
 
 TEST(removed_at_the_end)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         expect_file("init.scope", true);
         expect_file("user.slice", true);
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         expect_file("user.slice", true);
         ck_assert_int_eq(reloads, 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
@@ -108,17 +95,16 @@ TEST(removed_at_the_end)
 /* It would limit the next unit of that name, and look like the administrator's. */
 TEST_RANGE(removed_with_its_unit, 0, 2)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        CpuSet limit = cpus_of("");
+        CpuSet limit = set_of("");
 
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         systemd_gone("user.slice");
-        ck_assert_int_eq(apply(knobs, _i ? "0" : "0-3"), 0);
+        ck_assert_int_eq(apply(_i ? "0" : "0-3"), 0);
         expect_file("init.scope", true);
         expect_file("user.slice", false);
         systemd_find("user.slice")->gone = false;
         systemd_find("user.slice")->allowed = limit;
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         expect_file("user.slice", true);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", false);
@@ -126,13 +112,12 @@ TEST_RANGE(removed_with_its_unit, 0, 2)
 
 TEST(those_of_others_stay)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
         g_autofree char *text = NULL;
 
         systemd_unit("batch.slice", "-.slice", "1-3"); /* it is not touched at all */
         scratch_file("run/systemd/system.control/batch.slice.d/50-AllowedCPUs.conf", "1-3");
         scratch_file("run/systemd/transient/init.scope.d/50-CPUWeight.conf", "50");
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("init.scope", false);
         ck_assert(has("run/systemd/transient/init.scope.d/50-CPUWeight.conf"));
@@ -143,10 +128,9 @@ TEST(those_of_others_stay)
 /* The file has the administrator's limit now. */
 TEST(limit_set_by_the_administrator_stays)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        const CpuSet theirs = cpus_of("2");
+        const CpuSet theirs = set_of("2");
 
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         ck_assert_int_eq(set_with_file(NULL, "user.slice", &theirs), 0);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", true);
@@ -156,15 +140,14 @@ TEST(limit_set_by_the_administrator_stays)
 /* Also if its unit goes before idled ends. */
 TEST(limit_of_another_outlasts_its_unit)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        const CpuSet theirs = cpus_of("2");
+        const CpuSet theirs = set_of("2");
 
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         ck_assert_int_eq(set_with_file(NULL, "user.slice", &theirs), 0);
-        ck_assert_int_eq(apply(knobs, "0"), -ESTALE);
+        ck_assert_int_eq(apply("0"), -ESTALE);
         systemd_gone("user.slice");
         knobs_verify(knobs);
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         expect_file("user.slice", true);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", true);
@@ -172,9 +155,7 @@ TEST(limit_of_another_outlasts_its_unit)
 
 TEST(unit_is_gone)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         systemd_gone("user.slice");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_file("user.slice", false);
@@ -183,20 +164,16 @@ TEST(unit_is_gone)
 /* A unit that has CPUs of its own is not touched. */
 TEST(none_of_units_with_their_own)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         systemd_unit("batch.slice", "-.slice", "1-3");
-        ck_assert_int_eq(apply(knobs, "1"), 0);
+        ck_assert_int_eq(apply("1"), 0);
         expect_file("batch.slice", false);
         expect_file("init.scope", true);
 }
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply(knobs, "0-1");
-        apply(knobs, "0-3");
+        apply("0-1");
+        apply("0-3");
         knobs_restore(knobs, NULL, NULL);
 }
 
@@ -209,7 +186,7 @@ static void expect_as_found(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found), 20);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found), 20);
 }
 
 /* A record that was damaged, or forged, names no unit. */
@@ -218,7 +195,6 @@ TEST(no_name_of_a_unit)
         static const char *const names[] = { "../../../etc/systemd/system/some.slice",
                                              "../transient/some.slice", "some/other.slice", "..",
                                              "" };
-        const ActContext c = park_context();
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *file = g_strdup_printf(
@@ -227,8 +203,9 @@ TEST(no_name_of_a_unit)
 
                 scratch_file("run/systemd/system.control/placeholder", "");
                 scratch_file(file, "[Slice]\nAllowedCPUs=1\n");
-                ck_assert_int_eq(park_dropin_kind.read(&c, names[i], &value), -ENOENT);
-                ck_assert_int_eq(park_dropin_kind.write(&c, names[i], "absent 0-3"), -ENOENT);
+                ck_assert_int_eq(park_dropin_kind.read(&knobs_context, names[i], &value), -ENOENT);
+                ck_assert_int_eq(park_dropin_kind.write(&knobs_context, names[i], "absent 0-3"),
+                                 -ENOENT);
                 ck_assert_int_eq(faccessat(scratch_fd, file, F_OK, 0), 0);
         }
 }

@@ -6,8 +6,7 @@
 #include "act/park/park-isolate.h"
 #include "fake-systemd.h"
 #include "model/kind.h"
-#include "park-killed.h"
-#include "scratch.h"
+#include "ways-of-parking.h"
 
 #define MODE "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"
 
@@ -25,7 +24,7 @@ static void setup(void)
         scratch_file(MODE, "frequency\n");
         scratch_file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
         systemd_new();
-        park_units = &systemd_control;
+        knobs_begin(scratch_fd, &systemd_control);
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("background.slice", "-.slice", "");
         systemd_unit("game.scope", "system.slice", "");
@@ -35,6 +34,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+        knobs_end();
         g_ptr_array_unref(requests);
         systemd_done();
         scratch_close();
@@ -52,22 +52,21 @@ static void request_nothing(void)
 
 /* CPUs 0 and 1 are fast and have the cache, 2 and 3 are efficient. As the manager does: kinds, then
  * parking by units, then kinds again. */
-static int apply(Knobs *knobs, const char *allowed)
+static int apply(const char *allowed)
 {
         static TopologyCpu cpus[4];
         char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
         const ParkOptions options = { .backend = PARK_SYSTEMD, .units = all, .exclude = none };
-        const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
+        const Topology topology = { .online = set_of("0-3"), .n_cpus = 4, .cpus = cpus };
         const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = true };
-        const Plan plan = { .allowed = cpus_of(allowed) };
-        const ActContext c = park_context();
+        const Plan plan = { .allowed = set_of(allowed) };
         void *kinds, *park;
         int first, r;
 
         for (int i = 0; i < 4; i++)
                 cpus[i].kinds = i < 2 ? KIND_FAST | KIND_CACHE : KIND_EFFICIENT;
-        ck_assert_int_eq(actuator_kinds.open(&c, &options, &kinds), 0);
-        ck_assert_int_eq(park_systemd.open(&c, &options, &park), 0);
+        ck_assert_int_eq(actuator_kinds.open(&knobs_context, &options, &kinds), 0);
+        ck_assert_int_eq(park_systemd.open(&knobs_context, &options, &park), 0);
         first = actuator_kinds.apply(kinds, knobs, &plan, &facts);
         r = park_systemd.apply(park, knobs, &plan.allowed, &topology);
         ck_assert_int_eq(r, 0);
@@ -88,21 +87,20 @@ static void to_kernel(const char *name)
 }
 
 /* As the manager does before it makes a partition. */
-static int apply_before_partition(Knobs *knobs, const char *allowed)
+static int apply_before_partition(const char *allowed)
 {
         static TopologyCpu cpus[4];
         char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
         const ParkOptions options = { .backend = PARK_AUTO, .units = all, .exclude = none };
-        const Topology topology = { .online = cpus_of("0-3"), .n_cpus = 4, .cpus = cpus };
+        const Topology topology = { .online = set_of("0-3"), .n_cpus = 4, .cpus = cpus };
         const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = parks };
-        const Plan plan = { .allowed = cpus_of(allowed) };
-        const ActContext c = park_context();
+        const Plan plan = { .allowed = set_of(allowed) };
         void *kinds;
         int r;
 
         for (int i = 0; i < 4; i++)
                 cpus[i].kinds = i < 2 ? KIND_FAST : KIND_EFFICIENT;
-        ck_assert_int_eq(actuator_kinds.open(&c, &options, &kinds), 0);
+        ck_assert_int_eq(actuator_kinds.open(&knobs_context, &options, &kinds), 0);
         r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
         actuator_kinds.close(kinds);
         return r;
@@ -135,18 +133,16 @@ static void expect_as_found(void)
 
 TEST(limits_and_restores)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         request("/background.slice", KIND_EFFICIENT);
         request("/system.slice/game.scope", KIND_CACHE);
         request("/system.slice/own.service", KIND_EFFICIENT);
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         expect("background.slice", "2-3");
         expect("game.scope", "0-1");
         expect("own.service", "1");
         expect_mode("cache");
         request_nothing();
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         expect_as_found();
 }
 
@@ -161,122 +157,107 @@ static const struct {
 
 TEST(yields_to_parking)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         request("/background.slice", KIND_EFFICIENT);
         request("/system.slice/game.scope", KIND_CACHE);
         for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
-                ck_assert_int_eq(apply(knobs, steps[i].allowed), 0);
+                ck_assert_int_eq(apply(steps[i].allowed), 0);
                 expect("background.slice", steps[i].background);
                 expect("game.scope", steps[i].game);
                 expect("system.slice", steps[i].system);
         }
-        restore_all(knobs);
+        restore_all();
 }
 
 /* A unit passes from parking to a request, and back. */
 TEST(passes_between_owners)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        ck_assert_int_eq(apply("1-2"), 0);
         expect("background.slice", "1-2");
         request("/background.slice", KIND_EFFICIENT);
-        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        ck_assert_int_eq(apply("1-2"), 0);
         expect("background.slice", "2");
         ck_assert_ptr_null(knob_find(knobs, &park_unit_kind, "background.slice"));
         request_nothing();
-        ck_assert_int_eq(apply(knobs, "1-2"), 0);
+        ck_assert_int_eq(apply("1-2"), 0);
         expect("background.slice", "1-2");
-        restore_all(knobs);
+        restore_all();
 }
 
 /* The list that the kernel keeps never stands in the way of a partition. */
 TEST(next_to_partition)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        const CpuSet parked = cpus_of("2-3");
+        const CpuSet parked = set_of("2-3");
 
         scratch_file("sys/fs/cgroup/background.slice/cpuset.cpus", "");
         systemd->after_set = to_kernel;
         request("/background.slice", KIND_EFFICIENT);
-        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply_before_partition("0-3"), 0);
         expect("background.slice", "2-3");
         request_nothing();
-        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply_before_partition("0-3"), 0);
         expect("background.slice", "0-3");
-        ck_assert_int_eq(apply_before_partition(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_before_partition("0-1"), 0);
         ck_assert_ptr_null(isolate_rival(scratch_fd, PARK_SLICE, &parked, true));
         expect("background.slice", "0-1");
         systemd->after_set = NULL;
-        restore_all(knobs);
+        restore_all();
 }
 
 /* Parking failed: the plan's CPUs are not those that tasks have. */
 TEST(nothing_is_parked)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         request("/background.slice", KIND_EFFICIENT);
         parks = false; /* cases are processes of their own */
-        ck_assert_int_eq(apply_before_partition(knobs, "0-2"), 0);
+        ck_assert_int_eq(apply_before_partition("0-2"), 0);
         expect("background.slice", "2-3");
 }
 
 /* A cgroup that would have none of the CPUs keeps its unit from the limit. */
 TEST_EACH(list_below, lists)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         scratch_file("sys/fs/cgroup/background.slice/a.slice/b.service/cpuset.cpus", c->below);
         request("/background.slice", KIND_EFFICIENT);
-        ck_assert_int_eq(apply_before_partition(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply_before_partition("0-3"), 0);
         expect("background.slice", c->limit);
 }
 
 TEST(taken_over)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         request("/system.slice/game.scope", KIND_CACHE);
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         systemd_foreign("game.scope", "3");
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(apply(knobs, "0-3"), -ESTALE);
+        ck_assert_int_eq(apply("0-3"), -ESTALE);
         request_nothing();
-        apply(knobs, "0-3");
+        apply("0-3");
         expect("game.scope", "3");
 }
 
 /* The scope ends with its process, before idled hears of either. */
 TEST(unit_is_gone)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         request("/system.slice/game.scope", KIND_CACHE);
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         systemd_gone("game.scope");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         request_nothing();
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         ck_assert_ptr_null(knob_find(knobs, &park_kinds_kind, "game.scope"));
 }
 
 /* Kinds, then parking, then neither; the child dies anywhere in between. */
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply(knobs, "1-2");
+        apply("1-2");
         request("/background.slice", KIND_EFFICIENT);
         request("/system.slice/game.scope", KIND_CACHE);
-        apply(knobs, "0-2");
-        apply(knobs, "0-3");
+        apply("0-2");
+        apply("0-3");
 }
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found), 30);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found), 30);
 }
 
 UNIT("park-kinds", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -5,16 +5,8 @@
 
 #include "act/park/park-common.h"
 #include "act/park/park-nested.h"
-#include "base/cpuset-text.h"
+#include "set-of.h"
 #include "table.h"
-
-static CpuSet make(const char *text)
-{
-        CpuSet set = { 0 };
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
 
 /* Groups, with the kernel's rules. */
 typedef struct Group {
@@ -53,10 +45,10 @@ static bool is_child(const char *parent, const char *child)
 
 static int nested_write(const ActContext *context, const char *name, const char *value)
 {
-        CpuSet cpus = make(value);
+        CpuSet cpus = set_of(value);
 
         for (size_t i = 0; i < G_N_ELEMENTS(groups) && groups[i].path; i++) {
-                CpuSet other = make(groups[i].cpus);
+                CpuSet other = set_of(groups[i].cpus);
 
                 if (is_child(groups[i].path, name) && !cpuset_is_subset(&cpus, &other))
                         return -EACCES;
@@ -101,7 +93,7 @@ static int apply_nested(Knobs *knobs, const char *allowed, const char *online)
 {
         const ActContext context = { .root = -1 };
         const char *paths[G_N_ELEMENTS(groups) + 1] = { NULL };
-        CpuSet cpus = make(allowed), all = make(online);
+        CpuSet cpus = set_of(allowed), all = set_of(online);
 
         for (size_t i = 0; i < G_N_ELEMENTS(groups) && groups[i].path; i++)
                 paths[i] = groups[i].path;

@@ -2,36 +2,18 @@
 /* Parking by a partition: what is written, in which order, and what is left when it fails. */
 #include "act/park/park-common.h"
 #include "base/file.h"
-#include "scratch.h"
-#include "table.h"
-
 #include "fake-partition.h"
-#include "park-kept.h"
-#include "park-killed.h"
-
-static char *all_units[] = { (char *)"*", NULL }, *none[] = { NULL };
-static const ParkOptions options = { .units = all_units, .exclude = none };
+#include "ways-of-parking.h"
 
 /* `expected`: how it then describes itself; NULL: no matter. */
-static int apply_saying(Knobs *knobs, const char *allowed, const char *expected)
+static int apply_saying(const char *allowed, const char *expected)
 {
-        const ActContext context = { .root = scratch_fd };
-        const Topology topology = { .online = fake_set("0-3") };
-        CpuSet set = fake_set(allowed);
-        void *state;
-        int r;
-
-        ck_assert_int_eq(park_partition.open(&context, &options, &state), 0);
-        r = park_partition.apply(state, knobs, &set, &topology);
-        if (expected)
-                ck_assert_str_eq(park_partition.describe(state), expected);
-        park_partition.close(state);
-        return r;
+        return park_by(&park_partition, allowed, &four_cpus, "*", "", expected);
 }
 
-static int apply(Knobs *knobs, const char *allowed)
+static int apply(const char *allowed)
 {
-        return apply_saying(knobs, allowed, NULL);
+        return apply_saying(allowed, NULL);
 }
 
 static void expect_as_found(bool controller)
@@ -44,6 +26,18 @@ static void expect_as_found(bool controller)
         ck_assert_int_lt(faccessat(scratch_fd, "undo", F_OK, 0), 0);
 }
 
+static void setup(void)
+{
+        fake_new();
+        knobs_begin(scratch_fd, NULL);
+}
+
+static void teardown(void)
+{
+        knobs_end();
+        fake_done();
+}
+
 #define MADE      "subtree_control=+cpuset parked=mkdir "
 #define DISSOLVED "partition=member cpus= parked=rmdir subtree_control=-cpuset "
 
@@ -52,25 +46,21 @@ static void expect_as_found(bool controller)
 
 TEST(from_mask_to_mask)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply_does(knobs, "0-3", "");
-        apply_does(knobs, "0-1", "unbound=3 " MADE "cpus=2-3 partition=isolated ");
+        apply_does("0-3", "");
+        apply_does("0-1", "unbound=3 " MADE "cpus=2-3 partition=isolated ");
         expect_parked("2-3");
-        expect_kept(knobs, "0-3", "2-3");
-        apply_does(knobs, "0-2", "cpus=3 unbound=7 ");
-        apply_does(knobs, "1", "unbound=2 cpus=0,2-3 ");
-        apply_does(knobs, "1", "");
+        expect_kept("0-3", "2-3");
+        apply_does("0-2", "cpus=3 unbound=7 ");
+        apply_does("1", "unbound=2 cpus=0,2-3 ");
+        apply_does("1", "");
         expect_parked("0,2-3");
-        apply_does(knobs, "0-3", DISSOLVED WORK);
+        apply_does("0-3", DISSOLVED WORK);
         expect_as_found(false);
 }
 
 TEST(restored)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log(DISSOLVED WORK);
@@ -80,59 +70,51 @@ TEST(restored)
 /* A controller that another program switched on stays on. */
 TEST(controller_of_others_stays)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake->controller = true;
         fake_show(true);
-        apply_does(knobs, "0", "unbound=1 parked=mkdir cpus=1-3 partition=isolated ");
-        apply_does(knobs, "0-3", "partition=member cpus= parked=rmdir " WORK);
+        apply_does("0", "unbound=1 parked=mkdir cpus=1-3 partition=isolated ");
+        apply_does("0-3", "partition=member cpus= parked=rmdir " WORK);
         expect_as_found(true);
 }
 
 /* Unparked CPUs get their scheduling domain, without a moment in which all are unparked. */
 TEST(domains_are_rebuilt_where_needed)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake_kernel_6_1();
-        apply_does(knobs, "0", "parked=mkdir cpus=1-3 partition=isolated ");
-        apply_does(knobs, "0-2", "cpus=3 partition=root partition=isolated ");
+        apply_does("0", "parked=mkdir cpus=1-3 partition=isolated ");
+        apply_does("0-2", "cpus=3 partition=root partition=isolated ");
         ck_assert(cpuset_has(&fake->domains, 1) && cpuset_has(&fake->domains, 2));
-        apply_does(knobs, "0-1", "cpus=2-3 "); /* parking more needs none */
-        apply_does(knobs, "1", "cpus=0,2-3 ");
-        restore_all(knobs, true);
+        apply_does("0-1", "cpus=2-3 "); /* parking more needs none */
+        apply_does("1", "cpus=0,2-3 ");
+        restore_all(true);
 }
 
 /* A neighbour wants a parked CPU: the kernel gives it all, and we leave nothing lying about. */
 TEST(invalid_is_dissolved)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake_insist("0-3");
-        ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply("0-1"), -EBUSY);
         expect_as_found(false);
         fake_insist("0-1");
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         expect_parked("2-3");
         fake_insist("0-2");
-        ck_assert_int_eq(apply(knobs, "0-1"), -EBUSY);
-        expect_kept(knobs, "0-3", "");
+        ck_assert_int_eq(apply("0-1"), -EBUSY);
+        expect_kept("0-3", "");
         expect_as_found(false);
-        ck_assert_int_eq(apply(knobs, "0-2"), 0);
+        ck_assert_int_eq(apply("0-2"), 0);
         expect_parked("3");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         expect_as_found(false);
 }
 
 TEST(never_all)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         fake->log[0] = '\0';
-        ck_assert_int_eq(apply(knobs, ""), -EINVAL);
+        ck_assert_int_eq(apply(""), -EINVAL);
         expect_log("");
-        restore_all(knobs, false);
+        restore_all(false);
 }
 
 static const struct {
@@ -148,22 +130,21 @@ static const struct {
 
 TEST_EACH(fault, faults)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
         int r;
 
         fake_fail(c->file, c->error);
-        r = apply(knobs, "0-1");
+        r = apply("0-1");
         ck_case(c->name, r == -c->error, "returned %d", r);
         expect_as_found(false);
         fake_fail("", 0);
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         expect_parked("2-3");
         fake_fail(c->file, c->error);
-        r = apply(knobs, "0-2"); /* only the list is written; if it fails all is restored */
+        r = apply("0-2"); /* only the list is written; if it fails all is restored */
         fake_fail("", 0);
         if (g_str_equal(c->file, "cpuset.cpus"))
                 ck_case(c->name, r == -c->error, "then returned %d", r);
-        restore_all(knobs, false);
+        restore_all(false);
 }
 
 #define ABOUT "isolated partition /" FAKE_GROUP
@@ -184,7 +165,6 @@ TEST_EACH(work_of_others, works)
         g_autofree char *log = c->log ? g_strconcat(c->log, "parked=mkdir cpus=2-3 ",
                                                     "partition=isolated ", NULL)
                                       : g_strdup("");
-        g_autoptr(Knobs) knobs = park_open_knobs();
         CpuSet found;
         int r;
 
@@ -192,10 +172,10 @@ TEST_EACH(work_of_others, works)
         fake_set_unbound(c->mask);
         fake_isolate_others(c->isolated);
         found = fake->requested;
-        r = apply_saying(knobs, "0-1", c->about);
+        r = apply_saying("0-1", c->about);
         ck_case(c->name, r == (c->log ? 0 : -EBUSY), "returned %d", r);
         ck_case(c->name, g_str_equal(fake->log, log), "did %s", fake->log);
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         expect_parked("");
         ck_case(c->name, cpuset_equal(&fake->requested, &found), "the mask is another");
 }
@@ -203,34 +183,30 @@ TEST_EACH(work_of_others, works)
 /* Unbound work cannot leave all CPUs, so that none are parked for a moment. */
 TEST(all_others)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake->controller = true;
         fake_show(true);
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         fake->log[0] = '\0';
-        apply_does(knobs, "2-3", "partition=member unbound=c cpus=0-1 partition=isolated ");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        apply_does("2-3", "partition=member unbound=c cpus=0-1 partition=isolated ");
+        ck_assert_int_eq(apply("0-3"), 0);
         expect_as_found(true);
 }
 
 /* Another program changes the mask while CPUs are parked. */
 TEST(work_is_taken_over)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake->controller = true;
         fake_show(true);
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         fake_set_unbound("1");
         fake_show(true);
         fake->log[0] = '\0';
-        ck_assert_int_eq(apply_saying(knobs, "0-2", ABOUT), 0);
+        ck_assert_int_eq(apply_saying("0-2", ABOUT), 0);
         expect_log("cpus=3 ");
         fake_set_unbound("f");
         fake_put_mask(FAKE_WORK, &fake->unbound); /* nothing else that the kernel would do yet */
         fake_put_mask(FAKE_WORK "_requested", &fake->requested);
-        ck_assert_int_eq(apply_saying(knobs, "0-1",
+        ck_assert_int_eq(apply_saying("0-1",
                                       ABOUT ": another program lets unbound workqueues run on "
                                             "CPUs 2-3"),
                          -EBUSY);
@@ -240,14 +216,11 @@ TEST(work_is_taken_over)
 
 TEST(work_stays)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         fake->controller = true;
         fake_show(true);
         fake_fail("unbound", EROFS);
-        ck_assert_int_eq(apply_saying(knobs, "0-1",
-                                      ABOUT ": Failed to write /" FAKE_WORK
-                                            ": Read-only file system"),
+        ck_assert_int_eq(apply_saying("0-1", ABOUT ": Failed to write /" FAKE_WORK
+                                                   ": Read-only file system"),
                          -EROFS);
         expect_log("");
         expect_as_found(true);
@@ -255,11 +228,10 @@ TEST(work_stays)
 
 TEST(dry_run)
 {
-        const ActContext context = { .root = scratch_fd };
-        g_autoptr(Knobs) knobs = knobs_new(&context, scratch_fd, true);
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
-        apply_does(knobs, "0-3", "");
+        knobs_free(knobs);
+        knobs = knobs_new(&knobs_context, scratch_fd, true);
+        ck_assert_int_eq(apply("0"), 0);
+        apply_does("0-3", "");
         expect_as_found(false);
 }
 
@@ -279,14 +251,13 @@ TEST_EACH(opens, open_cases)
 {
         char *units[] = { (char *)c->units, NULL }, *exclude[] = { (char *)c->exclude, NULL };
         const ParkOptions some = { .units = units, .exclude = exclude };
-        const ActContext context = { .root = scratch_fd };
         void *state = NULL;
         int r;
 
         fake->controller = c->on;
         fake_show(true);
         fake_put(FAKE_ROOT "cgroup.controllers", c->controllers);
-        r = park_partition.open(&context, &some, &state);
+        r = park_partition.open(&knobs_context, &some, &state);
         ck_case(c->name, r == c->error, "returned %d, expected %d", r, c->error);
         if (r == 0)
                 park_partition.close(state);
@@ -295,13 +266,11 @@ TEST_EACH(opens, open_cases)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply(knobs, "0-1");
-        apply(knobs, "0-2");
-        apply(knobs, "0-3");
-        apply(knobs, "0");
-        apply(knobs, "0-2");
+        apply("0-1");
+        apply("0-2");
+        apply("0-3");
+        apply("0");
+        apply("0-2");
         knobs_restore(knobs, NULL, NULL);
 }
 
@@ -317,13 +286,13 @@ static void expect_with_controller(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_without_controller), 90);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_without_controller), 90);
 }
 
 TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
-        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_with_controller), 90);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_with_controller), 90);
 }
 
-UNIT("park-partition", .setup = fake_new, .teardown = fake_done, .timeout = 60)
+UNIT("park-partition", .setup = setup, .teardown = teardown, .timeout = 60)

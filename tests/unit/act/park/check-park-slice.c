@@ -3,26 +3,19 @@
  * fails, and what `auto` does then. */
 #include "base/file.h"
 #include "base/setting-value.h"
-#include "scratch.h"
-#include "table.h"
-
 #include "fake-slice.h"
-#include "park-kept.h"
-#include "park-killed.h"
+#include "ways-of-parking.h"
 
-static const ActContext *context(void)
+static void setup(void)
 {
-        static ActContext c;
-
-        c = (ActContext){ .root = scratch_fd,
-                          .units = &fake_units,
-                          .resets_affinities = fake->old_kernel };
-        return &c;
+        fake_slice_new();
+        knobs_begin(scratch_fd, &fake_units);
 }
 
-static Knobs *open_knobs(void)
+static void teardown(void)
 {
-        return knobs_new(context(), scratch_fd, false);
+        knobs_end();
+        fake_slice_done();
 }
 
 static void *open_park_as(ParkBackend backend)
@@ -31,22 +24,23 @@ static void *open_park_as(ParkBackend backend)
         const ParkOptions options = { (int)backend, all, none };
         void *state;
 
-        ck_assert_int_eq(actuator_park.open(context(), &options, &state), 0);
+        knobs_context.resets_affinities = fake->old_kernel;
+        ck_assert_int_eq(actuator_park.open(&knobs_context, &options, &state), 0);
         return state;
 }
 
-static int apply_by(void *state, Knobs *knobs, const char *allowed)
+static int apply_by(void *state, const char *allowed)
 {
-        const Topology topology = { .online = fake_set("0-3") };
-        const Plan plan = { .allowed = fake_set(allowed) };
+        const Topology topology = { .online = set_of("0-3") };
+        const Plan plan = { .allowed = set_of(allowed) };
 
         return actuator_park.apply(state, knobs, &plan, &(ActFacts){ .topology = &topology });
 }
 
-static int apply(Knobs *knobs, const char *allowed)
+static int apply(const char *allowed)
 {
         void *state = open_park_as(PARK_PARTITION);
-        int r = apply_by(state, knobs, allowed);
+        int r = apply_by(state, allowed);
 
         actuator_park.close(state);
         return r;
@@ -76,42 +70,36 @@ static void neighbour(const char *cpus)
 
 TEST(from_mask_to_mask)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        apply_does(knobs, "0-3", "");
-        apply_does(knobs, "0-1", "unbound=3 start=2-3 partition=isolated ");
+        apply_does("0-3", "");
+        apply_does("0-1", "unbound=3 start=2-3 partition=isolated ");
         expect_parked("2-3");
-        apply_does(knobs, "0-2", "cpus=3 unbound=7 ");
-        apply_does(knobs, "1", "unbound=2 cpus=0,2-3 ");
-        apply_does(knobs, "1", "");
+        apply_does("0-2", "cpus=3 unbound=7 ");
+        apply_does("1", "unbound=2 cpus=0,2-3 ");
+        apply_does("1", "");
         expect_parked("0,2-3");
-        expect_kept(knobs, "0-3", "0,2-3");
-        apply_does(knobs, "0-3", "partition=member unbound=f ");
+        expect_kept("0-3", "0,2-3");
+        apply_does("0-3", "partition=member unbound=f ");
         expect_parked("");
-        expect_kept(knobs, "0-3", ""); /* by the slice that stays, without effect */
-        apply_does(knobs, "0-1", "unbound=3 cpus=2-3 partition=isolated ");
+        expect_kept("0-3", ""); /* by the slice that stays, without effect */
+        apply_does("0-1", "unbound=3 cpus=2-3 partition=isolated ");
         expect_parked("2-3");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        restore_all(knobs);
+        ck_assert_int_eq(apply("0-3"), 0);
+        restore_all();
 }
 
 /* While the controller is on, such a kernel resets affinities at every hotplug. */
 TEST(nothing_is_kept_if_affinities_are_not)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
         fake_kernel_6_1();
         fake->controller = false;
-        apply_does(knobs, "0-1", "start=2-3 partition=isolated ");
-        apply_does(knobs, "0-3", "partition=member stop=idledpark.slice ");
+        apply_does("0-1", "start=2-3 partition=isolated ");
+        apply_does("0-3", "partition=member stop=idledpark.slice ");
         expect_as_found();
 }
 
 TEST(restored)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log(STOPPED);
@@ -121,12 +109,10 @@ TEST(restored)
 /* systemd stops the slice itself when our service stops. */
 TEST(stopped_by_systemd)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         fake_stop(NULL, "idledpark.slice");
         fake->log[0] = '\0';
-        apply_does(knobs, "0-1", "unbound=3 start=2-3 partition=isolated ");
+        apply_does("0-1", "unbound=3 start=2-3 partition=isolated ");
         fake_stop(NULL, "idledpark.slice");
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
@@ -137,19 +123,18 @@ TEST(stopped_by_systemd)
 /* A neighbour with CPUs of its own comes while they are parked. */
 TEST(rival_comes)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_PARTITION);
 
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         neighbour("1-2");
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
         ck_assert_str_eq(actuator_park.describe(state),
                          "isolated partition idledpark.slice: user.slice has CPUs 1-2 of its own");
         expect_log(STOPPED);
         expect_as_found();
-        ck_assert_int_eq(apply_by(state, knobs, "0-2"), 0); /* CPU 3 it does not want */
+        ck_assert_int_eq(apply_by(state, "0-2"), 0); /* CPU 3 it does not want */
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         expect_parked("3");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
@@ -159,11 +144,10 @@ TEST(rival_comes)
 /* The kernel refuses for a reason that cannot be seen in the lists. */
 TEST(invalid)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_PARTITION);
 
         fake_insist("2");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
         ck_assert_str_eq(
                 actuator_park.describe(state),
                 "isolated partition idledpark.slice: idledpark.slice is \"isolated invalid "
@@ -175,13 +159,12 @@ TEST(invalid)
 /* The drop-in of a unit's kind of cores is no knob of parking. */
 TEST(auto_despite_kinds)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
 
         ck_assert_int_ge(knob_set(knobs, &park_dropin_kind, "system.slice", "present"), 0);
         ck_assert_int_ge(knob_set(knobs, &park_kinds_kind, "system.slice", "0-1"), 0);
         neighbour("0-3");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         actuator_park.close(state);
@@ -189,16 +172,15 @@ TEST(auto_despite_kinds)
 
 TEST(auto_takes_units_then)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
 
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         ck_assert(!actuator_park.follows_units(state));
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         expect_parked("2-3");
         neighbour("0-3");
         fake->log[0] = '\0';
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         ck_assert_str_eq(actuator_park.describe(state),
                          "AllowedCPUs of systemd's units, not isolated partition idledpark.slice: "
                          "user.slice has CPUs 0-3 of its own");
@@ -206,9 +188,9 @@ TEST(auto_takes_units_then)
         ck_assert(g_str_has_prefix(fake->log, STOPPED));
         ck_assert_str_eq(fake_limits[0], "0-1");
         ck_assert_str_eq(fake_limits[1], "0-1");
-        ck_assert_int_eq(apply_by(state, knobs, "0-3"), 0);
+        ck_assert_int_eq(apply_by(state, "0-3"), 0);
         expect_parked("");
-        restore_all(knobs);
+        restore_all();
         ck_assert(actuator_park.follows_units(state)); /* until it is opened again */
         actuator_park.close(state);
 }
@@ -216,45 +198,41 @@ TEST(auto_takes_units_then)
 /* A kernel without isolated partitions refuses the type. */
 TEST(auto_takes_units_where_the_type_is_unknown)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
 
         fake_fail("cpuset.cpus.partition", EINVAL);
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
         ck_assert_str_eq(fake_limits[0], "0-1");
         expect_parked("");
         fake_fail("", 0);
-        restore_all(knobs);
+        restore_all();
         actuator_park.close(state);
 }
 
 /* Another mask costs no call of systemd where the kernel has a list of exclusive CPUs. */
 TEST(exclusive)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
         fake_kernel_6_8(false);
-        apply_does(knobs, "0-1", "unbound=3 start=0-3 exclusive=2-3 partition=isolated ");
-        apply_does(knobs, "0-2", "exclusive=3 unbound=7 ");
-        expect_kept(knobs, "0-3", "3");
-        apply_does(knobs, "0-3", "partition=member exclusive= unbound=f ");
-        apply_does(knobs, "0", "unbound=1 exclusive=1-3 partition=isolated ");
+        apply_does("0-1", "unbound=3 start=0-3 exclusive=2-3 partition=isolated ");
+        apply_does("0-2", "exclusive=3 unbound=7 ");
+        expect_kept("0-3", "3");
+        apply_does("0-3", "partition=member exclusive= unbound=f ");
+        apply_does("0", "unbound=1 exclusive=1-3 partition=isolated ");
         expect_parked("1-3");
-        restore_all(knobs);
+        restore_all();
 }
 
 /* Such a kernel may mind a neighbour's list, which is tried once. */
 TEST(lists_matter)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state;
 
         fake_kernel_6_8(false);
         state = open_park_as(PARK_PARTITION);
         neighbour("1-2");
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+                ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
                 ck_assert(g_str_has_suffix(actuator_park.describe(state),
                                            "user.slice has CPUs 1-2 of its own"));
                 ck_assert_int_eq(*fake->log != '\0', i == 0);
@@ -268,22 +246,21 @@ TEST(lists_matter)
  */
 TEST(lists_overlap)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state;
 
         fake_kernel_6_8(true);
         state = open_park_as(PARK_PARTITION);
         neighbour("1-2");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         expect_parked("2-3");
         neighbour("2");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
         ck_assert(g_str_has_suffix(actuator_park.describe(state),
                                    "user.slice has CPUs 2 of its own"));
         expect_as_found();
         neighbour("0");
-        fake->stripped = fake_set("2");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -EBUSY);
+        fake->stripped = set_of("2");
+        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
         ck_assert(strstr(actuator_park.describe(state), "idledpark.slice got only \"3\""));
         expect_as_found();
         actuator_park.close(state);
@@ -293,14 +270,13 @@ TEST(lists_overlap)
  * changes. */
 TEST(lost)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state;
 
         fake_kernel_6_8(true);
         state = open_park_as(PARK_PARTITION);
         for (int i = 0; i < 2; i++) {
                 fake_put(FAKE_ROOT "cpuset.cpus.effective", i == 0 ? "0-1\n" : "0\n");
-                ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+                ck_assert_int_eq(apply_by(state, "0-1"), 0);
                 expect_parked("2-3");
                 ck_assert_int_eq(strstr(actuator_park.describe(state), "lost CPUs 1 ") != NULL, i);
         }
@@ -311,21 +287,20 @@ TEST(lost)
 /* A scheduler of sched_ext has all CPUs as long as it is loaded, unless a way is named. */
 TEST(auto_leaves_cpus_to_a_scheduler)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state;
 
         scratch_file("sys/kernel/sched_ext/state", "disabled\n");
         scratch_file("sys/kernel/sched_ext/root/ops", "lavd\n");
         state = open_park_as(PARK_AUTO);
         ck_assert(strstr(actuator_park.describe(state), "refuse to load schedulers"));
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         expect_parked("2-3");
         scratch_file("sys/kernel/sched_ext/state", "enabled\n");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), ACTUATOR_YIELDS);
+        ck_assert_int_eq(apply_by(state, "0-1"), ACTUATOR_YIELDS);
         ck_assert(strstr(actuator_park.describe(state), "scheduler lavd is loaded"));
         expect_parked("");
         scratch_file("sys/kernel/sched_ext/state", "disabled\n");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         expect_parked("2-3");
         knobs_restore(knobs, NULL, NULL);
         expect_as_found();
@@ -334,10 +309,8 @@ TEST(auto_leaves_cpus_to_a_scheduler)
 
 TEST(a_named_way_parks_in_spite_of_a_scheduler)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
         scratch_file("sys/kernel/sched_ext/state", "enabled\n");
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         expect_parked("2-3");
         knobs_restore(knobs, NULL, NULL);
 }
@@ -345,20 +318,19 @@ TEST(a_named_way_parks_in_spite_of_a_scheduler)
 /* A systemd that does not answer would not do anything else either. */
 TEST(auto_stays_while_systemd_is_silent)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
         void *state = open_park_as(PARK_AUTO);
 
         fake_bus_error = -ETIMEDOUT;
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), -ETIMEDOUT);
+        ck_assert_int_eq(apply_by(state, "0-1"), -ETIMEDOUT);
         fake_bus_error = 0;
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         fake_bus_error = -ENOTCONN;
-        ck_assert_int_lt(apply_by(state, knobs, "0-2"), 0);
+        ck_assert_int_lt(apply_by(state, "0-2"), 0);
         expect_parked(""); /* this much is ours to restore */
         ck_assert_int_lt(knobs_restore(knobs, NULL, NULL), 0);
         fake_bus_error = 0;
-        restore_all(knobs);
+        restore_all();
         actuator_park.close(state);
 }
 
@@ -366,14 +338,13 @@ TEST(auto_stays_while_systemd_is_silent)
 TEST(auto_stays_while_nothing_can_be_recorded)
 {
         void *state = open_park_as(PARK_AUTO);
-        g_autoptr(Knobs) knobs = open_knobs();
 
         ck_assert_int_eq(syscall(SYS_mkdirat, scratch_fd, "undo", 0755), 0);
-        ck_assert_int_lt(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_lt(apply_by(state, "0-1"), 0);
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         expect_parked("");
         ck_assert_int_eq(syscall(SYS_unlinkat, scratch_fd, "undo", AT_REMOVEDIR), 0);
-        ck_assert_int_eq(apply_by(state, knobs, "0-1"), 0);
+        ck_assert_int_eq(apply_by(state, "0-1"), 0);
         expect_parked("2-3");
         actuator_park.close(state);
         knobs_restore(knobs, NULL, NULL);
@@ -382,22 +353,20 @@ TEST(auto_stays_while_nothing_can_be_recorded)
 
 TEST(dry_run)
 {
-        g_autoptr(Knobs) knobs = knobs_new(context(), scratch_fd, true);
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
-        apply_does(knobs, "0-3", "");
+        knobs_free(knobs);
+        knobs = knobs_new(&knobs_context, scratch_fd, true);
+        ck_assert_int_eq(apply("0"), 0);
+        apply_does("0-3", "");
         expect_as_found();
 }
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = open_knobs();
-
-        apply(knobs, "0-1");
-        apply(knobs, "0-2");
-        apply(knobs, "0-3");
-        apply(knobs, "0");
-        apply(knobs, "0-2");
+        apply("0-1");
+        apply("0-2");
+        apply("0-3");
+        apply("0");
+        apply("0-2");
         knobs_restore(knobs, NULL, NULL);
 }
 
@@ -409,20 +378,20 @@ static void expect_as_found_and_forget(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found_and_forget), 50);
 }
 
 TEST(killed_anywhere_on_6_1)
 {
         fake_kernel_6_1();
         fake->controller = false;
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found_and_forget), 50);
 }
 
 TEST(killed_anywhere_on_6_8)
 {
         fake_kernel_6_8(false);
-        ck_assert_int_gt(kill_everywhere(run_all, open_knobs, expect_as_found_and_forget), 50);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found_and_forget), 50);
 }
 
-UNIT("park-slice", .setup = fake_slice_new, .teardown = fake_slice_done, .timeout = 60)
+UNIT("park-slice", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -3,16 +3,14 @@
  * Parking by units: what is asked of systemd, and that every limit found comes back.
  */
 #include "fake-systemd.h"
-#include "park-kept.h"
-#include "park-killed.h"
-#include "scratch.h"
+#include "ways-of-parking.h"
 
 static void setup(void)
 {
         scratch_open();
         scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         systemd_new();
-        park_units = &systemd_control;
+        knobs_begin(scratch_fd, &systemd_control);
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
@@ -26,31 +24,20 @@ static void setup(void)
 
 static void teardown(void)
 {
+        knobs_end();
         systemd_done();
         scratch_close();
 }
 
-static int apply_with(Knobs *knobs, const char *allowed, const char *units, const char *exclude)
+static int apply_with(const char *allowed, const char *units, const char *exclude)
 {
-        g_auto(GStrv) unit_globs = g_strsplit(units, " ", 0),
-                      exclude_globs = g_strsplit(exclude, " ", 0);
-        const ParkOptions options = { .units = unit_globs, .exclude = exclude_globs };
-        const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = park_context();
-        CpuSet set = cpus_of(allowed);
-        void *state;
-        int r;
-
-        ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
         systemd->listed = 0;
-        r = park_systemd.apply(state, knobs, &set, &topology);
-        park_systemd.close(state);
-        return r;
+        return park_by(&park_systemd, allowed, &four_cpus, units, exclude, NULL);
 }
 
-static int apply(Knobs *knobs, const char *allowed)
+static int apply(const char *allowed)
 {
-        return apply_with(knobs, allowed, "*", "");
+        return apply_with(allowed, "*", "");
 }
 
 static void expect_log(const char *expected)
@@ -75,22 +62,20 @@ static void expect_as_found(void)
 
 TEST(all_top_level_units)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply_does(knobs, "0-3", "");
-        apply_does(knobs, "0-2",
+        apply_does("0-3", "");
+        apply_does("0-2",
                    "init.scope=0-2 system.slice=0-2 user.slice=0-2 "); /* batch.slice has its own */
-        ck_assert_int_eq(systemd->listed, 1);
-        apply_does(knobs, "0-2", "");
-        apply_does(knobs, "1", "init.scope=1 system.slice=1 user.slice=1 ");
-        expect_kept(knobs, "0-3", "0,2-3");
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
-        expect_kept(knobs, "0-3", "");
+        ck_assert_int_eq(systemd->listed, 2); /* one of them when it is opened */
+        apply_does("0-2", "");
+        apply_does("1", "init.scope=1 system.slice=1 user.slice=1 ");
+        expect_kept("0-3", "0,2-3");
+        ck_assert_int_eq(apply("0-3"), 0);
+        expect_kept("0-3", "");
         /* An empty list would be refused, which systemd logs, with each change. */
         expect_log("init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
-        apply_does(knobs, "0-3", "");
-        apply_does(knobs, "0-1", "init.scope=0-1 system.slice=0-1 user.slice=0-1 ");
-        apply_does(knobs, "0-3", "init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
+        apply_does("0-3", "");
+        apply_does("0-1", "init.scope=0-1 system.slice=0-1 user.slice=0-1 ");
+        apply_does("0-3", "init.scope=0-3 system.slice=0-3 user.slice=0-3 ");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log("user.slice= system.slice= init.scope= ");
         expect_as_found();
@@ -115,23 +100,19 @@ static void start_scope(const char *name)
  */
 TEST(old_list_written_again)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         scratch_file(USER_LIST, "0-3\n");
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
+        ck_assert_int_eq(apply("0-1"), 0);
         scratch_file(USER_LIST, "0-1\n");
         systemd->after_set = start_scope;
-        ck_assert_int_eq(apply(knobs, "0-3"), 0);
+        ck_assert_int_eq(apply("0-3"), 0);
         systemd->after_set = NULL;
-        restore_all(knobs);
+        restore_all();
 }
 
 /* Each is given all CPUs before its limit is taken away. */
 TEST(restored)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0,3"), 0);
+        ck_assert_int_eq(apply("0,3"), 0);
         systemd->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         expect_log("user.slice=0-3 user.slice= system.slice=0-3 system.slice= "
@@ -157,33 +138,28 @@ static const struct {
 
 TEST_EACH(selection, selections)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        ck_assert_int_eq(apply_with(knobs, "0", c->units, c->exclude), 0);
+        ck_assert_int_eq(apply_with("0", c->units, c->exclude), 0);
         ck_case(c->name, g_str_equal(systemd->log, c->log), "%s", systemd->log);
-        expect_kept(knobs, "0-3", c->kept);
-        restore_all(knobs);
+        expect_kept("0-3", c->kept);
+        restore_all();
 }
 
 TEST(units_that_come_and_go)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         systemd->log[0] = '\0';
         systemd_unit("late.slice", "-.slice", "");
         systemd_gone("user.slice");
-        apply_does(knobs, "0", "late.slice=0 ");
+        apply_does("0", "late.slice=0 ");
         ck_assert_ptr_null(knob_find(knobs, &park_unit_kind, "user.slice"));
-        restore_all(knobs);
+        restore_all();
 }
 
 TEST(limit_changed_by_the_administrator_stays)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         systemd_foreign("user.slice", "1-2");
-        ck_assert_int_eq(apply(knobs, "0-1"), -ESTALE);
+        ck_assert_int_eq(apply("0-1"), -ESTALE);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_FOREIGN);
         systemd->log[0] = '\0';
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
@@ -196,18 +172,16 @@ TEST(limit_changed_by_the_administrator_stays)
  * recognises it by its new cgroup. */
 TEST_RANGE(limit_taken_away, 0, 2)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         scratch_file("sys/fs/cgroup/user.slice/cgroup.procs", "");
         scratch_file("sys/fs/cgroup/another/cgroup.procs", "");
-        ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        systemd_find("system.slice")->allowed = cpus_of("");
-        systemd_find("user.slice")->allowed = cpus_of("");
+        ck_assert_int_eq(apply("0-2"), 0);
+        systemd_find("system.slice")->allowed = set_of("");
+        systemd_find("user.slice")->allowed = set_of("");
         if (_i)
                 ck_assert_int_eq(renameat2(scratch_fd, "sys/fs/cgroup/another", scratch_fd,
                                            "sys/fs/cgroup/user.slice", RENAME_EXCHANGE),
                                  0);
-        ck_assert_int_eq(apply(knobs, "0-1"), -ESTALE);
+        ck_assert_int_eq(apply("0-1"), -ESTALE);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FOREIGN);
         ck_assert(cpuset_is_empty(&systemd_find("system.slice")->allowed));
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state,
@@ -220,52 +194,46 @@ TEST_RANGE(limit_taken_away, 0, 2)
 /* systemd says "done", the kernel has refused. */
 TEST(limit_not_effective)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
         systemd_refuses("system.slice", true);
-        ck_assert_int_eq(apply(knobs, "0"), -EPERM);
+        ck_assert_int_eq(apply("0"), -EPERM);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FAILED);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_OURS);
-        expect_kept(knobs, "0-3", "1-3");
-        restore_all(knobs);
+        expect_kept("0-3", "1-3");
+        restore_all();
 }
 
 /* systemd does not answer: what was parked before still is, and nothing else. */
 TEST(no_answer)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
         const ParkOptions options = { .units = (char *[]){ (char *)"*", NULL },
                                       .exclude = (char *[]){ NULL } };
-        const Topology topology = { .online = cpus_of("0-3") };
-        const ActContext c = park_context();
-        CpuSet fewer = cpus_of("0-1");
+        const Topology topology = { .online = set_of("0-3") };
+        CpuSet fewer = set_of("0-1");
         void *state;
 
-        ck_assert_int_eq(apply(knobs, "0-2"), 0);
-        ck_assert_int_eq(park_systemd.open(&c, &options, &state), 0);
+        ck_assert_int_eq(apply("0-2"), 0);
+        ck_assert_int_eq(park_systemd.open(&knobs_context, &options, &state), 0);
         systemd->error = -ETIMEDOUT;
         ck_assert_int_eq(park_systemd.apply(state, knobs, &fewer, &topology), -ETIMEDOUT);
-        expect_kept(knobs, "0-3", "3");
+        expect_kept("0-3", "3");
         systemd->error = 0;
         ck_assert_int_eq(park_systemd.apply(state, knobs, &fewer, &topology), 0);
-        expect_kept(knobs, "0-3", "2-3");
+        expect_kept("0-3", "2-3");
         park_systemd.close(state);
-        restore_all(knobs);
+        restore_all();
 }
 
 TEST(bus_vanishes)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-        const ActContext c = park_context();
         void *state;
 
-        ck_assert_int_eq(apply(knobs, "0"), 0);
+        ck_assert_int_eq(apply("0"), 0);
         systemd->error = -ENOTCONN;
-        ck_assert_int_eq(park_systemd.open(&c, NULL, &state), -EOPNOTSUPP);
+        ck_assert_int_eq(park_systemd.open(&knobs_context, NULL, &state), -EOPNOTSUPP);
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), -ENOTCONN);
         systemd->error = 0;
-        ck_assert_int_eq(apply(knobs, "0-1"), 0);
-        restore_all(knobs);
+        ck_assert_int_eq(apply("0-1"), 0);
+        restore_all();
 }
 
 TEST(without_systemd)
@@ -281,12 +249,10 @@ TEST(without_systemd)
 
 static void run_all(void)
 {
-        g_autoptr(Knobs) knobs = park_open_knobs();
-
-        apply(knobs, "0-2");
-        apply(knobs, "1");
-        apply(knobs, "0-3");
-        apply(knobs, "2");
+        apply("0-2");
+        apply("1");
+        apply("0-3");
+        apply("2");
         knobs_restore(knobs, NULL, NULL);
 }
 
@@ -298,8 +264,7 @@ static void expect_as_found_and_forget(void)
 
 TEST(killed_anywhere)
 {
-        ck_assert_int_gt(kill_everywhere(run_all, park_open_knobs, expect_as_found_and_forget),
-                         100);
+        ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found_and_forget), 100);
 }
 
 UNIT("park-systemd", .setup = setup, .teardown = teardown, .timeout = 60)

@@ -4,18 +4,10 @@
 #include <string.h>
 
 #include "act/park/park-common.h"
-#include "base/cpuset-text.h"
 #include "base/setting-value.h"
 #include "scratch.h"
+#include "set-of.h"
 #include "table.h"
-
-static CpuSet make(const char *text)
-{
-        CpuSet set = { 0 };
-
-        ck_assert_int_eq(cpuset_parse(text, &set), 0);
-        return set;
-}
 
 /* A tree of groups as "a a/b a/b/c d". */
 static int listed;
@@ -91,7 +83,7 @@ static const struct {
 
 TEST_EACH(wanted, wanted_cases)
 {
-        CpuSet allowed = make(c->allowed), online = make(c->online);
+        CpuSet allowed = set_of(c->allowed), online = set_of(c->online);
         g_autofree char *text = park_wanted(c->original, &allowed, &online);
 
         ck_assert_str_eq(text, c->wanted);

@@ -237,7 +237,7 @@ TEST_RANGE(boost_alone, 0, 3 * G_N_ELEMENTS(switched))
         } else if (end == 1) {
                 restore(knobs);
         } else {
-                recover(&actuator_cpufreq);
+                recover_all(actuator_cpufreq.kinds);
         }
         expect_value(switching->name, "cpufreq/boost", switching->boost);
         expect(switching->name, 0, MAX_FREQ, switching->after);

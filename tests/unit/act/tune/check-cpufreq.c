@@ -107,7 +107,7 @@ TEST_EACH(order, orders)
                 g_autofree char *max = value_of("cpufreq/policy0/" MAX_FREQ);
 
                 ck_case(c->name, atoi(min) <= atoi(max), "%s above %s at %d", min, max, n);
-                recover(&actuator_cpufreq);
+                recover_all(actuator_cpufreq.kinds);
                 expect(c->name, 0, MIN_FREQ, "800000");
                 expect(c->name, 0, MAX_FREQ, "4000000");
         }

@@ -106,7 +106,7 @@ TEST(never_all)
         found(1, "00");
         for (n = 0; killed_at(n, change_over); n++) {
                 look();
-                recover(&actuator_cpuidle);
+                recover_all(actuator_cpuidle.kinds);
                 expect("killed", 1, "00");
         }
         ck_assert_int_gt(n, 10);

@@ -180,7 +180,7 @@ TEST(killed)
         int n;
 
         for (n = 0; killed_at(n, change_over); n++) {
-                recover(&actuator_irq);
+                recover_all(actuator_irq.kinds);
                 expect_originals("killed");
         }
         ck_assert_int_gt(n, 10);

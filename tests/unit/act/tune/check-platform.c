@@ -111,7 +111,7 @@ TEST(killed)
         put_handlers("low-power balanced\n", "low-power balanced\n");
         start();
         ck_assert_int_eq(request("low-power"), 0);
-        recover(&actuator_platform);
+        recover_all(actuator_platform.kinds);
         expect_file("restored", FIRST "profile", "balanced");
         expect_file("restored", SECOND "profile", "balanced");
 }

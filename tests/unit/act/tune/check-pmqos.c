@@ -292,7 +292,7 @@ TEST(killed)
         found(1, "300");
         found(3, "200");
         for (n = 0; killed_at(n, live_and_die); n++) {
-                recover(&actuator_pmqos);
+                recover_all(actuator_pmqos.kinds);
                 expect("killed", 1, "300");
                 expect("killed", 2, "n/a");
         }

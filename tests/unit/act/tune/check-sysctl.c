@@ -199,7 +199,7 @@ TEST(killed)
         int n;
 
         for (n = 0; killed_at(n, change_over); n++) {
-                recover(&actuator_sysctl);
+                recover_all(actuator_sysctl.kinds);
                 expect_originals("killed");
         }
         ck_assert_int_gt(n, 6);
