@@ -87,6 +87,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                              .effect = self->effect,
                              .n_cores = n_cores,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
+                             .starts_per_sec = input->snapshot->switches_per_sec,
                              .can_speed = input->n_frequency > 0,
                              .idle = idle,
                              .contracts = input->contracts,

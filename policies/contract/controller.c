@@ -11,16 +11,19 @@
  *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
  *     setting that has proved itself may use all.
  *  5. Up. Where most that were late had left an idle state, the deepest one goes, unless it takes
- *     less than a fiftieth of the limit to leave: then it is not the reason. Else cores: a quarter
- *     more, all after a second violation. Where all are active, CPUs stay at their highest
- *     frequency. Twice as many cores where the active CPUs are full for FULL_USEC: tasks that only
- *     compute hardly wake up.
+ *     less than a fiftieth of the limit to leave: then it is not the reason. Else cores: as many
+ *     as the queue fitted to this setting needs, twice as many if the CPUs were busy, all after a
+ *     second violation. Where all are active, CPUs stay at their highest frequency. Twice as many
+ *     cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute hardly
+ *     wake up.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
  *     the load decreases. What was known about the setting before a try is known again after it.
- *  7. Down. After a dwell time without violation, where none was late, or the odds are good that
- *     few are (half a percent): half of the cores, or the fewest above these that have not failed.
- *     Frequencies before states, states before cores.
- *  8. Trying. Where no fewer cores may be tried, states and frequencies are, after a longer time.
+ *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
+ *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
+ *     that fewer cores multiply them by. Frequencies before states, states before
+ *     cores.
+ *  8. Trying. The queue is only a model: where few are late for longer, one step is tried,
+ *     lower frequencies and deeper idle states first.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
  *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so
  *     many left the shallowest idle state, because then nothing helps, and polling costs most.
@@ -30,6 +33,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#include "contract/queue.h"
 
 #define SECOND UINT64_C(1000000)
 
@@ -48,6 +53,7 @@
 #define LATE_MIN    3    /* wake-ups, to be a violation */
 #define SAME_LOAD   0.4
 #define FILTER_SEC  10.0
+#define SCALE_MAX   1000 /* of the longest wait, in limits */
 #define GAP_USEC    (120 * SECOND)
 #define EXIT_SHARE  50 /* a state that is left within this part of the limit is no reason */
 
@@ -82,42 +88,10 @@ static double p99_since(const WakeupDelays *wakeups, const WakeupDelays *begin)
         return wakeups_quantile_us(&since, 1 - CONTRACT_SHARE);
 }
 
-/* Term `i` of the continued fraction of the incomplete beta function (DLMF 8.17.22). */
-static double fraction_term(double a, double b, double x, int i)
-{
-        int m = i / 2;
-
-        if (i % 2)
-                return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-}
-
-/* Without the sign, which lgamma() writes to a variable. */
-static double log_gamma(double x)
-{
-        int sign;
-
-        return lgamma_r(x, &sign);
-}
-
-/* The regularised incomplete beta function, from the end of its fraction to the beginning. */
-static double beta_below(double a, double b, double x)
-{
-        double fraction = 1;
-
-        if (x > (a + 1) / (a + b + 2))
-                return 1 - beta_below(b, a, 1 - x);
-        for (int i = 200; i > 0; i--)
-                fraction = 1 + fraction_term(a, b, x, i) / fraction;
-        return exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x)) /
-               (a * fraction);
-}
-
-/* The odds that at most `share` are late, if all goes on like this: Beta distribution, with
- * Jeffreys' prior. */
+/* The odds that at most `share` are late, if all goes on like this. */
 static double tally_odds(const Tally *tally, double share)
 {
-        return beta_below(tally->late + 0.5, fmax(tally->n - tally->late, 0) + 0.5, share);
+        return odds_at_most(tally->late, tally->n, share);
 }
 
 static void window_begin(ContractState *c, const WakeupDelays *wakeups, uint64_t now_usec)
@@ -221,13 +195,60 @@ static int cpus_of(const ControlInput *input, int cores)
         return (int)lround(cores * input->cpus_per_core);
 }
 
-/* Step 5 for cores. */
-static int cores_that_cure(const Controller *self, const ControlInput *input)
+/* How long waits last per spare CPU, by what was late here; where too few were, by how long a task
+ * runs. */
+static double wait_scale(const Controller *self, const ContractState *c, const ControlInput *input)
 {
-        int cores = self->cores + (self->cores + 3) / 4;
+        double most = SCALE_MAX * c->limit_us, passed = (double)(input->now_usec - c->begin_usec);
+        double starts = fmax(input->starts_per_sec, passed > 0 ? c->window.n * 1e6 / passed : 0);
+        double run = starts > 0 ? fmin(1e6 * self->work / starts, most) : most, fit;
+
+        if (c->here.n < CONTRACT_WINDOW_WAKEUPS)
+                return run;
+        fit = queue_fit(self->work, cpus_of(input, self->cores), c->limit_us,
+                        (c->here.late + 0.5) / (c->here.n + 1), most);
+        return c->here.late < 5 ? fmin(fit, run) : fit;
+}
+
+static double share_late(const Controller *self, const ContractState *c, const ControlInput *input,
+                         int cores, double scale_us)
+{
+        return queue_share_late(self->work, cpus_of(input, cores), c->limit_us, scale_us);
+}
+
+/* Step 7 for one contract. */
+static int cores_that_hold(const Controller *self, const ContractState *c,
+                           const ControlInput *input)
+{
+        double scale = wait_scale(self, c, input);
+        double here = share_late(self, c, input, self->cores, scale);
+
+        for (int cores = 1; cores < self->cores; cores++) {
+                double there = share_late(self, c, input, cores, scale);
+
+                if (there > CONTRACT_SHARE)
+                        continue;
+                if (tally_odds(&c->here, CONTRACT_SHARE * fmin(here / there, 1)) >= HOLDS ||
+                    c->here.late < 1)
+                        return cores;
+        }
+        return self->cores;
+}
+
+/* Step 5 for cores. */
+static int cores_that_cure(const Controller *self, const ContractState *c,
+                           const ControlInput *input)
+{
+        double scale = wait_scale(self, c, input);
+        int cores = self->cores + 1;
 
         if (self->raised && input->now_usec - self->changed_usec < 2 * DWELL_USEC)
                 return input->n_cores;
+        if (input->work >= 0.9 * cpus_of(input, self->cores))
+                cores = 2 * self->cores;
+        while (cores < input->n_cores &&
+               share_late(self, c, input, cores, scale) > CONTRACT_SHARE / 2)
+                cores++;
         return cores < input->n_cores ? cores : input->n_cores;
 }
 
@@ -361,7 +382,7 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         }
         if (self->cores < input->n_cores) {
                 note_failure(self, failure_of(self, self->cores), self->cores, now);
-                change(self, input, cores_that_cure(self, input), self->state, true);
+                change(self, input, cores_that_cure(self, c, input), self->state, true);
                 return true;
         }
         if (left_idle || self->fast || !input->can_speed)
@@ -408,41 +429,59 @@ static bool has_dwelt(const Controller *self, const ContractState *c, uint64_t n
                                                             : DWELL_USEC);
 }
 
-/* Step 7 for the odds. The tightest contract decides. */
-static bool all_hold(Controller *self, const ControlInput *input)
+/* Steps 7, 8 and 10: the fewest cores that all agree to. */
+static int cores_to_keep(Controller *self, const ControlInput *input)
 {
+        int keep = (int)ceil((self->work + 1e-9) / input->cpus_per_core / FULL), most = 0;
         double limit = INFINITY;
+        bool try = input->now_usec - self->changed_usec >= TRY_USEC;
 
         for (int i = 0; i < self->n_contracts; i++) {
                 const ContractState *c = &self->contracts[i];
+                int cores;
 
                 if (!votes(c))
                         continue;
-                if (!has_dwelt(self, c, input->now_usec) ||
-                    (c->here.late >= 1 && tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
-                        return false;
-                if (c->limit_us < limit)
-                        self->decides = c->id;
-                limit = fmin(limit, c->limit_us);
+                if (!has_dwelt(self, c, input->now_usec))
+                        return self->cores;
+                cores = cores_that_hold(self, c, input);
+                if (cores == self->cores && try &&
+                    tally_odds(&c->here, CONTRACT_SHARE / 2) >= HOLDS)
+                        cores--;
+                if (cores < most || (cores == most && c->limit_us > limit))
+                        continue;
+                self->decides = c->id;
+                limit = c->limit_us;
+                most = cores;
         }
-        return true;
+        return most > keep ? most : keep;
 }
 
-/* Steps 7 and 8. */
+/* Steps 8 and 10 for what the queue says nothing about: idle states and frequencies. */
+static bool may_try(const Controller *self, const ControlInput *input)
+{
+        for (int i = 0; i < self->n_contracts; i++) {
+                const ContractState *c = &self->contracts[i];
+
+                if (votes(c) && (!has_dwelt(self, c, input->now_usec) ||
+                                 tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
+                        return false;
+        }
+        return input->now_usec - self->changed_usec >= TRY_USEC;
+}
+
+/* Step 7. */
 static void lower_setting(Controller *self, const ControlInput *input, int deepest)
 {
-        int busy = (int)ceil((self->work + 1e-9) / input->cpus_per_core / FULL);
-        int cores = self->cores / 2 > busy ? self->cores / 2 : busy, deeper;
-        bool try = input->now_usec - self->changed_usec >= TRY_USEC;
+        int cores = cores_to_keep(self, input), deeper;
 
-        if (!all_hold(self, input))
-                return;
         if (self->fast) {
-                if (try && !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
+                if (may_try(self, input) &&
+                    !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
                         change_to(self, input, self->cores, self->state, false, false);
                 return;
         }
-        if (self->state < deepest && (cores < self->cores || try)) {
+        if (self->state < deepest && (cores < self->cores || may_try(self, input))) {
                 deeper = input->idle->n_states - self->state - 1;
                 if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
                         change(self, input, self->cores, self->state + 1, false);

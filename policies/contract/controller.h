@@ -21,6 +21,7 @@ typedef struct ControlInput {
         int n_cores;           /* that may be active */
         double cpus_per_core;  /* 1 or more */
         double work;           /* CPUs that were busy since the last call */
+        double starts_per_sec; /* of tasks on CPUs, to guess how long one runs; 0: not known */
         bool can_speed;        /* CPUs can be kept at their highest frequency */
         const IdleTable *idle; /* of the CPU with the most states; NULL: none */
         const Contract *contracts;
