@@ -21,11 +21,11 @@ const Governor *base_find(const char *name)
         return NULL;
 }
 
-const char *base_check(const char *name)
+const char *base_check(const void *options, const StateTable *table)
 {
-        const Governor *base = base_find(name);
+        const char *const *name = options;
 
-        if (!base)
-                return "cannot be built on, expected a governor without options such as teo-6.1";
-        return base->state_size <= GOVERNOR_STATE_MAX ? NULL : "has too large a state";
+        return base_find(*name) ? NULL
+                                : "base cannot be built on, expected a governor without options "
+                                  "such as teo-6.1";
 }

@@ -10,7 +10,7 @@
 /* The base of this name; NULL: there is none. */
 const Governor *base_find(const char *name);
 
-/* NULL if the name is that of a base whose state fits GOVERNOR_STATE_MAX, or what is wrong. */
-const char *base_check(const char *name);
+/* Governor.check() of those whose options begin with the name of a base. */
+const char *base_check(const void *options, const StateTable *table);
 
 #endif

@@ -23,12 +23,11 @@ static const Setting fixed_settings[] = {
         { 0 },
 };
 
-static const char *fixed_check(const void *options, const StateTable *table, const char **ret_key)
+static const char *fixed_check(const void *options, const StateTable *table)
 {
         const FixedOptions *fixed = options;
 
-        *ret_key = "state";
-        return (int)fixed->state < table->n ? NULL : "is not a state of the table";
+        return (int)fixed->state < table->n ? NULL : "state is not a state of the table";
 }
 
 static void fixed_init(void *state, const StateTable *table, const void *options, int cpu)

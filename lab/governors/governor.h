@@ -47,9 +47,9 @@ typedef struct Governor {
         size_t options_size;     /* of the struct that the settings' offsets are into */
         size_t state_size;       /* bytes of state a CPU, aligned as for malloc() */
 
-        /* Whether options that are fine one by one fit the table: NULL, or what is wrong. NULL
-         * instead of the function: any do. `ret_key` names the option. */
-        const char *(*check)(const void *options, const StateTable *table, const char **ret_key);
+        /* Whether options that are fine one by one fit the table: NULL, or what is wrong, which
+         * begins with the name of an option. NULL instead of the function: any do. */
+        const char *(*check)(const void *options, const StateTable *table);
 
         /* Makes the zeroed state of one CPU ready. NULL: zeroes are fine. `options` and `table`
          * outlive the state. */

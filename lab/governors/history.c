@@ -22,7 +22,7 @@
 #include "model/weights.h"
 
 typedef struct HistoryOptions {
-        char *base;
+        char *base; /* first, for base_check() */
         double learn, forget;
         int draw; /* WeightsDraw */
         uint64_t seed, period_usec;
@@ -61,12 +61,6 @@ static const Setting history_settings[] = {
           3600e6 },
         { 0 },
 };
-
-static const char *history_check(const void *options, const StateTable *table, const char **ret_key)
-{
-        *ret_key = "base";
-        return base_check(((const HistoryOptions *)options)->base);
-}
 
 static bool is_polling(const ReplayState *state)
 {
@@ -180,7 +174,7 @@ const Governor governor_history = {
         .settings = history_settings,
         .options_size = sizeof(HistoryOptions),
         .state_size = sizeof(History),
-        .check = history_check,
+        .check = base_check,
         .init = history_init,
         .select = history_select,
         .reflect = history_reflect,

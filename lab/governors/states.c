@@ -35,29 +35,6 @@ static int __attribute__((format(printf, 2, 3))) wrong(const Place *at, const ch
         return -EINVAL;
 }
 
-static int parse_time(const Place *at, const char *what, const char *text, int64_t *ret_ns)
-{
-        uint64_t us;
-
-        if (u64_parse(text, &us) < 0 || us > TIME_US_MAX)
-                return wrong(at, "found '%s', expected %s in whole microseconds, 0 to %u", text,
-                             what, TIME_US_MAX);
-        *ret_ns = (int64_t)us * NS_PER_US;
-        return 0;
-}
-
-static int parse_power(const Place *at, const char *text, double *ret_mw)
-{
-        if (strcmp(text, "-") == 0) {
-                *ret_mw = NAN;
-                return 0;
-        }
-        if (real_parse(text, ret_mw) < 0 || *ret_mw > POWER_MW_MAX)
-                return wrong(at, "found '%s', expected the power in mW, or '-' if it is not known",
-                             text);
-        return 0;
-}
-
 static int parse_flags(const Place *at, const char *text, ReplayState *state)
 {
         g_auto(GStrv) flags = g_strsplit(text, ",", -1);
@@ -75,6 +52,8 @@ static int parse_flags(const Place *at, const char *text, ReplayState *state)
 
 static int parse_field(const Place *at, int field, const char *text, ReplayState *ret_state)
 {
+        uint64_t us;
+
         switch (field) {
         case 0:
                 if (strlen(text) >= sizeof(ret_state->name) || !g_utf8_validate(text, -1, NULL))
@@ -83,11 +62,23 @@ static int parse_field(const Place *at, int field, const char *text, ReplayState
                 g_strlcpy(ret_state->name, text, sizeof(ret_state->name));
                 return 0;
         case 1:
-                return parse_time(at, "the exit latency", text, &ret_state->latency_ns);
         case 2:
-                return parse_time(at, "the target residency", text, &ret_state->residency_ns);
+                if (u64_parse(text, &us) < 0 || us > TIME_US_MAX)
+                        return wrong(at, "found '%s', expected %s in whole microseconds, 0 to %u",
+                                     text, field == 1 ? "the exit latency" : "the target residency",
+                                     TIME_US_MAX);
+                *(field == 1 ? &ret_state->latency_ns : &ret_state->residency_ns) = (int64_t)us *
+                                                                                    NS_PER_US;
+                return 0;
         case 3:
-                return parse_power(at, text, &ret_state->power_mw);
+                ret_state->power_mw = NAN;
+                if (strcmp(text, "-") != 0 && (real_parse(text, &ret_state->power_mw) < 0 ||
+                                               ret_state->power_mw > POWER_MW_MAX))
+                        return wrong(at,
+                                     "found '%s', expected the power in mW, or '-' if it is not "
+                                     "known",
+                                     text);
+                return 0;
         case 4:
                 return parse_flags(at, text, ret_state);
         }
@@ -123,24 +114,6 @@ static int parse_line(Place *at, const char *line, ReplayState *ret_state)
         return field > 0;
 }
 
-/* Depth is by position: a table in another order would be nonsense to every governor. */
-static int check_order(Place *at, const StateTable *table)
-{
-        const ReplayState *last, *state;
-
-        if (table->n < 2)
-                return 0;
-        state = &table->states[table->n - 1];
-        last = state - 1;
-        at->column = 1;
-        if (state->residency_ns < last->residency_ns)
-                return wrong(at,
-                             "%s has a shorter target residency than %s, expected the "
-                             "shallowest state first",
-                             state->name, last->name);
-        return 0;
-}
-
 void state_table_price(StateTable *table)
 {
         double sum = 0;
@@ -174,10 +147,13 @@ int state_table_parse(const char *text, const char *name, StateTable *ret_table,
                 if (table.n == IDLE_STATES_MAX)
                         return wrong(&at, "found one more state, expected at most %d",
                                      IDLE_STATES_MAX);
+                /* Depth is by position: another order would be nonsense to every governor. */
+                if (table.n > 0 && state.residency_ns < table.states[table.n - 1].residency_ns)
+                        return wrong(&at,
+                                     "%s has a shorter target residency than %s, expected the "
+                                     "shallowest state first",
+                                     state.name, table.states[table.n - 1].name);
                 table.states[table.n++] = state;
-                r = check_order(&at, &table);
-                if (r < 0)
-                        return r;
         }
         if (table.n == 0) {
                 at = (Place){ name, 1, 1, ret_error };

@@ -22,7 +22,7 @@
 #include "model/weights.h"
 
 typedef struct WeightedOptions {
-        char *base;
+        char *base; /* first, for base_check() */
         double rate, ageing;
         int draw; /* WeightsDraw */
         uint64_t seed;
@@ -54,13 +54,6 @@ static const Setting weighted_settings[] = {
         { "weighted", "seed", SETTING_COUNT, offsetof(WeightedOptions, seed), "1" },
         { 0 },
 };
-
-static const char *weighted_check(const void *options, const StateTable *table,
-                                  const char **ret_key)
-{
-        *ret_key = "base";
-        return base_check(((const WeightedOptions *)options)->base);
-}
 
 static void weighted_init(void *state, const StateTable *table, const void *options, int cpu)
 {
@@ -112,7 +105,7 @@ const Governor governor_weighted = {
         .settings = weighted_settings,
         .options_size = sizeof(WeightedOptions),
         .state_size = sizeof(Weighted),
-        .check = weighted_check,
+        .check = base_check,
         .init = weighted_init,
         .select = weighted_select,
         .reflect = weighted_reflect,

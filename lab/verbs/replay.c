@@ -74,18 +74,6 @@ static int replay_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-/* The lowest CPU that has idle states. */
-static int first_cpu(int root, IdleState *ret_states)
-{
-        for (int cpu = 0; cpu < TRACE_CPUS_MAX; cpu++) {
-                int n = idle_states_read(root, cpu, ret_states);
-
-                if (n > 0)
-                        return cpu;
-        }
-        return -1;
-}
-
 /* Warns if there is a CPU with other states than those of `cpu`. */
 static void warn_of_others(int root, int cpu, const IdleState *states, int n)
 {
@@ -123,13 +111,14 @@ static int table_of_machine(const Ctl *ctl, StateTable *ret_table)
         IdleState states[IDLE_STATES_MAX] = { 0 };
         g_autoptr(Prices) prices = NULL;
         StateTable table = { 0 };
-        int cpu = first_cpu(ctl->root, states);
+        int cpu = 0;
 
-        if (cpu < 0)
+        while (cpu < TRACE_CPUS_MAX && (table.n = idle_states_read(ctl->root, cpu, states)) <= 0)
+                cpu++;
+        if (table.n <= 0)
                 return complain("replay: this machine has no idle states, expected --table FILE");
         if (prices_new(ctl, &prices) != EXIT_FINE)
                 return EXIT_FAILED;
-        table.n = idle_states_read(ctl->root, cpu, states);
         for (int i = 0; i < table.n; i++) {
                 ReplayState *state = &table.states[i];
 
@@ -267,12 +256,12 @@ static int check_options(const GPtrArray *choices, const StateTable *table)
 {
         for (guint i = 0; i < choices->len; i++) {
                 const Choice *choice = g_ptr_array_index(choices, i);
-                const char *key = NULL, *wrong = NULL;
+                const char *wrong = choice->governor->check
+                                            ? choice->governor->check(choice->options, table)
+                                            : NULL;
 
-                if (choice->governor->check)
-                        wrong = choice->governor->check(choice->options, table, &key);
                 if (wrong)
-                        return complain_usage(NULL, "replay: %s: %s %s", choice->name, key, wrong);
+                        return complain_usage(NULL, "replay: %s: %s", choice->name, wrong);
         }
         return EXIT_FINE;
 }
