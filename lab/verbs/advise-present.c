@@ -52,21 +52,15 @@ json_object *present_setting(const Ctl *ctl, const char *key)
         return NULL;
 }
 
-char *present_option(const Ctl *ctl, const char *key)
-{
-        g_autoptr(json_object) setting = present_setting(ctl, key);
-
-        return setting ? g_strdup(json_text(setting, "value")) : NULL;
-}
-
 /* What DeepestState= permits CPU 0 with these states. */
 static int64_t limit_now(const Ctl *ctl, const IdleState *states, int n)
 {
-        g_autofree char *text = present_option(ctl, "DeepestState");
+        g_autoptr(json_object) setting = present_setting(ctl, "DeepestState");
+        const char *text = json_text(setting, "value");
         int64_t limit_ns = NO_LATENCY_LIMIT;
         uint64_t usec;
 
-        if (!text || !*text)
+        if (!*text)
                 return limit_ns;
         if (duration_parse(text, &usec) == 0)
                 return (int64_t)MIN(usec, UINT32_MAX) * 1000;
@@ -105,9 +99,9 @@ bool present_is_limited(const Ctl *ctl)
 
 bool present_is(const Ctl *ctl, const char *key, const char *value)
 {
-        g_autofree char *now = present_option(ctl, key);
+        g_autoptr(json_object) setting = present_setting(ctl, key);
 
-        return g_strcmp0(now, value) == 0;
+        return g_str_equal(json_text(setting, "value"), value);
 }
 
 bool present_is_set(const Ctl *ctl, const char *key)

@@ -17,9 +17,6 @@ void present_switch_own_on(const Ctl *ctl, StateTable *table);
  * run. */
 json_object *present_setting(const Ctl *ctl, const char *key);
 
-/* Its value, as a new string; NULL as above. */
-char *present_option(const Ctl *ctl, const char *key);
-
 /* True if that is its value. */
 bool present_is(const Ctl *ctl, const char *key, const char *value);
 

@@ -675,10 +675,12 @@ static int advise_recorded(Ctl *ctl, json_object **ret_answer)
 
 /* For --auto without IdleGovernor=auto, which is no error. EXIT_FAILED after a message if idled
  * does not run. */
-static int refuse(Ctl *ctl, const char *governor, json_object **ret_answer)
+static int refuse(Ctl *ctl, json_object **ret_answer)
 {
-        g_autofree char *why = governor ? g_strdup_printf("IdleGovernor is %s, not auto.", governor)
-                                        : g_strdup("The policy " ADVISE_SECTION " is not active.");
+        g_autoptr(json_object) setting = present_setting(ctl, "IdleGovernor");
+        g_autofree char *why = setting ? g_strdup_printf("IdleGovernor is %s, not auto.",
+                                                         json_text(setting, "value"))
+                                       : g_strdup("The policy " ADVISE_SECTION " is not active.");
         json_object *answer;
 
         if (!client_manager(ctl->client))
@@ -692,13 +694,12 @@ static int refuse(Ctl *ctl, const char *governor, json_object **ret_answer)
 
 static int advise_ask(Ctl *ctl, json_object **ret_answer)
 {
-        g_autofree char *governor = by_auto ? present_option(ctl, "IdleGovernor") : NULL;
         int status;
 
         /* The bus closes connections that say nothing within 30 s, and recording takes longer. */
         client_manager(ctl->client);
-        if (by_auto && g_strcmp0(governor, "auto") != 0)
-                return refuse(ctl, governor, ret_answer);
+        if (by_auto && !present_is(ctl, "IdleGovernor", "auto"))
+                return refuse(ctl, ret_answer);
         status = asked_record ? advise_recorded(ctl, ret_answer) : advise(ctl, ret_answer);
         return *ret_answer && (apply || save) ? carry_out(ctl, *ret_answer) : status;
 }
