@@ -5,7 +5,9 @@
  * check` print the same ones.
  *
  * - files that are never read (config-unread.c)
- * - CPUs that this machine cannot have (config-absent.c)
+ * - CPUs that this machine cannot have: one file may serve many machines, and absent CPUs do no
+ *   harm. A value set at run time is meant for this machine, so they are an error there. A CPU that
+ *   is possible but offline is valid in both: the value applies when it comes online.
  * - options that were removed (removed.c)
  * - users that are not in /etc/passwd
  * - idle states that the power table of PowerTable= has no figure for
@@ -13,16 +15,19 @@
  * - what policies request and the hardware or its drivers do not offer: of profiles only in the
  *   administrator's files, because shipped ones list what different machines offer
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "config/config-files.h"
+#include "config/config-section.h"
 #include "config/power-table.h"
 #include "config/profile.h"
 #include "sense/frequency-read.h"
@@ -118,6 +123,36 @@ static void find_scripts(const App *app, int root, GPtrArray *warnings)
         count_others(&source, "Executable", "scripts", n, warnings);
 }
 
+/* What is wrong with this value, as a new string; NULL if nothing is, or if it is no such list. */
+static char *complaint(const Setting *row, const char *text, const CpuSet *possible)
+{
+        g_autofree char *rest = NULL, *all = NULL;
+        CpuSet cpus;
+
+        if (row->type != SETTING_CPUSET || cpuset_parse(text, &cpus) < 0 ||
+            cpuset_is_subset(&cpus, possible))
+                return NULL;
+        cpuset_subtract(&cpus, possible);
+        rest = cpuset_format(&cpus);
+        all = cpuset_format(possible);
+        return g_strdup_printf(
+                "%s: found CPU%s %s, which this machine does not have, expected some of %s",
+                row->key, cpuset_count(&cpus) == 1 ? "" : "s", rest, all);
+}
+
+int config_check_cpus(const Config *config, const char *section_name, const char *key,
+                      const char *text, const CpuSet *possible, char **ret_error)
+{
+        const Section *section = config_section(config, section_name);
+        const Setting *row = section ? section_row(section, key) : NULL;
+        char *error = row ? complaint(row, text, possible) : NULL;
+
+        if (!error)
+                return 0;
+        *ret_error = error;
+        return -EINVAL;
+}
+
 /* Calls the policy's function, if there is one and the machine is known. */
 static int ask_unmet(const Section *section, const void *options, const ConfigMachine *machine,
                      Unmet *ret_unmet)
@@ -149,6 +184,34 @@ static bool find_value(const Section *section, const Profile *profile, const cha
         *ret_text = value ? value->text : g_hash_table_lookup(section->texts, key);
         *ret_source = value ? value->source : *source;
         return true;
+}
+
+/* Options that find_value() finds. */
+static void find_absent(const Section *section, const Profile *profile, const CpuSet *possible,
+                        GPtrArray *warnings)
+{
+        for (const Setting *row = section->rows; row->key; row++) {
+                const char *text;
+                Source source;
+                char *wrong = find_value(section, profile, row->key, &text, &source)
+                                      ? complaint(row, text, possible)
+                                      : NULL;
+
+                if (wrong)
+                        config_error_add(warnings, source.file, source.line, "%s", wrong);
+                g_free(wrong);
+        }
+}
+
+void config_find_absent(const Config *config, const CpuSet *possible, GPtrArray *warnings)
+{
+        for (guint i = 0; i < config->sections->len; i++) {
+                const Section *section = config->sections->pdata[i];
+
+                find_absent(section, NULL, possible, warnings);
+                for (guint j = 0; j < config->profiles->len; j++)
+                        find_absent(section, config->profiles->pdata[j], possible, warnings);
+        }
 }
 
 /* `place` is how the path of a file begins that is reported. */

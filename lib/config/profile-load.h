@@ -14,8 +14,4 @@ void profiles_load(Config *config, const ConfigPaths *paths, GPtrArray *errors);
 /* The names of all profiles, as a new vector. */
 char **profiles_list(const ConfigPaths *paths);
 
-/* Resolves Include= of all profiles: fills their values and family. Names that do not exist, and
- * profiles that include themselves, are in `errors`. */
-void profiles_include(const Config *config, GPtrArray *errors);
-
 #endif
