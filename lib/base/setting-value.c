@@ -20,8 +20,7 @@
 #include "base/number.h"
 
 typedef struct Value {
-        bool yes;
-        int choice;
+        int choice; /* of a bool: of its word */
         uint64_t whole;
         double real;
         CpuSet cpus;
@@ -34,17 +33,8 @@ static void *field(const Setting *row, const void *options)
         return (char *)options + row->offset;
 }
 
-static int bool_parse(const char *text, bool *ret_value)
-{
-        static const char *const words[] = { "no", "yes", "false", "true", "off", "on", "0", "1" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-                if (g_str_equal(text, words[i])) {
-                        *ret_value = i % 2;
-                        return 0;
-                }
-        return -EINVAL;
-}
+/* Each no before its yes. */
+static const char *const truths[] = { "no", "yes", "false", "true", "off", "on", "0", "1", NULL };
 
 static int choice_parse(const char *text, const char *const *choices, int *ret_value)
 {
@@ -86,7 +76,7 @@ static int value_parse(const Setting *row, const char *text, Value *ret_value)
 
         switch (row->type) {
         case SETTING_BOOL:
-                return bool_parse(text, &ret_value->yes);
+                return choice_parse(text, truths, &ret_value->choice);
         case SETTING_COUNT:
                 if (row->choices && g_str_equal(text, row->choices[0])) {
                         ret_value->whole = (uint64_t)row->max;
@@ -120,7 +110,7 @@ static void value_store(const Setting *row, const Value *value, void *place)
 {
         switch (row->type) {
         case SETTING_BOOL:
-                *(bool *)place = value->yes;
+                *(bool *)place = value->choice % 2;
                 break;
         case SETTING_COUNT:
         case SETTING_DURATION:
