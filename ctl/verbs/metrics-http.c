@@ -171,13 +171,12 @@ static int wait_for(int fd, short events, gint64 deadline_usec)
 /* Where the empty line ends that ends the head; 0: not there yet. */
 static gsize head_end(const char *text, gsize length)
 {
-        for (gsize i = 0; i + 1 < length; i++) {
-                if (text[i] == '\n' && text[i + 1] == '\n')
-                        return i + 2;
-                if (i + 2 < length && text[i] == '\n' && text[i + 1] == '\r' && text[i + 2] == '\n')
-                        return i + 3;
-        }
-        return 0;
+        const char *plain = memmem(text, length, "\n\n", 2);
+        const char *dos = memmem(text, length, "\n\r\n", 3);
+
+        if (plain && (!dos || plain < dos))
+                return (gsize)(plain - text) + 2;
+        return dos ? (gsize)(dos - text) + 3 : 0;
 }
 
 /* Reads up to the end of the head. Returns the status of the refusal, 200 if the request is

@@ -9,28 +9,19 @@
 #include "cli/offline.h"
 #include "verbs.h"
 
-static json_object *describe(const char *name, const char *summary, const char *file, bool active)
-{
-        json_object *object = json_object_new_object();
-
-        json_put_text(object, "name", name);
-        json_put_text_any(object, "summary", summary);
-        json_put_text_any(object, "file", file);
-        json_put_bool(object, "active", active);
-        return object;
-}
-
 static json_object *list_of_daemon(json_object *manager)
 {
         json_object *array = json_object_new_array(), *row;
         const char *active = json_text(manager, "Profile");
 
         JSON_FOREACH(row, json_get(manager, "Profiles")) {
+                json_object *object = json_add(array);
                 const char *name = json_element_text(row, 0);
 
-                json_object_array_add(array, describe(name, json_element_text(row, 1),
-                                                      json_element_text(row, 2),
-                                                      g_str_equal(name, active)));
+                json_put_text(object, "name", name);
+                json_put_text_any(object, "summary", json_element_text(row, 1));
+                json_put_text_any(object, "file", json_element_text(row, 2));
+                json_put_bool(object, "active", g_str_equal(name, active));
         }
         return array;
 }

@@ -13,13 +13,12 @@ json_object *contracts_describe(json_object *manager)
         json_object *answer = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(manager, "Contracts")) {
-                json_object *object = json_object_new_object();
+                json_object *object = json_add(answer);
 
                 json_put_texts(object, row, "unit cgroup owner reason obstacle");
                 json_put_members(object, row,
                                  "contract limit_us measured infeasible p99_us wakeups best_us "
                                  "cores latency_us highest_frequency windows_kept windows_broken");
-                json_object_array_add(answer, object);
         }
         return answer;
 }

@@ -30,25 +30,16 @@ static json_object *name_all(json_object *rows, const char *keys)
         return answer;
 }
 
-/* NULL: none runs. */
-static json_object *describe_trial(json_object *trial)
-{
-        json_object *object;
-
-        if (!json_get(trial, "owner"))
-                return NULL;
-        object = json_object_new_object();
-        json_put_members(object, trial, "owner reason");
-        return object;
-}
-
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
         json_object *keeps = json_get(manager, "KeepsAffinities");
+        json_object *trial = json_get(manager, "Trial");
 
         json_put_texts(daemon, manager, "profile=Profile profile_reason=ProfileReason");
         json_put(daemon, "pauses", pauses_describe(manager));
-        json_put(daemon, "trial", describe_trial(json_get(manager, "Trial")));
+        json_put(daemon, "trial", json_get(trial, "owner") ? json_object_new_object() : NULL);
+        if (json_get(daemon, "trial"))
+                json_put_members(json_get(daemon, "trial"), trial, "owner reason");
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         json_put_members(daemon, manager,
                          "policies=Policies park_backend=ParkBackend config_files=ConfigFiles "
@@ -57,17 +48,6 @@ static void describe_daemon(json_object *daemon, json_object *manager)
         json_put(daemon, "keeps_affinities", json_object_get(json_element(keeps, 0)));
         json_put(daemon, "keeps_affinities_because", json_object_get(json_element(keeps, 1)));
         json_put_int_from(daemon, "next_tick_usec", json_int(manager, "PeriodUSec", 0), 1);
-}
-
-static json_object *describe_cpus(json_object *manager)
-{
-        json_object *answer = json_object_new_object();
-
-        json_put_members(answer, manager,
-                         "online=Online isolated=Isolated parked=Parked allowed=Allowed "
-                         "idle_mask=IdleMask cores=Cores wanted_cores=WantedCores "
-                         "active_cores=ActiveCores");
-        return answer;
 }
 
 /* Why nothing is parked; null while something is, or without the daemon. */
@@ -437,7 +417,11 @@ static int status_ask(Ctl *ctl, json_object **ret_answer)
                 describe_daemon(json_get(answer, "daemon"), manager);
         json_put_int_from(answer, "to_restore", left_count(ctl), 0);
         cpus = cpus_describe(facts);
-        json_put(answer, "cpus", describe_cpus(manager));
+        json_put(answer, "cpus", json_object_new_object());
+        json_put_members(json_get(answer, "cpus"), manager,
+                         "online=Online isolated=Isolated parked=Parked allowed=Allowed "
+                         "idle_mask=IdleMask cores=Cores wanted_cores=WantedCores "
+                         "active_cores=ActiveCores");
         put_nothing_parked(ctl, json_get(answer, "cpus"));
         put_measured(answer, manager);
         json_put(answer, "energy", describe_energy(facts));

@@ -87,9 +87,8 @@ static bool read_kept(const Top *top, int cpu, int *fd, const char *file, char t
         if (n <= 0) {
                 close(*fd);
                 *fd = -1;
-        }
-        if (n <= 0)
                 return false;
+        }
         text[n] = '\0';
         text[strcspn(text, "\n")] = '\0';
         return true;
