@@ -280,17 +280,21 @@ static bool unit_runs(const Doctor *doctor, const char *unit)
 /* `processes`: the names of those that run. */
 static void check_power_daemons(Doctor *doctor, GHashTable *processes)
 {
-        for (const PowerDaemon *known = power_daemons; known->unit; known++)
+        for (const PowerDaemon *known = power_daemons; known->unit; known++) {
+                g_autofree char *name = g_strndup(known->unit,
+                                                  (gsize)(strrchr(known->unit, '.') - known->unit));
+                g_autofree char *stop = g_strdup_printf("sudo systemctl %s --now %s",
+                                                        known->masked ? "mask" : "disable", name);
+
                 if ((!known->of_user && unit_runs(doctor, known->unit)) ||
                     (known->process && g_hash_table_contains(processes, known->process)))
                         doctor_add(
                                 doctor, true, "other power daemons",
-                                g_strdup_printf("%.*s is running",
-                                                (int)(strrchr(known->unit, '.') - known->unit),
-                                                known->unit),
+                                g_strdup_printf("%s is running", name),
                                 "it sets the same knobs; idled leaves alone what another program "
                                 "changes",
-                                known->stop);
+                                known->stop ?: stop);
+        }
 }
 
 /* True if the limit keeps some CPU from a state that it has. */

@@ -11,8 +11,9 @@
 typedef struct PowerDaemon {
         const char *unit;    /* as systemd names it; of the user's manager if `of_user` */
         const char *process; /* as /proc/PID/comm names it, 15 bytes at most; NULL: none stays */
+        bool masked;         /* to stop it for good: D-Bus would start a disabled one again */
         bool of_user;
-        const char *stop; /* a command, with what else is necessary */
+        const char *stop; /* the command for that, if another one is necessary */
 } PowerDaemon;
 
 /* The last one has no unit. */
