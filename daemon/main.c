@@ -88,36 +88,25 @@ static int fill_setup(const Arguments *arguments, ManagerSetup *setup)
         return 0;
 }
 
-/* Why there is no directory for the record, for people. */
-static int refuse_run_directory(const char *path, int error)
-{
-        bool needs_root = (error == -EACCES || error == -EPERM) && geteuid() != 0;
-
-        return log_error_errno(error, "%s: %m%s", path,
-                               needs_root ? ": idled needs root (or --run DIR)" : "");
-}
-
 /* Opens the directory of the record, making it and what leads to it if it is not there. */
 static int open_run_directory(const char *path)
 {
-        int fd;
+        bool made = g_mkdir_with_parents(path, 0755) == 0;
+        int fd = made ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, error = -errno;
+        bool needs_root = (error == -EACCES || error == -EPERM) && geteuid() != 0;
 
-        if (g_mkdir_with_parents(path, 0755) < 0)
-                return refuse_run_directory(path, -errno);
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return refuse_run_directory(path, -errno);
-        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-                int error = -errno;
-
-                close(fd);
-                if (error == -EWOULDBLOCK)
-                        log_error("%s: another idled is running", path);
-                else
-                        log_error_errno(error, "%s: %m", path);
-                return error;
-        }
-        return fd;
+                return log_error_errno(error, "%s: %m%s", path,
+                                       needs_root ? ": idled needs root (or --run DIR)" : "");
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+                return fd;
+        error = -errno;
+        close(fd);
+        if (error == -EWOULDBLOCK)
+                log_error("%s: another idled is running", path);
+        else
+                log_error_errno(error, "%s: %m", path);
+        return error;
 }
 
 static int check(const ManagerSetup *setup, const Arguments *arguments)
@@ -164,18 +153,6 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
         }
         sd_notify(false, "READY=1");
         return 0;
-}
-
-static int add_signals(Daemon *daemon)
-{
-        int r;
-
-        r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
-        if (r >= 0)
-                r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);
-        if (r >= 0)
-                r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload, daemon);
-        return r;
 }
 
 static int run(Daemon *daemon)
@@ -269,20 +246,22 @@ static int run_once(Daemon *daemon)
 
 static int make_loop(Daemon *daemon)
 {
+        static const struct {
+                int number;
+                sd_event_signal_handler_t handler; /* NULL: the loop ends */
+        } wanted[] = { { SIGTERM, NULL }, { SIGINT, NULL }, { SIGHUP, on_reload } };
         sigset_t signals;
         int r;
 
         sigemptyset(&signals);
-        sigaddset(&signals, SIGTERM);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGHUP);
+        for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
+                sigaddset(&signals, wanted[i].number);
         sigprocmask(SIG_BLOCK, &signals, NULL);
         r = sd_event_default(&daemon->event);
-        if (r >= 0)
-                r = add_signals(daemon);
-        if (r < 0)
-                return log_error_errno(r, "Failed to create the event loop: %m");
-        return 0;
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(wanted); i++)
+                r = sd_event_add_signal(daemon->event, NULL, wanted[i].number, wanted[i].handler,
+                                        wanted[i].handler ? daemon : NULL);
+        return r < 0 ? log_error_errno(r, "Failed to create the event loop: %m") : 0;
 }
 
 /* A machine that is not ours has to do with a bus only if one is named. */
