@@ -352,12 +352,9 @@ static json_object *describe(const Ctl *ctl, json_object *hold)
         put_process(ctl, answer, hold);
         json_put_members(answer, hold,
                          "ends_with_process=Bound since_usec=SinceUSec reason=Reason");
-        json_put_int_from(answer, "latency_us", json_int(request, "latency_us", -1), 0);
-        json_put_int_from(answer, "wakeup_p99_us", json_int(request, "wakeup_p99_us", -1), 1);
+        json_put_members(answer, request, "latency_us wakeup_p99_us");
         json_put_bool(answer, "global", json_true(request, "global"));
-        json_put_int_from(answer, "min_cores", json_int(request, "min_cores", -1), 1);
-        json_put_int_from(answer, "min_frequency_khz", json_int(request, "min_frequency_khz", -1),
-                          1);
+        json_put_members(answer, request, "min_cores min_frequency_khz");
         json_put_texts(answer, request, "kind profile");
         json_put_members(answer, hold, "cpus=CPUs");
         json_put_text_any(answer, "obstacle", json_text(hold, "Obstacle"));

@@ -35,15 +35,9 @@ static void describe_reason(json_object *answer, json_object *from)
         JSON_FOREACH(input, all)
                 json_object_array_add(inputs, json_name_elements(input, "name value unit"));
         json_put(answer, "inputs", inputs);
-        json_put(answer, "threshold",
-                 compared ? json_object_get(json_get(from, "threshold")) : NULL);
-        json_put_text_any(answer, "threshold_unit",
-                          compared ? json_text(from, "threshold_unit") : NULL);
+        json_put_members(answer, compared ? from : NULL, "threshold threshold_unit");
         adjusted = compared && *json_text(from, "effective_because");
-        json_put(answer, "effective",
-                 adjusted ? json_object_get(json_get(from, "effective")) : NULL);
-        json_put_text_any(answer, "effective_because",
-                          adjusted ? json_text(from, "effective_because") : NULL);
+        json_put_members(answer, adjusted ? from : NULL, "effective effective_because");
 }
 
 /* What policies requested for the CPU in addition to parking, and what they counted for it. */
