@@ -70,13 +70,6 @@ class Parked(OwnGroup, TestCase):
         self.assertEqual(self.knob(), '0')
         self.assert_still_works()
 
-    def test_pause(self):
-        fd = self.pause('a test')
-        self.wait_knob(self.before)
-        os.close(fd)
-        self.wait_knob('0')
-        self.assert_still_works()
-
     def test_verify(self):
         self.assertEqual(self.call('Verify'), [])
         (self.group / 'cpuset.cpus').write_text('1')

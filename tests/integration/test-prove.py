@@ -149,13 +149,6 @@ class Truth(ProveCase):
         self.assertNotRegex(output, r'-0\.0*(?![0-9])')
         self.assertIn('0.01', output)
 
-    def test_nothing_saved(self):
-        self.start_in_world(lambda root: 15)
-        answer = self.prove('--policy', 'userspace', '--for', '6s', status=1)
-        self.assertFalse(answer['claim_holds'])
-        self.assertLess(answer['saved_low_watts'], answer['saved_high_watts'])
-        self.assertLess(abs(answer['saved_percent']), 10)
-
     def world_that_knows_the_trial(self):
         """Energy follows the trial although nothing else does: 12 W where the policy is honoured."""
         found = {'watts': 16, 'read': 0, 'connection': None}

@@ -1,19 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The examples of README.md work while CPUs are parked: on a fake machine, with the bus, the paths and
-the systemd of the test. test_service.py of tests/vm runs them on a real one."""
+the systemd of the test."""
 import os
 import re
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 from idledtest import TIMEOUT, TestCase, main, wait_until
 from systemdtest import WithSystemd
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-from readme import TOP, examples  # pylint: disable=wrong-import-position
+TOP = Path(__file__).resolve().parents[2]
+HEADINGS = 'Configure', 'Ask', 'Profiles and applications'
+
+
+def examples():
+    """Those that a user of an installed idled can run: [(heading, commands)]."""
+    text = (TOP / 'README.md').read_text(encoding='utf-8')
+    sections = re.split(r'(?m)^## (.*)\n', text)[1:]
+    found = [(heading, block) for heading, section in zip(sections[::2], sections[1::2])
+             if heading in HEADINGS for block in re.findall(r'(?ms)^```\n(.*?)^```\n', section)]
+    assert {heading for heading, _ in found} == set(HEADINGS)
+    return found
 
 
 class Readme(WithSystemd, TestCase):

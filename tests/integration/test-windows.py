@@ -213,15 +213,6 @@ class Windows(WithWindows):
                     self.assertFalse([text for text in self.reasons() if 'window' in text])
                     self.daemon.stop()
 
-    def test_reload_ends_window(self):
-        for option in 'StartWindow', 'TerminalWindow':
-            with self.subTest(option=option):
-                parked = self.begin_in_window(option)
-                self.configure(option, '0')
-                self.call('Reload')
-                self.wait_parked(parked)
-                self.daemon.stop()
-
     def terminals_wake(self):
         """Whether idled waits for input to the terminal: the inotify descriptor is in its epoll set."""
         watch = ' ino:%x ' % os.stat(os.path.join(self.root, 'dev/pts/0')).st_ino

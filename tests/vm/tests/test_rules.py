@@ -67,16 +67,6 @@ class Units(Rules):
             self.assertTrue(self.property("Holds").startswith("ao 1 "))
         self.wait_free()
 
-    def test_idled_is_killed(self):
-        """The next instance finds what runs."""
-        self.rule("Unit=render.service")
-        self.start()
-        with self.unit("render", "-p CPUAffinity=1 sleep infinity"):
-            self.wait_limits("0", "80", "0", "0")
-            self.kill()
-            self.wait_limits("0", "80", "0", "0")
-        self.wait_free()
-
 
 class Programs(Rules):
     """The kernel reports programs to a service without the rights of root."""

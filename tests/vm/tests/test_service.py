@@ -3,13 +3,9 @@
 
 import json
 import re
-import sys
 
 import lab
 from kernel import CPU
-
-sys.path.append(str(lab.HERE.parent))
-from readme import examples  # pylint: disable=wrong-import-position
 
 CALL = "busctl --system call org.idled1 /org/idled1 org.idled1.Manager"
 ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
@@ -29,42 +25,12 @@ class Service(lab.IdledTest):
         self.assertEqual(self.string("Online"), "0-3")
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
 
-    def test_on_the_bus(self):
-        self.start()
-        tree = self.guest.read("busctl --system --list tree org.idled1").split("\n")
-        for path in ("/org/idled1", "/org/idled1/cpu/3", "/org/idled1/policy/ondemand",
-                     "/org/idled1/energy/package_2d0", "/org/freedesktop/LogControl1"):
-            self.assertIn(path, tree)
-        members = self.guest.read("busctl --system introspect org.idled1 /org/idled1")
-        for line in (".Parked +property +s ", ".Reload +method +- +-", ".Explain +method +- +aa"):
-            self.assertRegex(members, line)
-        self.assertEqual(self.property("Online"), 's "0-3"')
-        self.assertEqual(self.property("Cores"), "u 2")
-        self.assertRegex(self.string("ParkBackend"), "^isolated partition idledpark.slice")
-        self.assertNotIn("energy", self.property("Missing"))
-
     def test_journal(self):
         self.start()
         since = "-u idled -b --no-pager -o cat _SYSTEMD_INVOCATION_ID=" + \
             self.guest.read("systemctl show -P InvocationID idled")
         self.assertRegex(self.guest.read(f"journalctl {since}"), r"(?m)^idled [0-9.]+$")
         self.assertEqual(self.guest.read(f"journalctl -p warning {since}"), "")
-
-    def test_decisions_in_the_journal(self):
-        """On request, with fields that journalctl filters by; set by idlectl, and kept by --save."""
-        self.configure(ONLY_USERSPACE)
-        self.start()
-        self.addCleanup(self.guest.run, "rm -f /etc/idled/idled.conf.d/zz-idlectl.conf")
-        self.guest.run("idlectl set userspace IdleMask=3")
-        self.guest.run("idlectl set Daemon LogDecisions=yes --save")
-        self.guest.run("systemctl restart idled")
-        self.guest.run("idlectl set userspace IdleMask=2-3")
-        entries = [json.loads(line) for line in self.guest.read(
-            "journalctl --sync; journalctl -u idled -b -o json --no-pager IDLED_POLICY=userspace"
-        ).splitlines()]
-        self.assertEqual([entry["IDLED_PARKED"] for entry in entries], ["2-3"])
-        self.assertEqual((entries[0]["IDLED_OPTION"], entries[0]["IDLED_SOURCE"],
-                          entries[0]["PRIORITY"]), ("IdleMask", "set over D-Bus", "6"))
 
     def test_doctor_and_other_daemons(self):
         """A unit that leaves no process counts as running until it is stopped."""
@@ -85,23 +51,6 @@ class Service(lab.IdledTest):
         self.guest.run("systemctl stop tlp")
         self.start()
         self.assertFalse({rival, absent} & found())
-
-    def test_examples_of_the_readme(self):
-        """Each works while CPUs are parked; what pw-record and make do is replaced."""
-        self.configure("")
-        self.start()
-        self.addCleanup(self.guest.run, "rm -f /usr/local/bin/{pw-record,make} /var/lib/idled/profile")
-        self.write("/usr/local/bin/pw-record", "#!/bin/sh\nexec idlectl holds\n")
-        self.guest.run("chmod +x /usr/local/bin/pw-record && ln -s /bin/true /usr/local/bin/make")
-        printed = ""
-        for _, commands in examples():
-            self.guest.run("idlectl set userspace IdleMask=2-3")
-            self.wait_for("parking", lambda: self.string("Parked") == "2-3")
-            with self.subTest(commands):
-                printed += self.guest.read("set -e\n" + commands)
-                self.assertEqual(self.string("Parked"), "2-3")
-        self.assertRegex(printed, r"idlectl +50us +0-1 .*\n +pw-record")
-        self.assertEqual(self.string("Profile"), "power-saver")
 
     def test_try_of_the_manual(self):
         """The example of idled(8) that changes nothing decides, and finds how CPUs are parked here."""
