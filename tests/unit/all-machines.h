@@ -33,7 +33,7 @@ static inline GPtrArray *machine_names(void)
         return names;
 }
 
-/* The files of a machine; free it with tree_done(). */
+/* The files of a machine. */
 static inline Tree machine_tree(const char *name)
 {
         Tree tree = tree_make();

@@ -85,6 +85,8 @@ static inline void machine_stop(Machine *m)
         topology_free(m->topology);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Machine, machine_stop)
+
 static inline void decide(Machine *m, uint64_t usec)
 {
         m->world->frequency = m->policies;

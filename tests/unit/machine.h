@@ -39,6 +39,8 @@ static inline void tree_done(Tree *tree)
         g_free(tree->path);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tree, tree_done)
+
 /* Puts a file into the tree, with the directories it needs. */
 static inline void tree_put(const Tree *tree, const char *path, const char *text)
 {

@@ -198,7 +198,7 @@ TEST(kinds_of_a_unit)
         static const FollowerListener listener = { on_first_or_last, NULL, NULL };
         g_autoptr(GPtrArray) list = unit_kinds_new();
         const UnitKinds *found;
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         pid_t pid;
 
         make_rules(1);
@@ -218,7 +218,6 @@ TEST(kinds_of_a_unit)
         ck_assert_str_eq(found->cgroup, "/background.slice");
         follower_free(follower);
         end_process(pid);
-        tree_done(&tree);
         g_ptr_array_unref(rules);
 }
 

@@ -107,7 +107,7 @@ static void put_task(const Tree *tree, const Task *task)
 
 TEST_EACH(trees, cases)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-6", "");
         g_autoptr(GString) sets = g_string_new(NULL);
         g_autofree char *nodes = NULL;
@@ -141,7 +141,6 @@ TEST_EACH(trees, cases)
                 ck_case(c->name, g_str_equal(other, "a process"), "%s", other);
         }
         affinities_free(affinities);
-        tree_done(&tree);
 }
 
 /* The kernel's files about nodes, and the nodes that a task is bound to according to them. */
@@ -156,7 +155,7 @@ static const struct {
 
 TEST_EACH(memory_nodes, node_cases)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         Task task = { 9, 9, "a", "0-7", c->mems, USER, 1 };
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(Affinities) affinities = NULL;
@@ -177,24 +176,22 @@ TEST_EACH(memory_nodes, node_cases)
         g_autofree char *text = cpuset_format(&bound);
 
         ck_assert_str_eq(text, c->bound);
-        tree_done(&tree);
 }
 
 TEST(no_proc)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = machine_make(2, 1, 2, "0-1", "");
         Affinities *affinities = (Affinities *)0x1;
 
         ck_assert_int_eq(affinities_read(tree.root, topology, NULL, &affinities), -ENOENT);
         ck_assert_ptr_eq(affinities, (Affinities *)0x1);
-        tree_done(&tree);
 }
 
 /* Longer than any buffer that one begins with: many groups, many CPUs. */
 TEST(long_status)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autofree char *owner = NULL, *groups = g_strnfill(100000, '7'), *text = NULL;
         g_autoptr(Affinities) affinities = NULL;
@@ -208,13 +205,12 @@ TEST(long_status)
         ck_assert_int_eq(cpuset_next(&affinities->sets[0], -1), 6);
         owner = private_text_for(affinities->owners[0], 0);
         ck_assert_str_eq(owner, "process 5 (big)");
-        tree_done(&tree);
 }
 
 /* In steps of any size the same is found, and no step looks at more tasks than it may. */
 TEST_RANGE(steps, 1, 9)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = machine_make(8, 2, 4, "0-7", "");
         g_autoptr(Affinities) affinities = NULL;
         AffinityScan *scan;
@@ -242,7 +238,6 @@ TEST_RANGE(steps, 1, 9)
         ck_assert_int_eq(affinity_scan_new(tree.root, topology, NULL, &scan), 0);
         affinity_scan_step(scan, (unsigned)_i);
         affinity_scan_free(scan); /* in the middle */
-        tree_done(&tree);
 }
 
 /* A child of ours with an affinity of one CPU is found in the kernel's own /proc. */

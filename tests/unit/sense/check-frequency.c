@@ -97,7 +97,7 @@ static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy 
 
 TEST_EACH(described, machines)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = NULL;
         g_autofree char *governors = NULL, *preferences = NULL, *cpus = NULL;
         FreqPolicy *policies;
@@ -119,7 +119,6 @@ TEST_EACH(described, machines)
         frequency_read_driver(tree.root, topology, driver);
         ck_assert_str_eq(driver, c->like.driver);
         frequency_free(policies, n);
-        tree_done(&tree);
 }
 
 /* What files hold that a driver should not write, and what is missing. */
@@ -143,7 +142,7 @@ static const struct {
 TEST_EACH(damage, damaged)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         FreqPolicy *policies = NULL;
         int n = 0, r;
 
@@ -164,14 +163,13 @@ TEST_EACH(damage, damaged)
                 ck_assert(!*policies[0].governors && !*policies[0].preferences);
         }
         frequency_free(policies, n);
-        tree_done(&tree);
 }
 
 /* Boost has a list of its own; nonsense in a list is left out. */
 TEST(tables)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         FreqPolicy *policies = NULL;
         int n = 0;
 
@@ -192,13 +190,12 @@ TEST(tables)
         ck_assert_ptr_eq(policies[1].frequencies, policies[0].frequencies);
         ck_assert_ptr_null(policies[2].frequencies);
         frequency_free(policies, n);
-        tree_done(&tree);
 }
 
 TEST(nothing_there)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         FreqPolicy *policies;
         char driver[32];
         int n;
@@ -206,7 +203,6 @@ TEST(nothing_there)
         ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), -ENOENT);
         frequency_read_driver(tree.root, topology, driver);
         ck_assert_str_eq(driver, "");
-        tree_done(&tree);
 }
 
 #define NO_WISH .latency_us = -1, .bias = -1, .boost = -1

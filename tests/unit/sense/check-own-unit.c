@@ -44,7 +44,7 @@ TEST_EACH(own_unit, cases)
 {
         static const char *const ends[] = { ".service", ".scope" };
         g_autofree char *unit = NULL, *procs = NULL, *below = NULL, *found = NULL;
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         const char *end = NULL;
 
         for (size_t i = 0; i < G_N_ELEMENTS(ends) && !end; i++)
@@ -62,7 +62,6 @@ TEST_EACH(own_unit, cases)
         put_process(&tree, 20, 1, c->cgroup);
         ck_assert_int_eq(own_unit_read(tree.root, 10, &found), 0);
         ck_case(c->name, g_strcmp0(found, c->unit) == 0, "%s", found ? found : "none");
-        tree_done(&tree);
 }
 
 /* Each process is the child of the one before. */
@@ -76,7 +75,7 @@ TEST_EACH(chain, chains)
 {
         g_autoptr(GString) procs = g_string_new(NULL);
         g_autofree char *found = NULL;
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
 
         for (int pid = 10; pid < 10 + c->n; pid++) {
                 put_process(&tree, pid, pid > 10 ? pid - 1 : 1, "/a.service");
@@ -85,7 +84,6 @@ TEST_EACH(chain, chains)
         tree_put(&tree, "sys/fs/cgroup/a.service/cgroup.procs", procs->str);
         ck_assert_int_eq(own_unit_read(tree.root, 10, &found), 0);
         ck_case(c->name, (found != NULL) == c->own, "%s", found ? found : "none");
-        tree_done(&tree);
 }
 
 UNIT("own-unit")

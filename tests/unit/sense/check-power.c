@@ -95,7 +95,7 @@ static void put_supplies(const Tree *tree, const SupplyText *supplies)
 
 TEST_EACH(supplies, cases)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Counters) counters = counters_new(1);
         void *state = NULL;
         int r;
@@ -112,7 +112,6 @@ TEST_EACH(supplies, cases)
                         counters->battery_level);
                 sensor_power.close(state);
         }
-        tree_done(&tree);
 }
 
 /* What a laptop drew between two readings, of 10 Wh or 1 Ah. */
@@ -187,12 +186,11 @@ static const struct {
 static BatteryReading reading_of(const SupplyText *texts)
 {
         BatteryReading reading = { 0 };
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
 
         put_supplies(&tree, texts);
         if (battery_read(tree.root, &reading) < 0)
                 reading = (BatteryReading){ 0 };
-        tree_done(&tree);
         return reading;
 }
 
@@ -221,7 +219,7 @@ TEST(mean_watts)
                 { { ENERGY(0, "Discharging", "9000000") }, 410, 36 },
         };
         BatteryMeter meter = { 0 };
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
 
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
                 double watts;
@@ -232,13 +230,12 @@ TEST(mean_watts)
                                                    : fabs(watts - rows[i].watts) < 1e-6,
                               "row %zu: %f W", i, watts);
         }
-        tree_done(&tree);
 }
 
 TEST(plug_is_pulled)
 {
         static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Counters) counters = counters_new(1);
         void *state = NULL;
 
@@ -257,12 +254,11 @@ TEST(plug_is_pulled)
         ck_assert_int_eq(sensor_power.read(state, counters), 0);
         ck_assert(counters->on_battery);
         sensor_power.close(state);
-        tree_done(&tree);
 }
 
 TEST(described_laptop)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Counters) counters = counters_new(8);
         void *state = NULL;
 
@@ -272,7 +268,6 @@ TEST(described_laptop)
         ck_assert(counters->on_battery);
         ck_assert(fabs(counters->battery_level - 0.76) < 1e-9);
         sensor_power.close(state);
-        tree_done(&tree);
 }
 
 UNIT("power", .timeout = 30)

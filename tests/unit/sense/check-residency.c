@@ -268,13 +268,12 @@ TEST_RANGE(cpu_goes_and_returns, 0, 2)
 
 TEST(no_states)
 {
-        Tree empty = tree_make();
+        g_auto(Tree) empty = tree_make();
         Topology topology = plain_topology(4);
         void *state = NULL;
 
         tree_put(&empty, "sys/devices/system/cpu/cpu0/cpuidle/unrelated", "");
         ck_assert_int_eq(sensor_residency.open(empty.root, &topology, &state), -ENOENT);
-        tree_done(&empty);
 }
 
 TEST(static_facts)
@@ -282,7 +281,7 @@ TEST(static_facts)
         static const IdleState expected[] = {
                 { "POLL", 0, 0 }, { "C1E", 2, 4 }, { "C6", 170, 500 }, { "C10", 230, 700 }
         };
-        Tree laptop = tree_make();
+        g_auto(Tree) laptop = tree_make();
         IdleState states[IDLE_STATES_MAX];
 
         ck_assert(tree_build(&laptop, "synthetic-laptop"));
@@ -294,7 +293,6 @@ TEST(static_facts)
         }
         ck_assert_msg(idle_states_read(laptop.root, 4, states) == 3, "E-cores have others");
         ck_assert_int_eq(idle_states_read(laptop.root, 99, states), 0);
-        tree_done(&laptop);
 }
 
 /* 20 intervals of 0.1 s on this machine: rows add up, and an idle CPU's are idle. */

@@ -138,7 +138,7 @@ TEST(permission_denied)
 /* Where nothing is, opening is no failure, only reading. */
 TEST(nothing_there)
 {
-        Tree empty = tree_make();
+        g_auto(Tree) empty = tree_make();
         Topology topology = plain_topology(4);
         g_autoptr(Sensors) sensors = sensors_new(empty.root, &topology);
         g_autoptr(Counters) counters = counters_new(4);
@@ -148,7 +148,6 @@ TEST(nothing_there)
         tree_put(&empty, "proc/stat", good_stat);
         sensors_rescan(sensors, &topology);
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), 0);
-        tree_done(&empty);
 }
 
 /* This machine. */
@@ -177,7 +176,7 @@ TEST(real)
 /* All CPUs of a machine are read, each with its own states. */
 static void check_machine(const char *name)
 {
-        Tree machine = tree_make();
+        g_auto(Tree) machine = tree_make();
         g_autoptr(Topology) topology = NULL;
         g_autoptr(Sensors) sensors = NULL;
         g_autoptr(Counters) counters = NULL;
@@ -197,7 +196,6 @@ static void check_machine(const char *name)
                 ck_case(name, n == idle_states_read(machine.root, cpu, states),
                         "CPU %d has %d states", cpu, n);
         }
-        tree_done(&machine);
 }
 
 TEST(described)

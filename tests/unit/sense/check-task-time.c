@@ -60,7 +60,7 @@ static const struct {
 
 TEST_EACH(between, cases)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(TaskTime) tasks = task_time_new(2);
         g_autoptr(Snapshot) snapshot = snapshot_new(2);
 
@@ -81,7 +81,6 @@ TEST_EACH(between, cases)
                 tasks->cpus);
         ck_case(c->name, fabs(tasks->switches_per_sec - c->switches) < 1e-6, "%g switches",
                 tasks->switches_per_sec);
-        tree_done(&tree);
 }
 
 UNIT("task-time")

@@ -196,7 +196,7 @@ TEST_EACH(a_pseudo_terminal, typed)
 
 TEST(no_terminals)
 {
-        Tree bare = tree_make();
+        g_auto(Tree) bare = tree_make();
         Terminals *none = NULL;
         char *name = NULL;
 
@@ -207,7 +207,6 @@ TEST(no_terminals)
         ck_assert_uint_eq(terminals_last_input(bare.root, 0, UINT64_MAX, &name), 0);
         ck_assert_ptr_null(name);
         terminals_free(none);
-        tree_done(&bare);
 }
 
 UNIT("terminals", .setup = setup, .teardown = teardown)

@@ -105,7 +105,7 @@ static void describe(const Tree *tree, const char *name)
 START_TEST(described)
 {
         const Expected *e = &machines[_i];
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = NULL, again = NULL;
 
         describe(&tree, e->name);
@@ -114,7 +114,6 @@ START_TEST(described)
         assert_expected(e, topology);
         ck_assert_int_eq(topology_read(tree.root, &again), 0);
         ck_assert(topology_equal(topology, again));
-        tree_done(&tree);
 }
 END_TEST
 
@@ -123,13 +122,12 @@ START_TEST(recorded)
 {
         const Expected *e = &machines[_i];
         g_autoptr(Topology) topology = NULL;
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
 
         run(RECORDED_DIR "/unpack", e->name, tree.path);
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
         assert_sound(e->name, topology);
         assert_expected(e, topology);
-        tree_done(&tree);
 }
 END_TEST
 
@@ -149,7 +147,7 @@ static const struct {
 
 START_TEST(clusters)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = NULL;
         g_autofree char *text = NULL, *present = NULL;
 
@@ -161,7 +159,6 @@ START_TEST(clusters)
         if (cluster_cases[_i].present)
                 ck_case(cluster_cases[_i].name, g_str_equal(present, cluster_cases[_i].present),
                         "present: %s", present);
-        tree_done(&tree);
 }
 END_TEST
 
@@ -185,7 +182,7 @@ START_TEST(kinds)
 {
         typeof(kind_cases[0]) *c = &kind_cases[_i];
         const char *expected[] = { c->efficient, c->fast, c->cache, c->island };
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = NULL;
 
         describe(&tree, c->name);
@@ -196,7 +193,6 @@ START_TEST(kinds)
 
                 ck_case(c->name, g_str_equal(text, expected[i]), "%s: %s", kind_names[i], text);
         }
-        tree_done(&tree);
 }
 END_TEST
 
@@ -221,7 +217,7 @@ START_TEST(damage)
 {
         static const char *const names[] = { "synthetic-laptop", "synthetic-2x4-numa", "mtl-m-2" };
         g_autoptr(GRand) rand = g_rand_new_with_seed(7 + (guint32)_i);
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autofree char *cpus = NULL;
 
         describe(&tree, names[_i]);
@@ -241,7 +237,6 @@ START_TEST(damage)
                         assert_sound(found_files->pdata[file], topology);
         }
         g_ptr_array_unref(found_files);
-        tree_done(&tree);
 }
 END_TEST
 

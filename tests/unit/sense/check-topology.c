@@ -150,7 +150,7 @@ static const struct {
 
 TEST_EACH(trees, tree_cases)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) t = NULL;
         g_autoptr(GString) capacities = g_string_new(NULL);
 
@@ -170,19 +170,17 @@ TEST_EACH(trees, tree_cases)
                 g_string_append_printf(capacities, "%s%d", cpu ? " " : "", t->cpus[cpu].capacity);
         ck_case(c->name, g_str_equal(groups, c->groups), "groups %s", groups);
         ck_case(c->name, g_str_equal(capacities->str, c->capacities), "%s", capacities->str);
-        tree_done(&tree);
 }
 
 TEST(no_cpus)
 {
-        Tree tree = tree_make();
+        g_auto(Tree) tree = tree_make();
         Topology *topology = (Topology *)0x1;
 
         ck_assert_int_eq(topology_read(tree.root, &topology), -ENOENT);
         tree_put(&tree, "sys/devices/system/cpu/possible", "none of your business");
         ck_assert_int_eq(topology_read(tree.root, &topology), -ENOENT);
         ck_assert_ptr_eq(topology, (Topology *)0x1);
-        tree_done(&tree);
 }
 
 TEST(equal)

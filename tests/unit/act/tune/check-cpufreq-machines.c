@@ -126,7 +126,7 @@ static void apply(const char *name, const ActContext *context, Knobs *knobs, con
 START_TEST(by_the_library)
 {
         const char *name = all_machines->pdata[_i];
-        Tree tree = machine_tree(name);
+        g_auto(Tree) tree = machine_tree(name);
         g_autoptr(Topology) topology = NULL;
         g_autofree CpuWish *wishes = NULL;
         g_autofree Value(*values)[2] = NULL;
@@ -166,7 +166,6 @@ START_TEST(by_the_library)
                 printf("%s: %d policies, %u writes\n", name, facts.n_frequency, writes);
         free_values(values, facts.n_frequency);
         frequency_free(policies, facts.n_frequency);
-        tree_done(&tree);
 }
 END_TEST
 

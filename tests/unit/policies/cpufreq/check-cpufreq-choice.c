@@ -75,7 +75,7 @@ static const struct {
 
 TEST_EACH(choice, choices)
 {
-        Machine m = machine_start(c->driver, c->driver, c->options);
+        g_auto(Machine) m = machine_start(c->driver, c->driver, c->options);
         g_autofree char *why = NULL;
 
         decide(&m, 0);
@@ -85,19 +85,18 @@ TEST_EACH(choice, choices)
         ck_case(c->name, *c->why ? says(why, c->why) : *why == '\0', "\"%s\"", why);
         ck_case(c->name, m.world->wish.settled && m.world->wish.period_usec == 0,
                 "requests a call");
-        machine_stop(&m);
 }
 
 /* Each frequency policy goes by its own driver and its own load. */
 TEST(policies_differ)
 {
-        Machine m = machine_start(&intel_active, &acpi,
+        g_auto(Machine)
+                m = machine_start(&intel_active, &acpi,
                                   "Governor=schedutil+powersave MaxFrequency=50% BoostHigh=off");
 
         run(&m, 0.99, 1);
         expect("the first", &m, 1, "governor=powersave max=2350000 boost=0");
         expect("the second", &m, 2, "governor=schedutil max=1500000");
-        machine_stop(&m);
 }
 
 static const struct {
@@ -113,19 +112,18 @@ static const struct {
 
 TEST_EACH(platform, platforms)
 {
-        Machine m = machine_start(&acpi, &acpi, c->options);
+        g_auto(Machine) m = machine_start(&acpi, &acpi, c->options);
         g_autofree char *why = NULL;
 
         decide(&m, 1000000);
         ck_assert_str_eq(m.world->wish.platform, c->name);
         why = explain(&m, 0);
         ck_case(c->name, says(why, c->reason), "\"%s\"", why);
-        machine_stop(&m);
 }
 
 TEST(no_cpufreq)
 {
-        Machine m = machine_start(&acpi, &acpi, "Governor=schedutil BoostHigh=on");
+        g_auto(Machine) m = machine_start(&acpi, &acpi, "Governor=schedutil BoostHigh=on");
         g_autofree char *why = NULL;
 
         world_decide(m.world, 1000000);
@@ -140,7 +138,6 @@ TEST(no_cpufreq)
         decide(&m, 1000000);
         expect("offline", &m, 2, "");
         expect("online", &m, 0, "governor=schedutil");
-        machine_stop(&m);
 }
 
 static const struct {
@@ -173,14 +170,13 @@ static const struct {
 TEST_EACH(contradictions, checks)
 {
         g_autofree char *options = g_strstrip(g_strdup(checks[_i].options));
-        Machine m = machine_start(&acpi, &acpi, options);
+        g_auto(Machine) m = machine_start(&acpi, &acpi, options);
         const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
 
         ck_case(options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
                 wrong ? wrong : "passes");
         if (wrong)
                 ck_case(options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
-        machine_stop(&m);
 }
 
 UNIT("cpufreq-choice")

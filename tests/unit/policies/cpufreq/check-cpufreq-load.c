@@ -23,7 +23,7 @@ static const struct {
 
 TEST_EACH(condition, conditions)
 {
-        Machine m = machine_start(&acpi, &acpi, c->options);
+        g_auto(Machine) m = machine_start(&acpi, &acpi, c->options);
 
         for (int i = 0; i < 12; i++) {
                 for (int cpu = 0; cpu < 4; cpu++)
@@ -33,13 +33,12 @@ TEST_EACH(condition, conditions)
         expect(c->name, &m, 2, c->wish);
         expect(c->name, &m, 3, c->wish);
         ck_case(c->name, m.world->wish.settled, "not settled");
-        machine_stop(&m);
 }
 
 /* Up at once, down after the dwell time, to the highest band since. */
 TEST(bands)
 {
-        Machine m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on EnergyBias=3");
+        g_auto(Machine) m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on EnergyBias=3");
         g_autofree char *why = NULL;
 
         run(&m, 0, 5);
@@ -64,13 +63,12 @@ TEST(bands)
         run(&m, 0.0, 5);
         expect("low in the end", &m, 0, "boost=0");
         ck_assert_uint_eq(m.world->wish.period_usec, 1000000);
-        machine_stop(&m);
 }
 
 /* About a threshold there are no more changes than Dwell lets through. */
 TEST_RANGE(bands_are_steady, 0, 4)
 {
-        Machine m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on");
+        g_auto(Machine) m = machine_start(&acpi, &acpi, "BoostLow=off BoostHigh=on");
         unsigned seed = (unsigned)_i + 1, changes = 0;
         int8_t before = -1;
 
@@ -80,13 +78,12 @@ TEST_RANGE(bands_are_steady, 0, 4)
                 before = m.world->cpus[0].boost;
         }
         ck_assert_msg(changes <= 2 * 3600 / 5, "%u changes", changes);
-        machine_stop(&m);
 }
 
 /* What settled promises. */
 TEST_RANGE(settled_stays, 0, 20)
 {
-        Machine m = machine_start(&acpi, &intel_active, "BoostLow=off BoostHigh=on");
+        g_auto(Machine) m = machine_start(&acpi, &intel_active, "BoostLow=off BoostHigh=on");
         unsigned seed = (unsigned)_i, settled = 0;
 
         for (int round = 0; round < 50; round++) {
@@ -102,7 +99,6 @@ TEST_RANGE(settled_stays, 0, 20)
                 ck_assert_int_eq(m.world->cpus[0].boost, before);
         }
         ck_assert_uint_gt(settled, 0);
-        machine_stop(&m);
 }
 
 UNIT("cpufreq-load")

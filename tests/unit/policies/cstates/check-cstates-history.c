@@ -37,33 +37,31 @@ static const struct {
 
 TEST_EACH(converges, converging)
 {
-        Machine m = history_start(c->table, c->options);
+        g_auto(Machine) m = history_start(c->table, c->options);
         double share;
 
         run(&m, 0, c->lengths_us, c->n, 60, c->state);
         share = run(&m, 0, c->lengths_us, c->n, 600, c->state);
         ck_case(c->name, share >= c->least, "%s in %.3f of the looks", c->state, share);
-        machine_stop(&m);
 }
 
 /* Short and long sleeps in turn draw both, neither always. */
 TEST(alternates)
 {
         static const double lengths_us[] = { 30, 1000 };
-        Machine m = history_start("C1:2:2 C6:133:400", "");
+        g_auto(Machine) m = history_start("C1:2:2 C6:133:400", "");
         double share;
 
         run(&m, 0, lengths_us, 2, 60, "C1");
         share = run(&m, 0, lengths_us, 2, 2000, "C1");
         ck_assert_msg(share > 0.25 && share < 0.75, "C1 in %.3f of the looks", share);
-        machine_stop(&m);
 }
 
 /* A CPU that changes its ways is followed, both ways. */
 TEST(changes_regime)
 {
         static const double brief[] = { 30 }, lasting[] = { 2000 };
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
 
         for (int i = 0; i < 5; i++) {
                 run(&m, 0, brief, 1, 100, "C1E");
@@ -71,14 +69,13 @@ TEST(changes_regime)
                 run(&m, 0, lasting, 1, 100, "C7s");
                 ck_assert_double_ge(run(&m, 0, lasting, 1, 100, "C7s"), 0.8);
         }
-        machine_stop(&m);
 }
 
 /* What was drawn in 300 looks, as letters. */
 static char *drawn(void)
 {
         static const double lengths_us[] = { 30, 300, 30, 3000 };
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
         Sleeper cpu = { .machine = &m };
         GString *text = g_string_new(NULL);
 
@@ -86,7 +83,6 @@ static char *drawn(void)
                 run(&m, 0, lengths_us, 4, 1, "");
                 g_string_append_c(text, (char)('0' + allowed(&cpu)));
         }
-        machine_stop(&m);
         return g_string_free(text, FALSE);
 }
 
@@ -101,7 +97,7 @@ TEST(reproducible)
 TEST(nothing_new)
 {
         static const double lengths_us[] = { 30, 1000 };
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
         Figure figures[FIGURES_MAX];
         int32_t before;
 
@@ -129,13 +125,12 @@ TEST(nothing_new)
         }
         idled_policy.figures(m.world->state, 0, figures);
         ck_assert(figures[0].value + figures[1].value + figures[2].value == 2100);
-        machine_stop(&m);
 }
 
 /* Figures are the kernel's counts; counts that contradict each other make none negative. */
 TEST(figures)
 {
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
         Residency *row = &m.world->snapshot->residency[1];
         Figure f[FIGURES_MAX];
 
@@ -153,14 +148,13 @@ TEST(figures)
         ck_assert(f[0].value == 5 && f[1].value == 8 && f[2].value == 6);
         ck_assert_double_eq_tol(f[3].value, 100.0 * 5 / 19, 1e-9);
         ck_assert_int_eq(idled_policy.figures(m.world->state, 0, f), 0);
-        machine_stop(&m);
 }
 
 /* CPUs learn each for itself. */
 TEST(explained)
 {
         static const double lengths_us[] = { 30 };
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
         Reason reasons[EXPLAIN_MAX];
 
         run(&m, 0, lengths_us, 1, 100, "C1E");
@@ -171,13 +165,12 @@ TEST(explained)
         ck_assert_int_eq(explain(&m, 1, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "History");
         ck_assert_int_eq(m.world->cpus[1].latency_us, -1);
-        machine_stop(&m);
 }
 
 /* On a kernel without the counters the policy does not keep idled ticking for them. */
 TEST(unreported)
 {
-        Machine m = history_start(CLIENT, "");
+        g_auto(Machine) m = history_start(CLIENT, "");
         Reason reasons[EXPLAIN_MAX];
 
         m.world->snapshot->have &= ~(unsigned)SENSE_IDLE_STATISTICS;
@@ -195,7 +188,6 @@ TEST(unreported)
         m.world->snapshot->residency[0].entered[2] = 10;
         look(&m, 1000000);
         ck_assert(!m.world->wish.settled);
-        machine_stop(&m);
 }
 
 UNIT("cstates-history")

@@ -106,7 +106,7 @@ static void check(const char *machine, int row, const Topology *topology, const 
 START_TEST(machine)
 {
         const char *name = all_machines->pdata[_i];
-        Tree tree = machine_tree(name);
+        g_auto(Tree) tree = machine_tree(name);
         g_autofree IdleTable *tables = NULL;
         g_autoptr(Topology) topology = NULL;
         int n = 0;
@@ -115,7 +115,6 @@ START_TEST(machine)
         tables = g_new0(IdleTable, topology->n_cpus);
         CPUSET_FOREACH(cpu, &topology->online)
                 tables[cpu].n_states = idle_states_read(tree.root, cpu, tables[cpu].states);
-        tree_done(&tree);
         for (size_t row = 0; row < G_N_ELEMENTS(expected); row++)
                 if (is_about(name, expected[row].name)) {
                         check(name, (int)row, topology, tables);

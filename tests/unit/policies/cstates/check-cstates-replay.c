@@ -44,7 +44,7 @@ static double replay_counted(const char *name, const char *table, const char *op
         g_autofree char *path = g_strdup_printf(TESTS_DIR "/traces/sleeps-%s.txt", name);
         g_autofree char *text = NULL;
         g_auto(GStrv) lines = NULL;
-        Machine m = history_start(table, options);
+        g_auto(Machine) m = history_start(table, options);
         Sleeper cpu = { .machine = &m };
         const History *history = &((Cstates *)m.world->state)->cpus[0].history;
 
@@ -59,7 +59,6 @@ static double replay_counted(const char *name, const char *table, const char *op
         }
         *ret_counted = (double)history->correct /
                        (double)(history->correct + history->deep + history->shallow);
-        machine_stop(&m);
         ck_assert_uint_gt(cpu.sleeps, 0);
         return (double)cpu.correct / (double)cpu.sleeps;
 }

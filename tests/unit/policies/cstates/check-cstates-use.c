@@ -36,7 +36,7 @@ TEST_EACH(use, uses)
 {
         g_autofree char *options = g_strconcat("UtilizationAware=yes", *c->options ? " " : "",
                                                c->options, NULL);
-        Machine m = machine_start(c->table, c->table, options);
+        g_auto(Machine) m = machine_start(c->table, c->table, options);
 
         for (int i = 0; i < c->seconds; i++) {
                 sleep_put(&m, 0, c->busy, 0, c->sleeps);
@@ -45,13 +45,12 @@ TEST_EACH(use, uses)
         expect_off(c->name, &m, 0, c->off);
         ck_case(c->name, m.world->wish.settled == c->settled, "settled %d", m.world->wish.settled);
         ck_case(c->name, m.world->wish.period_usec == 1000000, "period");
-        machine_stop(&m);
 }
 
 /* A load that flickers about the threshold, and one that keeps about it, change nothing often. */
 TEST_RANGE(use_is_steady, 0, 4)
 {
-        Machine m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
+        g_auto(Machine) m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
         unsigned seed = (unsigned)_i + 1, changes = 0, n = 3600;
         uint16_t before = 0;
 
@@ -64,12 +63,11 @@ TEST_RANGE(use_is_steady, 0, 4)
                 before = m.world->cpus[0].disabled;
         }
         ck_assert_msg(changes <= n / 12, "%u changes in %u s", changes, n);
-        machine_stop(&m);
 }
 
 TEST(use_ends)
 {
-        Machine m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
+        g_auto(Machine) m = machine_start(CLIENT, CLIENT, "UtilizationAware=yes");
         Reason reasons[EXPLAIN_MAX];
 
         for (int i = 0; i < 5; i++) {
@@ -92,15 +90,14 @@ TEST(use_ends)
         expect_off("not used", &m, 0, "");
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "UtilizationThreshold");
-        machine_stop(&m);
 }
 
 /* Asked again about a reading, because a hold came or went, it acts no earlier and not otherwise.
  */
 TEST_RANGE(same_reading, 0, 20)
 {
-        Machine m = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
-        Machine again = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
+        g_auto(Machine) again = machine_start(CLIENT, SERVER, "UtilizationAware=yes");
         unsigned seed = (unsigned)_i;
 
         for (int i = 0; i < 200; i++) {
@@ -118,14 +115,13 @@ TEST_RANGE(same_reading, 0, 20)
                 ck_assert_int_eq(again.world->cpus[0].disabled, m.world->cpus[0].disabled);
                 ck_assert_int_eq(again.world->wish.settled, m.world->wish.settled);
         }
-        machine_stop(&again);
-        machine_stop(&m);
 }
 
 /* What settled promises: the same load, and nothing changes however long it lasts. */
 TEST_RANGE(settled_stays, 0, 20)
 {
-        Machine m = machine_start(CLIENT, SERVER, "UtilizationAware=yes DeepestState=150us");
+        g_auto(Machine)
+                m = machine_start(CLIENT, SERVER, "UtilizationAware=yes DeepestState=150us");
         unsigned seed = (unsigned)_i, settled = 0;
 
         for (int round = 0; round < 100; round++) {
@@ -148,7 +144,6 @@ TEST_RANGE(settled_stays, 0, 20)
                 }
         }
         ck_assert_uint_gt(settled, 0);
-        machine_stop(&m);
 }
 
 UNIT("cstates-use")

@@ -42,7 +42,7 @@ static const struct {
 /* A latency is a time, and each CPU has the states that are as fast, whatever their numbers. */
 TEST_EACH(peer_defect_9_limit, limits)
 {
-        Machine m = machine_start(c->first, c->second, c->options);
+        g_auto(Machine) m = machine_start(c->first, c->second, c->options);
         Reason reasons[EXPLAIN_MAX];
         int n;
 
@@ -56,13 +56,12 @@ TEST_EACH(peer_defect_9_limit, limits)
         ck_case(c->name, n == (c->because != NULL), "%d reasons", n);
         if (n)
                 ck_case(c->name, says(reasons[0].because, c->because), "%s", reasons[0].because);
-        machine_stop(&m);
 }
 
 /* With all defaults nothing is requested, read, or waited for. */
 TEST(nothing_by_default)
 {
-        Machine m = machine_start(CLIENT, SERVER, "");
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, "");
         Reason reasons[EXPLAIN_MAX];
         Figure figures[FIGURES_MAX];
 
@@ -82,7 +81,6 @@ TEST(nothing_by_default)
                 ck_assert_int_eq(explain(&m, cpu, reasons), 0);
                 ck_assert_int_eq(idled_policy.figures(m.world->state, cpu, figures), 0);
         }
-        machine_stop(&m);
 }
 
 TEST_RANGE(reads_what_is_on, 0, 3)
@@ -96,18 +94,17 @@ TEST_RANGE(reads_what_is_on, 0, 3)
                 { "History=yes", SENSE_IDLE_STATISTICS, 1000000 },
                 { "DeepestState=50us", 0, 0 },
         };
-        Machine m = machine_start(CLIENT, SERVER, cases[_i].options);
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, cases[_i].options);
 
         decide(&m, 1000000);
         ck_assert_uint_eq(idled_policy.reads(m.world->options), cases[_i].senses);
         ck_assert_uint_eq(m.world->wish.period_usec, cases[_i].period_usec);
-        machine_stop(&m);
 }
 
 /* A hold makes no CPU sleep deeper than the limit allows, however long the latency held. */
 TEST(limit_on_held)
 {
-        Machine m = machine_start(CLIENT, SERVER, "DeepestState=2us");
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, "DeepestState=2us");
         const Hold held[] = {
                 { .id = 1, .reason = "x", .cpus = set_of("0-3"), .latency_us = 1000000 },
                 { .id = 2, .reason = "y", .cpus = set_of("1"), .latency_us = 0 }
@@ -122,13 +119,12 @@ TEST(limit_on_held)
                 ck_assert_int_eq(explain(&m, cpu, reasons), 1);
                 ck_assert_str_eq(reasons[0].option, "DeepestState");
         }
-        machine_stop(&m);
 }
 
 /* What use and history would guess gives way to a hold; the limit does not. */
 TEST(holds)
 {
-        Machine m = machine_start(CLIENT, SERVER, "DeepestState=50us UtilizationAware=yes");
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, "DeepestState=50us UtilizationAware=yes");
         const Hold held[] = { { .id = 1, .reason = "x", .cpus = set_of("1-2"), .latency_us = 500 },
                               { .id = 2, .reason = "y", .cpus = set_of("1"), .latency_us = 20 },
                               { .id = 3, .reason = "z", .cpus = set_of("3"), .latency_us = -1 } };
@@ -151,13 +147,12 @@ TEST(holds)
         m.world->n_holds = 0;
         decide(&m, 1000000);
         expect_off("let go", &m, 1, "C3,C6,C7s");
-        machine_stop(&m);
 }
 
 /* CPUs that go offline and come back with other states, and a machine that has none. */
 TEST(tables_change)
 {
-        Machine m = machine_start(CLIENT, CLIENT, "DeepestState=50us UtilizationAware=yes");
+        g_auto(Machine) m = machine_start(CLIENT, CLIENT, "DeepestState=50us UtilizationAware=yes");
         g_autoptr(Topology) less = machine_make(4, 1, 4, "0,2-3", "");
         Reason reasons[EXPLAIN_MAX];
 
@@ -180,7 +175,6 @@ TEST(tables_change)
         world_decide(m.world, 1000000);
         ck_assert_int_eq(m.world->cpus[0].disabled, 0);
         ck_assert_int_eq(explain(&m, 0, reasons), 0);
-        machine_stop(&m);
 }
 
 static const struct {
@@ -198,7 +192,7 @@ static const struct {
 /* Policies are not informed whether the kernel has that one. */
 TEST_EACH(governor, governors)
 {
-        Machine m = machine_start(CLIENT, SERVER, c->option);
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, c->option);
         Reason reasons[EXPLAIN_MAX];
 
         decide(&m, 0);
@@ -207,13 +201,12 @@ TEST_EACH(governor, governors)
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
         ck_case(c->name, says(reasons[0].because, c->reason), "says %s", reasons[0].because);
-        machine_stop(&m);
 }
 
 /* It asks for nothing, and no tick, and says how to get advice. */
 TEST(governor_by_advice)
 {
-        Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto");
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, "IdleGovernor=auto");
         Reason reasons[EXPLAIN_MAX];
 
         decide(&m, 0);
@@ -222,13 +215,13 @@ TEST(governor_by_advice)
         ck_assert_int_eq(explain(&m, 0, reasons), 1);
         ck_assert_str_eq(reasons[0].option, "IdleGovernor");
         ck_assert(says(reasons[0].because, "idlelab advise|until"));
-        machine_stop(&m);
 }
 
 /* auto follows it and repeats its reason; without auto it has no effect. */
 TEST(governor_advised)
 {
-        Machine m = machine_start(CLIENT, SERVER, "IdleGovernor=auto IdleGovernorAdvised=teo:it");
+        g_auto(Machine)
+                m = machine_start(CLIENT, SERVER, "IdleGovernor=auto IdleGovernorAdvised=teo:it");
         Reason reasons[EXPLAIN_MAX];
 
         decide(&m, 0);
@@ -246,7 +239,6 @@ TEST(governor_advised)
         m = machine_start(CLIENT, SERVER, "IdleGovernor=menu IdleGovernorAdvised=teo:it");
         decide(&m, 0);
         ck_assert_str_eq(m.world->wish.idle_governor, "menu");
-        machine_stop(&m);
 }
 
 static const struct {
@@ -281,14 +273,13 @@ static const struct {
 
 TEST_EACH(contradictions, checks)
 {
-        Machine m = machine_start(CLIENT, SERVER, checks[_i].options);
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, checks[_i].options);
         const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
 
         ck_case(checks[_i].options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
                 wrong ? wrong : "passes");
         if (wrong)
                 ck_case(checks[_i].options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
-        machine_stop(&m);
 }
 
 static const struct {
@@ -309,7 +300,7 @@ static const struct {
 /* What no CPU has is reported, and what one CPU has is not. */
 TEST_EACH(unmet, unmets)
 {
-        Machine m = machine_start(c->first, c->second, c->options);
+        g_auto(Machine) m = machine_start(c->first, c->second, c->options);
         PolicyInput machine = { .topology = m.topology, .idle = m.tables };
         g_autoptr(GString) keys = g_string_new(NULL);
         Unmet found[8];
@@ -325,7 +316,6 @@ TEST_EACH(unmet, unmets)
         machine.idle = NULL;
         n = idled_policy.unmet(m.world->options, &machine, found, 8);
         ck_case(c->name, (n > 0) == (*c->options != 0), "without idle states: %d", n);
-        machine_stop(&m);
 }
 
 UNIT("cstates")

@@ -13,11 +13,10 @@
 
 static Topology *machine_open(const char *name)
 {
-        Tree tree = machine_tree(name);
+        g_auto(Tree) tree = machine_tree(name);
         Topology *topology = NULL;
 
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
-        tree_done(&tree);
         return topology;
 }
 
