@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "config/config.h"
+#include "scratch.h"
 #include "table.h"
-#include "temporary.h"
 
 #define N_FILES 6
 
@@ -45,38 +45,27 @@ typedef struct File {
         const char *path, *text;
 } File;
 
-static char *temp;
 static ConfigPaths paths;
+static Config *config; /* as the test loads it; freed after it */
 
 static inline void set_up(void)
 {
-        temp = temporary_make(g_get_tmp_dir());
-        paths = (ConfigPaths){ root_open(temp), "/", "usr/lib/idled", "etc/idled",
+        scratch_open();
+        paths = (ConfigPaths){ root_open(scratch), "/", "usr/lib/idled", "etc/idled",
                                g_getenv("MODULES") };
         ck_assert_int_ge(paths.root, 0);
 }
 
 static inline void tear_down(void)
 {
+        g_clear_pointer(&config, config_free);
         close(paths.root);
-        temporary_remove(temp);
-        g_free(temp);
-}
-
-/* The path below the temporary root, its directory made. */
-static inline char *below(const char *path)
-{
-        g_autofree char *full = g_build_filename(temp, path, NULL);
-        g_autofree char *parent = g_path_get_dirname(full);
-
-        ck_assert_int_eq(g_mkdir_with_parents(parent, 0755), 0);
-        return g_steal_pointer(&full);
+        scratch_close();
 }
 
 static inline void put(const char *path, const char *text)
 {
-        g_autofree char *full = below(path);
-        g_autofree char *data = g_strdup(text);
+        g_autofree char *full = scratch_path(path), *data = g_strdup(text);
         size_t length = strlen(text);
 
         for (size_t i = 0; i < length; i++)
@@ -92,13 +81,15 @@ static inline void put_all(const File *files)
 }
 
 /* All errors, a line each, with MODULES for the directory of plugins; NULL: it loaded. */
-static inline char *load(Config **ret_config)
+static inline char *load(void)
 {
         g_autoptr(GPtrArray)
                 errors = g_ptr_array_new_with_free_func((GDestroyNotify)config_error_free);
         g_autoptr(GString) text = g_string_new("");
-        Config *config = NULL;
-        int r = config_load(&paths, errors, &config);
+        int r;
+
+        g_clear_pointer(&config, config_free);
+        r = config_load(&paths, errors, &config);
 
         ck_assert_int_eq(r, errors->len > 0 ? -EINVAL : 0);
         ck_assert((r == 0) == !!config);
@@ -108,19 +99,14 @@ static inline char *load(Config **ret_config)
                 g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "", line);
         }
         g_string_replace(text, paths.policy_dir, "MODULES", 0);
-        if (r < 0)
-                return g_string_free(g_steal_pointer(&text), FALSE);
-        *ret_config = config;
-        return NULL;
+        return r < 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
 }
 
-static inline Config *load_good(void)
+static inline void load_good(void)
 {
-        Config *config = NULL;
-        g_autofree char *errors = load(&config);
+        g_autofree char *errors = load();
 
         ck_assert_msg(!errors, "%s", errors);
-        return config;
 }
 
 #define IDLED    "etc/idled/idled.conf"

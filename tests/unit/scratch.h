@@ -41,13 +41,21 @@ static void scratch_close(void)
         g_clear_pointer(&scratch, g_free);
 }
 
-/* Makes a file with the text, and the directories on the way to it. */
-__attribute__((unused)) static void scratch_file(const char *path, const char *text)
+/* The path of a file there, with the directories on the way to it made. */
+static char *scratch_path(const char *path)
 {
-        g_autofree char *full = g_build_filename(scratch, path, NULL);
+        char *full = g_build_filename(scratch, path, NULL);
         g_autofree char *dir = g_path_get_dirname(full);
 
         ck_assert_int_eq(g_mkdir_with_parents(dir, 0755), 0);
+        return full;
+}
+
+/* Makes a file with the text. */
+__attribute__((unused)) static void scratch_file(const char *path, const char *text)
+{
+        g_autofree char *full = scratch_path(path);
+
         ck_assert_msg(g_file_set_contents(full, text, -1, NULL), "cannot make %s", full);
 }
 

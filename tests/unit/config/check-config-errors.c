@@ -152,10 +152,9 @@ static const struct {
 TEST_EACH(peer_defect_8_refused, bad)
 {
         g_autofree char *errors = NULL;
-        Config *config;
 
         put_all(c->files);
-        errors = load(&config);
+        errors = load();
         ck_case(c->name, errors, "was accepted");
         if (c->errors)
                 ck_case(c->name, says_lines(errors, c->errors, c->lines), "says\n%s\nexpected\n%s",
@@ -249,15 +248,14 @@ static void root_read_all(bool may)
 TEST_EACH(unreadable_file, unreadable)
 {
         const File use = USE;
-        g_autofree char *full = below(c->path), *errors = NULL;
-        Config *config;
+        g_autofree char *full = scratch_path(c->path), *errors = NULL;
 
         put(use.path, use.text);
         /* The file of the administrator hides the vendor's even if it cannot be read. */
         put("usr/lib/idled/idled.conf.d/use.conf", use.text);
         c->make(full);
         root_read_all(false);
-        errors = load(&config);
+        errors = load();
         root_read_all(true);
         ck_assert_str_eq(errors ? errors : "accepted", c->errors);
 }

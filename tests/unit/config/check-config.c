@@ -71,8 +71,8 @@ static const struct {
           .files = { USE, { "etc/idled/policies/beta.conf", "garbage" } } },
 };
 
-static void check_value(const Config *config, const char *section_name, const char *key,
-                        const char *value, const char *source)
+static void check_value(const char *section_name, const char *key, const char *value,
+                        const char *source)
 {
         const Section *section = config_section(config, section_name);
         const Setting *row;
@@ -90,34 +90,30 @@ static void check_value(const Config *config, const char *section_name, const ch
 
 TEST_EACH(accepted, good)
 {
-        g_autoptr(Config) config = NULL;
-
         put_all(c->files);
-        config = load_good();
-        check_value(config, "alpha", c->key, c->value, c->source);
+        load_good();
+        check_value("alpha", c->key, c->value, c->source);
 }
 
 TEST(link_to_null)
 {
-        g_autoptr(Config) config = NULL;
-        g_autofree char *full = below(ALPHA ".d/a.conf");
+        g_autofree char *full = scratch_path(ALPHA ".d/a.conf");
         const File use = USE;
 
         put(use.path, use.text);
         put("usr/lib/idled/policies/alpha.conf.d/a.conf", "[Policy]\nPeriod=1s\n");
         ck_assert_int_eq(symlink("/dev/null", full), 0);
-        config = load_good();
-        check_value(config, "alpha", "Period", "250ms", "default");
+        load_good();
+        check_value("alpha", "Period", "250ms", "default");
 }
 
 TEST(rank)
 {
-        g_autoptr(Config) config = NULL;
         const IdledPolicy *first, *second;
 
         put(IDLED,
             "[Daemon]\nPolicies=beta alpha\nLogDecisions=yes\n[Park]\nExclude=a.slice b.slice");
-        config = load_good();
+        load_good();
         ck_assert_uint_eq(config->policies->len, 2);
         first = g_ptr_array_index(config->policies, 0);
         second = g_ptr_array_index(config->policies, 1);
@@ -125,34 +121,31 @@ TEST(rank)
         ck_assert_str_eq(second->name, "alpha");
         ck_assert_ptr_eq(config_section(config, "beta")->policy, first);
         ck_assert_ptr_null(config_section(config, "gamma"));
-        check_value(config, "Daemon", "LogLevel", "info", "default");
-        check_value(config, "Daemon", "LogDecisions", "yes", AT_IDLED ":3");
-        check_value(config, "Park", "Exclude", "a.slice b.slice", AT_IDLED ":5");
+        check_value("Daemon", "LogLevel", "info", "default");
+        check_value("Daemon", "LogDecisions", "yes", AT_IDLED ":3");
+        check_value("Park", "Exclude", "a.slice b.slice", AT_IDLED ":5");
         ck_assert_int_eq(((DaemonOptions *)config_section(config, "Daemon")->options)->log_level,
                          6);
 }
 
 TEST(root_in_paths)
 {
-        g_autoptr(Config) config = NULL;
-
         paths.root_path = "/srv/tree";
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
-        config = load_good();
-        check_value(config, "Daemon", "Policies", "alpha", "/srv/tree" AT_IDLED ":2");
+        load_good();
+        check_value("Daemon", "Policies", "alpha", "/srv/tree" AT_IDLED ":2");
 }
 
 TEST(absolute_directory)
 {
-        g_autoptr(Config) config = NULL;
-        g_autofree char *dir = below("elsewhere"), *expected = NULL;
+        g_autofree char *dir = scratch_path("elsewhere"), *expected = NULL;
 
         paths.root_path = "/srv/tree";
         paths.admin_dir = dir;
         put("elsewhere/idled.conf", "[Daemon]\nPolicies=alpha\n");
-        config = load_good();
+        load_good();
         expected = g_strdup_printf("%s/idled.conf:2", dir);
-        check_value(config, "Daemon", "Policies", "alpha", expected);
+        check_value("Daemon", "Policies", "alpha", expected);
 }
 
 /* Set in this order, on alpha with MaxCores=4 and Period=1s in its file. */
@@ -196,12 +189,11 @@ static const struct {
 
 TEST(set_at_run_time)
 {
-        g_autoptr(Config) config = NULL;
         const void *options;
 
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
         put(ALPHA, "[Policy]\nMaxCores=4\nPeriod=1s\n");
-        config = load_good();
+        load_good();
         options = config_section(config, "alpha")->options;
         for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
                 typeof(sets[0]) *c = &sets[i];
@@ -220,70 +212,71 @@ TEST(set_at_run_time)
                 ck_assert_str_eq(text, c->value);
         }
         ck_assert_ptr_eq(options, config_section(config, "alpha")->options);
-        check_value(config, "alpha", "Period", "1s", AT_ALPHA ":3");
-        check_value(config, "alpha", "MaxCores", "6", "set over D-Bus");
-        check_value(config, "alpha", "Share", "80%", "default");
+        check_value("alpha", "Period", "1s", AT_ALPHA ":3");
+        check_value("alpha", "MaxCores", "6", "set over D-Bus");
+        check_value("alpha", "Share", "80%", "default");
 }
 
-static void set(Config *config, const char *section, const char *key, const char *text)
+static void set(const char *section, const char *key, const char *text)
 {
         g_autofree char *error = NULL;
 
         ck_assert_msg(config_set(config, section, key, text, &error) == 0, "%s", error);
 }
 
+static void reload_files(void)
+{
+        g_autoptr(Config) old = g_steal_pointer(&config);
+
+        load_good();
+        config_adopt_runtime(config, old);
+}
+
 TEST(reload)
 {
-        g_autoptr(Config) old = NULL, new = NULL;
-
         put(IDLED, "[Daemon]\nPolicies=alpha beta\n");
         put(ALPHA, "[Policy]\nMaxCores=4\n");
-        old = load_good();
-        set(old, "alpha", "MaxCores", "20");
-        set(old, "alpha", "MinCores", "10");
-        set(old, "alpha", "Period", "2s");
-        set(old, "beta", "Period", "3s");
-        set(old, "Daemon", "LogLevel", "debug");
+        load_good();
+        set("alpha", "MaxCores", "20");
+        set("alpha", "MinCores", "10");
+        set("alpha", "Period", "2s");
+        set("beta", "Period", "3s");
+        set("Daemon", "LogLevel", "debug");
 
         put(IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=err\n");
         put(ALPHA, "[Policy]\nMaxCores=5\nPeriod=5s\n");
-        new = load_good();
-        config_adopt_runtime(new, old);
-        check_value(new, "alpha", "MaxCores", "20", "set over D-Bus");
-        check_value(new, "alpha", "MinCores", "10", "set over D-Bus");
-        check_value(new, "alpha", "Period", "2s", "set over D-Bus");
-        check_value(new, "Daemon", "LogLevel", "debug", "set over D-Bus");
-        ck_assert_ptr_null(config_section(new, "beta"));
-        set(new, "alpha", "Period", "");
-        check_value(new, "alpha", "Period", "5s", AT_ALPHA ":3");
+        reload_files();
+        check_value("alpha", "MaxCores", "20", "set over D-Bus");
+        check_value("alpha", "MinCores", "10", "set over D-Bus");
+        check_value("alpha", "Period", "2s", "set over D-Bus");
+        check_value("Daemon", "LogLevel", "debug", "set over D-Bus");
+        ck_assert_ptr_null(config_section(config, "beta"));
+        set("alpha", "Period", "");
+        check_value("alpha", "Period", "5s", AT_ALPHA ":3");
 }
 
 /* What was set at run time and contradicts the new files is given up. */
 TEST(reload_conflict)
 {
-        g_autoptr(Config) old = NULL, new = NULL;
-
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
-        old = load_good();
-        set(old, "alpha", "MinCores", "8");
+        load_good();
+        set("alpha", "MinCores", "8");
         put(ALPHA, "[Policy]\nMaxCores=5\n");
-        new = load_good();
-        config_adopt_runtime(new, old);
-        check_value(new, "alpha", "MinCores", "1", "default");
-        check_value(new, "alpha", "MaxCores", "5", AT_ALPHA ":2");
+        reload_files();
+        check_value("alpha", "MinCores", "1", "default");
+        check_value("alpha", "MaxCores", "5", AT_ALPHA ":2");
 }
 
 /* A source is good for as long as the program runs, not only as the configuration. */
 TEST(source_outlives)
 {
-        Config *config;
         Source source;
         g_autofree char *text = NULL;
 
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
-        config = load_good();
+        load_good();
         source = section_source(config_section(config, "Daemon"), "Policies");
-        config_free(config);
+        g_clear_pointer(&config, config_free);
         text = source_format(&source);
         ck_assert_str_eq(text, AT_IDLED ":2");
 }

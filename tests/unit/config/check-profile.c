@@ -80,8 +80,7 @@ static const struct {
                      { MINE, "[alpha]\nMinCores=9\n" } } },
 };
 
-static void check_value(const Config *config, const char *key, const char *value,
-                        const char *source)
+static void check_value(const char *key, const char *value, const char *source)
 {
         const Section *section = config_section(config, "alpha");
         g_autofree char *text = setting_format(setting_find(section->rows, "Policy", key),
@@ -94,7 +93,7 @@ static void check_value(const Config *config, const char *key, const char *value
 }
 
 /* Returns what config_use_profile() does, 1 if options changed; its error must be `error`. */
-static int use(Config *config, const char *name, const char *error)
+static int use(const char *name, const char *error)
 {
         const Profile *profile = config_profile(config, name);
         g_autofree char *found = NULL;
@@ -109,17 +108,14 @@ static int use(Config *config, const char *name, const char *error)
 
 TEST_EACH(layered, layers)
 {
-        g_autoptr(Config) config = NULL;
-
         put_all(c->files);
-        config = load_good();
-        use(config, "mine", NULL);
-        check_value(config, c->key, c->value, c->source);
+        load_good();
+        use("mine", NULL);
+        check_value(c->key, c->value, c->source);
 }
 
 TEST(list)
 {
-        g_autoptr(Config) config = NULL;
         g_autofree char *names = NULL;
         const Profile *profile;
         const File use_alpha = USE;
@@ -131,7 +127,7 @@ TEST(list)
         put("etc/idled/profiles/.hidden.conf", "[nonsense]");
         put("etc/idled/profiles/README", "nonsense");
         put(MINE, "[Profile]\nInclude=1st performance\n");
-        config = load_good();
+        load_good();
         names = config_profile_names(config);
         ck_assert_str_eq(names, "power-saver, balanced, performance, 1st, mine");
         profile = config_profile(config, "performance");
@@ -144,7 +140,7 @@ TEST(list)
         ck_assert_ptr_null(config_profile(config, "auto"));
 }
 
-static void set(Config *config, const char *key, const char *text)
+static void set(const char *key, const char *text)
 {
         g_autofree char *error = NULL;
 
@@ -153,74 +149,68 @@ static void set(Config *config, const char *key, const char *text)
 
 TEST(switching)
 {
-        g_autoptr(Config) config = NULL;
         const void *options;
 
         put(IDLED, "[Daemon]\nPolicies=alpha beta\n");
         put(ALPHA, "[Policy]\nPeriod=1s\n");
         put(MINE, PERIOD "2s\nWords=a b c\n[beta]\nText=from mine\n");
         put(OTHER, "[beta]\nText=none\n");
-        config = load_good();
+        load_good();
         options = config_section(config, "alpha")->options;
-        ck_assert_int_eq(use(config, "mine", NULL), 1);
-        ck_assert_int_eq(use(config, "mine", NULL), 0);
-        check_value(config, "Words", "a b c", AT_MINE ":3");
-        ck_assert_int_eq(use(config, "balanced", NULL), 1);
-        check_value(config, "Words", "one two", "default");
-        check_value(config, "Period", "1s", AT_ALPHA ":2");
-        ck_assert_int_eq(use(config, "other", NULL), 0);
+        ck_assert_int_eq(use("mine", NULL), 1);
+        ck_assert_int_eq(use("mine", NULL), 0);
+        check_value("Words", "a b c", AT_MINE ":3");
+        ck_assert_int_eq(use("balanced", NULL), 1);
+        check_value("Words", "one two", "default");
+        check_value("Period", "1s", AT_ALPHA ":2");
+        ck_assert_int_eq(use("other", NULL), 0);
         ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
         ck_assert_ptr_eq(options, config_section(config, "alpha")->options);
 }
 
 TEST(run_time_is_stronger)
 {
-        g_autoptr(Config) config = NULL;
-
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
         put(MINE, PERIOD "2s\n");
-        config = load_good();
-        set(config, "Period", "3s");
-        ck_assert_int_eq(use(config, "mine", NULL), 0);
-        check_value(config, "Period", "3s", "set over D-Bus");
-        set(config, "Period", "");
-        check_value(config, "Period", "2s", AT_MINE ":2");
-        use(config, "balanced", NULL);
-        check_value(config, "Period", "250ms", "default");
+        load_good();
+        set("Period", "3s");
+        ck_assert_int_eq(use("mine", NULL), 0);
+        check_value("Period", "3s", "set over D-Bus");
+        set("Period", "");
+        check_value("Period", "2s", AT_MINE ":2");
+        use("balanced", NULL);
+        check_value("Period", "250ms", "default");
 }
 
 TEST(impossible_with_run_time)
 {
-        g_autoptr(Config) config = NULL;
-
         put(IDLED, "[Daemon]\nPolicies=beta alpha\n");
         put(MINE, "[alpha]\nMaxCores=3\n[beta]\nPeriod=9s\n");
         put(OTHER, PERIOD "4s\n");
-        config = load_good();
-        use(config, "other", NULL);
-        set(config, "MinCores", "5");
-        ck_assert_int_eq(use(config, "mine",
-                             "MinCores: found \"5\", which is greater than MaxCores (found \"3\")"),
-                         -EINVAL);
+        load_good();
+        use("other", NULL);
+        set("MinCores", "5");
+        ck_assert_int_eq(
+                use("mine", "MinCores: found \"5\", which is greater than MaxCores (found \"3\")"),
+                -EINVAL);
         ck_assert_ptr_eq(config->profile, config_profile(config, "other"));
         ck_assert_ptr_eq(config_section(config, "beta")->profile, config->profile);
-        check_value(config, "MaxCores", "8", "default");
-        check_value(config, "Period", "4s", "/" OTHER ":2");
-        set(config, "MinCores", "");
-        ck_assert_int_eq(use(config, "mine", NULL), 1);
-        check_value(config, "MaxCores", "3", AT_MINE ":2");
+        check_value("MaxCores", "8", "default");
+        check_value("Period", "4s", "/" OTHER ":2");
+        set("MinCores", "");
+        ck_assert_int_eq(use("mine", NULL), 1);
+        check_value("MaxCores", "3", AT_MINE ":2");
 }
 
 /* Names of profiles can be set at run time only if there are such. */
 TEST(defaults_at_run_time)
 {
-        g_autoptr(Config) config = NULL;
         g_autofree char *error = NULL;
         const DaemonOptions *options;
 
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
         put(MINE, "");
-        config = load_good();
+        load_good();
         options = config_section(config, "Daemon")->options;
         ck_assert_int_eq(config_set(config, "Daemon", "ProfileAC", " mine ", &error), 0);
         ck_assert_str_eq(options->profile_ac, "mine");
@@ -236,7 +226,6 @@ TEST(defaults_at_run_time)
 TEST(absent_cpus)
 {
         g_autoptr(GPtrArray) warnings = config_errors_new();
-        g_autoptr(Config) config = NULL;
         g_autofree char *text = NULL;
         CpuSet possible = { 0 };
 
@@ -244,7 +233,7 @@ TEST(absent_cpus)
         put(IDLED, "[Daemon]\nPolicies=alpha\n");
         put(MINE, "[alpha]\nCpus=0,4\n");
         put(OTHER, "[Profile]\nInclude=mine\n");
-        config = load_good();
+        load_good();
         config_find_absent(config, &possible, warnings);
         ck_assert_uint_eq(warnings->len, 1);
         text = config_error_format(warnings->pdata[0]);

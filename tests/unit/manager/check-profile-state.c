@@ -79,7 +79,6 @@ TEST_EACH(choice, choices)
                 { "latency", "[Profile]\nInclude=performance\n" },
                 { "night", "[Profile]\nInclude=power-saver\n" },
         };
-        g_autoptr(Config) config = NULL;
         ProfileInput input = { c->held,         0, c->chosen, c->on_battery, c->mains ?: "",
                                c->battery ?: "" };
         ProfileChoice found;
@@ -91,7 +90,7 @@ TEST_EACH(choice, choices)
 
                 put(path, profiles[i].text);
         }
-        config = load_good();
+        load_good();
         while (input.n_held < HELD_MAX && c->held[input.n_held].id)
                 input.n_held++;
         found = profile_choose(config, &input);
@@ -127,7 +126,7 @@ static const struct {
 
 TEST_EACH(kept_text, kept)
 {
-        g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
+        g_autofree char *dir = g_build_filename(scratch, "state", NULL), *name = NULL;
 
         if (c->text)
                 put("state/profile", c->text);
@@ -146,7 +145,7 @@ static void check_kept(const char *dir, const char *expected)
 
 TEST(keep)
 {
-        g_autofree char *dir = g_build_filename(temp, "var/lib/state", NULL);
+        g_autofree char *dir = g_build_filename(scratch, "var/lib/state", NULL);
         g_autofree char *left = g_build_filename(dir, "profile.new", NULL);
 
         ck_assert_int_eq(profile_state_write(dir, NULL), 0);
@@ -166,7 +165,7 @@ TEST(keep)
 /* Waiting for the other end of a FIFO would be for ever. */
 TEST(no_file)
 {
-        g_autofree char *dir = g_build_filename(temp, "state", NULL), *name = NULL;
+        g_autofree char *dir = g_build_filename(scratch, "state", NULL), *name = NULL;
         g_autofree char *file = g_build_filename(dir, "profile", NULL);
 
         put("state/other", "");
@@ -179,7 +178,7 @@ TEST(no_file)
 /* What cannot be written leaves the old one. */
 TEST(cannot_keep)
 {
-        g_autofree char *dir = g_build_filename(temp, "state", NULL);
+        g_autofree char *dir = g_build_filename(scratch, "state", NULL);
         g_autofree char *file = g_build_filename(dir, "profile", NULL);
         g_autofree char *left = g_build_filename(dir, "profile.new/x", NULL);
 
