@@ -78,8 +78,18 @@ World *world_new(const IdledPolicy *policy, const Topology *topology)
         return world;
 }
 
+World *world_on(const IdledPolicy *policy, const Grid *grid)
+{
+        Topology *topology = grid_build(grid);
+        World *world = world_new(policy, topology);
+
+        world->own = topology;
+        return world;
+}
+
 void world_free(World *world)
 {
+        topology_free(world->own);
         settings_free(world->policy->settings, world->options);
         snapshot_free(world->snapshot);
         g_free(world->state);

@@ -30,6 +30,7 @@ Topology *grid_build(const Grid *grid);
 typedef struct World {
         const IdledPolicy *policy;
         const Topology *topology;
+        Topology *own; /* to be freed with it; NULL: none */
         Snapshot *snapshot;
         CpuSet allowed;        /* active: online and requested */
         bool ignored;          /* what the policy requests */
@@ -51,6 +52,9 @@ typedef struct World {
 } World;
 
 World *world_new(const IdledPolicy *policy, const Topology *topology);
+
+/* On a machine of its own. */
+World *world_on(const IdledPolicy *policy, const Grid *grid);
 void world_free(World *world);
 
 /* Gives the snapshot idle-state counters (of zeroes), as with SENSE_IDLE_STATISTICS. */

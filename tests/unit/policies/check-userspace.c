@@ -15,8 +15,7 @@ static const struct {
 TEST_EACH(masks, cases)
 {
         Grid grid = { .packages = 1, .clusters = 1, .cores = 8, .threads = 1 };
-        g_autoptr(Topology) topology = grid_build(&grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &grid);
         g_autofree char *text = NULL;
 
         world_set(world, "IdleMask", c->mask);

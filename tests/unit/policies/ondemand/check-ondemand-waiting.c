@@ -75,8 +75,7 @@ static void pass(World *world, const Interval *interval)
 
 TEST_EACH(reads_again, cases)
 {
-        g_autoptr(Topology) topology = grid_build(c->grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, c->grid);
         CpuSet rested, expected = set_of(c->allowed);
         g_autofree char *text = NULL;
 
@@ -100,8 +99,7 @@ TEST_EACH(reads_again, cases)
  * again. */
 TEST_RANGE(crowds, 0, 20)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         unsigned seed = (unsigned)_i, calls = 0;
         uint64_t began = world->snapshot->time_usec;
 
@@ -139,8 +137,7 @@ static const struct {
 
 TEST_EACH(short_periods, short_cases)
 {
-        g_autoptr(Topology) topology = grid_build(c->grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, c->grid);
 
         world_set(world, "Period", "50ms");
         world_rest(world);
@@ -232,8 +229,7 @@ TEST(begins_again)
 {
         const Interval waits = { 1000000, "0=0.85", 2, 0.9, false },
                        after = { 250000, "0=0.85,1=0.85", 3, 0.4, false };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
 
         world_set(world, "MaxWait", "1s");
         world_rest(world);
@@ -254,8 +250,7 @@ TEST(learns_of_false_alarms)
                        same = { 50000, "0=0.3", 0, 0.09, false };
         const Interval heavy = { 50000, "0=1", 2, 1, false },
                        lasts = { 4000000, "0=1,1=1", 3, 1, false };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
 
         world_rest(world);
         for (int i = 0; i < 20; i++) {
@@ -287,8 +282,7 @@ TEST(learns_of_lasting_alarms)
                        same = { 50000, "0=0.5", 2, 0.3, true },
                        burst = { 50000, "0=1", 1, 0.1, false },
                        heavy = { 50000, "0=1", 3, 1, true };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         int n = 0;
 
         for (; world->n_changes == 0 && n < 400; n++)
@@ -309,8 +303,7 @@ TEST(learns_of_lasting_alarms)
 TEST(learns_with_a_short_dwell)
 {
         const Interval alarm = { 500000, "0=0.3,3=0.2", 3, 0.3, true };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
 
         world_set(world, "Dwell", "400ms");
         for (int n = 0; n < 10; n++)
@@ -335,8 +328,7 @@ static const struct {
 
 TEST_EACH(accepts_waiting, accepted)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         unsigned changes, ms = 0;
 
         world_set_all(world, c->options);
@@ -352,8 +344,7 @@ TEST(forgets_waiting)
 {
         const Interval waits = { 250000, "0=0.8", 1, 1, false },
                        rests = { 1000000, "0=0.8", 1, 0, false };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
 
         world_set_all(world, "MaxWait=1s");
         world_rest(world);

@@ -127,8 +127,7 @@ static void assert_input(const char *name, const Reason *reason, const char *inp
 
 TEST_EACH(says_why, cases)
 {
-        g_autoptr(Topology) topology = grid_build(c->grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, c->grid);
         const Reason *reason = &world->wish.allowed_reason;
         g_autofree char *text = NULL;
 
@@ -166,8 +165,7 @@ static const struct {
 TEST_EACH(says_why_active, kept)
 {
         const Grid grid = { .packages = 1, .clusters = 1, .cores = 4, .threads = 1 };
-        g_autoptr(Topology) topology = grid_build(&grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &grid);
         const Reason *reason = &world->wish.active_reason;
 
         world_set_all(world, c->options);
@@ -212,8 +210,7 @@ static bool run_until(World *world, const char *busy, bool parked)
 
 TEST_EACH(quotes_dwell_as_configured, dwells)
 {
-        g_autoptr(Topology) topology = grid_build(&two);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &two);
         const Reason *reason = &world->wish.allowed_reason;
 
         world_set_all(world, "Dwell=5s MaxTransitions=60");
@@ -238,8 +235,7 @@ TEST_RANGE(says_no_lies, 0, 20)
 {
         static const char *const options[] = { "", "MaxCores=2", "MinCores=3 MaxTransitions=2",
                                                "Dwell=1s MaxTransitions=3" };
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         unsigned seed = (unsigned)_i;
         uint64_t changes[100] = { 0 };
 

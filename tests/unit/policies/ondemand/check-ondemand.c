@@ -106,8 +106,7 @@ static void expect(const char *name, const World *world, const char *allowed)
 
 TEST_EACH(decisions, cases)
 {
-        g_autoptr(Topology) topology = grid_build(c->grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, c->grid);
         const Reason *reason = &world->wish.allowed_reason;
 
         if (*c->options)
@@ -168,8 +167,7 @@ static const struct {
 
 TEST_EACH(lasting, lasting_cases)
 {
-        g_autoptr(Topology) topology = grid_build(c->grid);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, c->grid);
 
         if (*c->options)
                 world_set_all(world, c->options);
@@ -187,8 +185,7 @@ TEST_EACH(lasting, lasting_cases)
 /* The load wants three cores, and fewer shortly before the dwell time ends. */
 TEST(parks_to_the_largest)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
 
         world_decide(world, 0);
         for (int ms = 0; world->n_changes == 0 && ms < 20000; ms += 250) {
@@ -201,8 +198,7 @@ TEST(parks_to_the_largest)
 /* What settled promises. */
 TEST_RANGE(settled_stays, 0, 50)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         unsigned seed = (unsigned)_i, settled = 0;
 
         for (int round = 0; round < 40; round++) {
@@ -229,8 +225,7 @@ TEST_RANGE(settled_stays, 0, 50)
 
 TEST(nothing_to_do)
 {
-        g_autoptr(Topology) topology = grid_build(&one);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &one);
 
         world_decide(world, 0);
         ck_assert(world->wish.settled);
@@ -240,8 +235,7 @@ TEST(nothing_to_do)
 
 TEST(wants_calls)
 {
-        g_autoptr(Topology) topology = grid_build(&two);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &two);
 
         world_set(world, "Period", "100ms");
         world_rest(world);
@@ -266,8 +260,7 @@ TEST(shortest_period)
 /* What another policy took away is neither counted on nor chosen. */
 TEST(offered)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         CpuSet rest = set_of("2-5"), wish;
 
         world->offered = &rest;
@@ -282,8 +275,7 @@ TEST(offered)
  * begins again. */
 TEST(decided)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         CpuSet rest = set_of("2-5"), kept = rest;
 
         world_rest(world);
@@ -324,8 +316,7 @@ TEST(hotplug)
 /* Bursts that come back just after the cores were parked make parking slower. */
 TEST(patience)
 {
-        g_autoptr(Topology) topology = grid_build(&eight);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
         unsigned first, all;
 
         world_set(world, "MaxTransitions", "60");
@@ -371,8 +362,7 @@ static const struct {
 
 TEST_EACH(contradictions, check_cases)
 {
-        g_autoptr(Topology) topology = grid_build(&one);
-        g_autoptr(World) world = world_new(&idled_policy, topology);
+        g_autoptr(World) world = world_on(&idled_policy, &one);
         const char *key = NULL, *wrong;
 
         world_set_all(world, c->options);
