@@ -265,12 +265,6 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
                       (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-static void put_watts(Recorder *recorder, const char *column, const char *domain, double watts)
-{
-        if (isfinite(watts))
-                recording_put(recorder->machine, column, domain, "W", 3, watts);
-}
-
 /* By the names that `idlelab record` writes. */
 static void put_counters(const Manager *manager, Recorder *recorder)
 {
@@ -284,12 +278,14 @@ static void put_counters(const Manager *manager, Recorder *recorder)
                         EnergyUse use = energy_of_package(domains, n, seen->energy, p, parts[i]);
                         g_autofree char *name = g_strdup_printf("package-%d%s", p, parts[i]);
 
-                        put_watts(recorder, "power_watts", name, use.valid ? use.watts : NAN);
+                        recording_put(recorder->machine, "power_watts", name, "W", 3,
+                                      use.valid ? use.watts : NAN);
                 }
         for (int i = 0; i < n; i++)
                 if (domains[i].parent < 0 && !domains[i].package && !domains[i].sampled &&
                     seen->energy[i].valid)
-                        put_watts(recorder, "power_watts", domains[i].name, seen->energy[i].watts);
+                        recording_put(recorder->machine, "power_watts", domains[i].name, "W", 3,
+                                      seen->energy[i].watts);
 }
 
 static void put_power(const Manager *manager, Recorder *recorder)
@@ -301,16 +297,16 @@ static void put_power(const Manager *manager, Recorder *recorder)
         if (seen->have & SENSE_ENERGY)
                 put_counters(manager, recorder);
         if (recorder->source == ENERGY_SOURCE_BATTERY)
-                put_watts(recorder, "power_watts", "battery",
-                          battery_watts(&recorder->battery, manager->ground.setup.root,
-                                        clock_usec(CLOCK_BOOTTIME)));
+                recording_put(recorder->machine, "power_watts", "battery", "W", 3,
+                              battery_watts(&recorder->battery, manager->ground.setup.root,
+                                            clock_usec(CLOCK_BOOTTIME)));
         if (recorder->source != ENERGY_SOURCE_ESTIMATE || !(seen->have & SENSE_RESIDENCY))
                 return;
         for (int p = 0; p < topology->n_packages; p++) {
                 g_autofree char *package = g_strdup_printf("package-%d", p);
 
-                put_watts(recorder, "estimated_watts", package,
-                          power_table_package_watts(table, topology, recorder->idle, seen, p));
+                recording_put(recorder->machine, "estimated_watts", package, "W", 3,
+                              power_table_package_watts(table, topology, recorder->idle, seen, p));
         }
 }
 

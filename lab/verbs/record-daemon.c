@@ -262,13 +262,10 @@ static void put_saved(RecordDaemon *daemon)
         while (g_hash_table_iter_next(&iter, &name, NULL)) {
                 g_autoptr(json_object) policy = client_policy(daemon->client, name);
 
-                for (size_t i = 0; i < G_N_ELEMENTS(saved); i++) {
-                        double number = json_number_at(policy, saved[i].property, saved[i].element);
-
-                        if (!isnan(number))
-                                recording_put(daemon->machine, saved[i].column, name, saved[i].unit,
-                                              saved[i].decimals, number);
-                }
+                for (size_t i = 0; i < G_N_ELEMENTS(saved); i++)
+                        recording_put(daemon->machine, saved[i].column, name, saved[i].unit,
+                                      saved[i].decimals,
+                                      json_number_at(policy, saved[i].property, saved[i].element));
                 for (size_t i = 0; i < G_N_ELEMENTS(saved_texts); i++)
                         if (*json_text(policy, saved_texts[i].property))
                                 recording_put_text(daemon->machine, saved_texts[i].column, name,

@@ -126,8 +126,7 @@ static void put_watts(Recorder *recorder, const char *suffix, const double *watt
         for (int p = 0; p < recorder->watch->topology->n_packages; p++) {
                 g_autofree char *domain = g_strdup_printf("package-%d%s", p, suffix);
 
-                if (isfinite(watts[p]))
-                        recording_put(recorder->machine, "power_watts", domain, "W", 3, watts[p]);
+                recording_put(recorder->machine, "power_watts", domain, "W", 3, watts[p]);
         }
 }
 
@@ -141,13 +140,10 @@ static void put_power(Recorder *recorder)
                 put_watts(recorder, "-core", watch->core_watts);
                 put_watts(recorder, "-dram", watch->dram_watts);
         }
-        if (recorder->source == ENERGY_SOURCE_BATTERY) {
-                double watts = battery_watts(&recorder->battery, recorder->ctl->root,
-                                             clock_usec(CLOCK_BOOTTIME));
-
-                if (isfinite(watts))
-                        recording_put(recorder->machine, "power_watts", "battery", "W", 3, watts);
-        }
+        if (recorder->source == ENERGY_SOURCE_BATTERY)
+                recording_put(recorder->machine, "power_watts", "battery", "W", 3,
+                              battery_watts(&recorder->battery, recorder->ctl->root,
+                                            clock_usec(CLOCK_BOOTTIME)));
         for (int p = 0; recorder->table && p < watch->topology->n_packages; p++) {
                 g_autofree char *package = g_strdup_printf("package-%d", p);
 
@@ -165,9 +161,8 @@ static void put_temperatures(Recorder *recorder)
         for (int p = 0; p < n; p++) {
                 g_autofree char *package = g_strdup_printf("package-%d", p);
 
-                if (isfinite(celsius[p]))
-                        recording_put(recorder->machine, "temperature_celsius", package, "C", 1,
-                                      celsius[p]);
+                recording_put(recorder->machine, "temperature_celsius", package, "C", 1,
+                              celsius[p]);
         }
 }
 
@@ -303,7 +298,7 @@ static void add_cause(RecordingTable *table, const Sleeps *sleeps, double time_u
         recording_put(table, "lacked_usec", NULL, "us", 0, (double)cause->value.short_ns / 1000);
 }
 
-void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec)
+static void add_all_sleeps(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec)
 {
         for (int cpu = 0; cpu < sleeps->totals.n_cpus; cpu++)
                 add_sleeps(batch, sleeps, (double)time_usec, cpu);
@@ -325,7 +320,7 @@ static void put_sleeps(Recorder *recorder)
 {
         const Sleeps *sleeps = sleeps_end(recorder->sleeps);
 
-        record_sleeps_add(recorder->batch, sleeps, clock_usec(CLOCK_REALTIME));
+        add_all_sleeps(recorder->batch, sleeps, clock_usec(CLOCK_REALTIME));
         recording_fact(recorder->sampler, "sleeps", sleeps->why);
         recorder->no_sleeps = sleeps->why;
 }
@@ -379,28 +374,23 @@ static json_object *describe(const Recorder *recorder, double seconds, double sp
 
 static int complain_open(int r)
 {
-        const char *file = record_asked.file;
+        static const struct {
+                int error;
+                const char *text;
+        } obstacles[] = {
+                { EEXIST, "the file exists, expected a new one; --append continues a recording" },
+                { EBADMSG, "found something else, expected a recording; nothing was written" },
+                { EPROTONOSUPPORT,
+                  "found a recording in the form of idled 0.1, which cannot be continued" },
+                { EBUSY, "another process records into it" },
+                { EINVAL, "--max-size and --max-age expect a regular file" },
+        };
+        const char *text = g_strerror(-r);
 
-        switch (r) {
-        case -EEXIST:
-                return complain("%s: the file exists, expected a new one; --append continues a "
-                                "recording",
-                                file);
-        case -EBADMSG:
-                return complain("%s: found something else, expected a recording; nothing was "
-                                "written",
-                                file);
-        case -EPROTONOSUPPORT:
-                return complain("%s: found a recording in the form of idled 0.1, which cannot be "
-                                "continued",
-                                file);
-        case -EBUSY:
-                return complain("%s: another process records into it", file);
-        case -EINVAL:
-                return complain("%s: --max-size and --max-age expect a regular file", file);
-        default:
-                return complain("%s: %s", file, g_strerror(-r));
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(obstacles); i++)
+                if (obstacles[i].error == -r)
+                        text = obstacles[i].text;
+        return complain("%s: %s", record_asked.file, text);
 }
 
 static int recorder_init(Recorder *recorder, Ctl *ctl)
@@ -484,20 +474,19 @@ int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer)
 /* Not between the frames on standard output. */
 void record_file_show(const Ctl *ctl, json_object *answer)
 {
-        bool output = g_str_equal(json_text(answer, "file"), "-");
+        FILE *file = g_str_equal(json_text(answer, "file"), "-") ? stderr : stdout;
         int64_t samples = json_int(answer, "samples", 0), cpus = json_int(answer, "cpus", 0);
 
-        fprintf(output ? stderr : stdout,
+        fprintf(file,
                 "%" G_GINT64_FORMAT " sample%s of %" G_GINT64_FORMAT " CPU%s in %.1f s, %.1f kB, "
                 "%.2f s of CPU time\n",
                 samples, samples == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s",
                 json_number(answer, "seconds", 0), json_number(answer, "file_bytes", 0) / 1000,
                 json_number(answer, "own_cpu_seconds", 0));
         if (json_get(answer, "daemon_error"))
-                fprintf(output ? stderr : stdout,
-                        "Plan, holds and transitions were not recorded: %s\n",
+                fprintf(file, "Plan, holds and transitions were not recorded: %s\n",
                         json_text(answer, "daemon_error"));
         if (json_get(answer, "sleeps_problem"))
-                fprintf(output ? stderr : stdout, "What ends sleeps was not recorded: %s\n",
+                fprintf(file, "What ends sleeps was not recorded: %s\n",
                         json_text(answer, "sleeps_problem"));
 }

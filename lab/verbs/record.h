@@ -29,9 +29,6 @@ void record_idle_show(const Ctl *ctl, json_object *answer);
 int record_file_ask(Ctl *ctl, char *const *command, json_object **ret_answer);
 void record_file_show(const Ctl *ctl, json_object *answer);
 
-/* Adds what the ledger has counted until this time (CLOCK_REALTIME). */
-void record_sleeps_add(RecordingBatch *batch, const Sleeps *sleeps, uint64_t time_usec);
-
 /* What idled knows: its plan, holds and transitions. */
 typedef struct RecordDaemon RecordDaemon;
 

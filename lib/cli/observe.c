@@ -40,20 +40,27 @@ int signals_open(const int *numbers, sigset_t *ret_before)
         return fd < 0 ? -errno : fd;
 }
 
-int signals_wait(int fd, uint64_t end_usec)
+/* False: the time came first. */
+static bool wait_signal(int fd, uint64_t end_usec, struct signalfd_siginfo *ret_info)
 {
         struct pollfd waiting = { .fd = fd, .events = POLLIN };
-        struct signalfd_siginfo info;
         uint64_t now;
 
         while ((now = clock_usec(CLOCK_MONOTONIC)) < end_usec) {
                 const struct timespec left = timespec_of((end_usec - now) * 1000);
 
                 if (ppoll(&waiting, 1, &left, NULL) > 0 &&
-                    read(fd, &info, sizeof(info)) == sizeof(info))
-                        return (int)info.ssi_signo;
+                    read(fd, ret_info, sizeof(*ret_info)) == sizeof(*ret_info))
+                        return true;
         }
-        return 0;
+        return false;
+}
+
+int signals_wait(int fd, uint64_t end_usec)
+{
+        struct signalfd_siginfo info;
+
+        return wait_signal(fd, end_usec, &info) ? (int)info.ssi_signo : 0;
 }
 
 static void unblock(const void *before)
@@ -86,48 +93,35 @@ static bool reap(Wait *wait)
 }
 
 /* True if it ends the wait. */
-static bool take_signal(Wait *wait)
+static bool take_signal(Wait *wait, const struct signalfd_siginfo *info)
 {
-        struct signalfd_siginfo info;
-
-        if (read(wait->signals, &info, sizeof(info)) != sizeof(info))
-                return false;
-        if (info.ssi_signo == SIGCHLD)
+        if (info->ssi_signo == SIGCHLD)
                 return reap(wait);
         if (wait->pid > 0 &&
-            info.ssi_code <= 0) /* what a terminal sends, the command has as well */
-                kill(wait->pid, (int)info.ssi_signo);
+            info->ssi_code <= 0) /* what a terminal sends, the command has as well */
+                kill(wait->pid, (int)info->ssi_signo);
         return wait->pid <= 0;
 }
 
 static void follow(Wait *wait, uint64_t usec, uint64_t period_usec, bool (*meanwhile)(void *data),
                    void *data)
 {
-        int64_t now = g_get_monotonic_time(), end = now + (int64_t)usec, last = now;
-        struct pollfd fd = { .fd = wait->signals, .events = POLLIN };
+        uint64_t now = clock_usec(CLOCK_MONOTONIC), last = now;
+        uint64_t end = now + (wait->pid > 0 ? OBSERVE_FOREVER : usec);
+        struct signalfd_siginfo info;
 
-        for (;;) {
-                int64_t until = wait->pid > 0 ? INT64_MAX : end;
+        while (now < end) {
+                uint64_t until = period_usec ? MIN(end, last + period_usec) : end;
 
-                if (period_usec)
-                        until = MIN(until, last + (int64_t)period_usec);
-                now = g_get_monotonic_time();
-                if (wait->pid <= 0 && now >= end)
+                if (wait_signal(wait->signals, until, &info) && take_signal(wait, &info))
                         return;
-                if (poll(&fd, 1,
-                         until == INT64_MAX
-                                 ? -1
-                                 : (int)MIN((MAX(until - now, 0) + 999) / 1000, INT32_MAX)) > 0 &&
-                    take_signal(wait))
-                        return;
-                now = g_get_monotonic_time();
-                if (period_usec && now - last >= (int64_t)period_usec) {
-                        last += (now - last + (int64_t)period_usec / 2) / (int64_t)period_usec *
-                                (int64_t)period_usec;
-                        if (!meanwhile(data)) {
-                                period_usec = 0;
-                                end = now;
-                        }
+                now = clock_usec(CLOCK_MONOTONIC);
+                if (period_usec == 0 || now < last + period_usec)
+                        continue;
+                last += (now - last + period_usec / 2) / period_usec * period_usec;
+                if (!meanwhile(data)) {
+                        period_usec = 0;
+                        end = wait->pid > 0 ? end : now;
                 }
         }
 }

@@ -43,7 +43,7 @@ void recording_row(RecordingTable *table);
  * these numbers. */
 void recording_row_of(RecordingTable *table, const char *key, double number);
 
-/* Sets a value of the row, in the column of this name and `of`, which is made if it is not there.
+/* Sets a value of the row, in the column of this name and `of`, which is made with its first value.
  * `of` says what of several things the column is about, as a state ("C6") or a domain
  * ("package-0"); NULL: of nothing. Numbers are rounded to so many decimals, 0 .. 9. NaN, infinity,
  * NULL, and numbers that exceed 2^53 at these decimals are no value. Text that is not UTF-8 is made

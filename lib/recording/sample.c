@@ -161,7 +161,6 @@ static void put_residency(RecordingTable *table, const Snapshot *seen, int cpu,
                           const IdleTable *idle)
 {
         const Residency *residency = &seen->residency[cpu];
-        bool counted = seen->have & SENSE_IDLE_STATISTICS;
 
         recording_put(table, "estimated", NULL, "", 0, residency->estimated >= 0);
         for (int s = 0; s < MIN(residency->n_states, idle->n_states); s++) {
@@ -170,8 +169,10 @@ static void put_residency(RecordingTable *table, const Snapshot *seen, int cpu,
                 recording_put(table, "residency_share", name, "share", SHARE_DECIMALS,
                               (double)residency->share[s]);
                 recording_put(table, "entered", name, "", 0, residency->entered[s]);
-                recording_put(table, "above", name, "", 0, counted ? residency->above[s] : NAN);
-                recording_put(table, "below", name, "", 0, counted ? residency->below[s] : NAN);
+                if (!(seen->have & SENSE_IDLE_STATISTICS))
+                        continue;
+                recording_put(table, "above", name, "", 0, residency->above[s]);
+                recording_put(table, "below", name, "", 0, residency->below[s]);
         }
 }
 
