@@ -62,8 +62,9 @@ typedef struct Recorder {
         int error; /* of the last frame */
 } Recorder;
 
-static void write_job(Job *job)
+static gpointer write_job(gpointer data)
 {
+        Job *job = data;
         g_autofree char *path = g_build_filename(job->dir, FILE_NAME, NULL);
         g_autofree char *aside = g_strconcat(path, ".old", NULL);
         RecordingFile *file = NULL;
@@ -81,13 +82,6 @@ static void write_job(Job *job)
                 r = recording_file_put(file, job->text, job->last_usec);
         closed = recording_file_close(file);
         job->error = r < 0 ? r : closed;
-}
-
-static gpointer run_job(gpointer data)
-{
-        Job *job = data;
-
-        write_job(job);
         g_atomic_int_set(&job->done, 1);
         return NULL;
 }
@@ -124,7 +118,7 @@ static void begin_job(const Manager *manager, Recorder *recorder)
                                          .max_age_usec = recorder->options.max_age_usec };
         job->last_usec = clock_usec(CLOCK_REALTIME);
         job->done = 0;
-        recorder->thread = g_thread_try_new("recording", run_job, job, NULL);
+        recorder->thread = g_thread_try_new("recording", write_job, job, NULL);
         if (!recorder->thread) /* then the event loop waits for the disk */
                 write_job(job);
 }

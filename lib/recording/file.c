@@ -66,10 +66,8 @@ static int head_at(const RecordingFile *file, uint64_t at, FrameHead *ret_head)
 
         if (n < 0)
                 return -errno;
-        if (n < (ssize_t)sizeof(data))
-                return frame_head_begins(data, (size_t)n) ? 0 : -EBADMSG;
-        r = frame_head_parse(data, ret_head);
-        return r < 0 ? r : FRAME_HEAD_SIZE + ret_head->stored <= file->size - at;
+        r = frame_head_parse(data, (size_t)n, ret_head);
+        return r <= 0 ? r : FRAME_HEAD_SIZE + ret_head->stored <= file->size - at;
 }
 
 /* Goes from head to head to the end, and finds the time of the first frame. What a crash left of a

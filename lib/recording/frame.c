@@ -70,27 +70,26 @@ static bool take_digits(const uint8_t **at, int n, char end, uint64_t *ret_value
         return *(*at)++ == (uint8_t)end;
 }
 
-int frame_head_parse(const uint8_t *data, FrameHead *ret_head)
+int frame_head_parse(const uint8_t *data, size_t size, FrameHead *ret_head)
 {
         const uint8_t *at = data + AT_VALUE;
         uint64_t version, stored;
         FrameHead head;
 
-        if (memcmp(data, OLD, sizeof(OLD) - 1) == 0)
+        if (size >= sizeof(OLD) - 1 && memcmp(data, OLD, sizeof(OLD) - 1) == 0)
                 return -EPROTONOSUPPORT;
-        if (memcmp(data, MAGIC, AT_VALUE) != 0 || !take_digits(&at, 2, ' ', &version) ||
-            !take_digits(&at, 20, ' ', &head.last_usec) || !take_digits(&at, 9, '\n', &stored) ||
-            version < FRAME_VERSION || stored > FRAME_STORED_MAX)
+        if (memcmp(data, MAGIC, MIN(size, AT_VALUE)) != 0)
+                return -EBADMSG;
+        if (size < FRAME_HEAD_SIZE)
+                return 0;
+        if (!take_digits(&at, 2, ' ', &version) || !take_digits(&at, 20, ' ', &head.last_usec) ||
+            !take_digits(&at, 9, '\n', &stored) || version < FRAME_VERSION ||
+            stored > FRAME_STORED_MAX)
                 return -EBADMSG;
         head.version = (unsigned)version;
         head.stored = (uint32_t)stored;
         *ret_head = head;
-        return 0;
-}
-
-bool frame_head_begins(const uint8_t *data, size_t size)
-{
-        return memcmp(data, MAGIC, MIN(size, AT_VALUE)) == 0;
+        return 1;
 }
 
 int frame_unpack(const uint8_t *data, size_t size, GString *text)

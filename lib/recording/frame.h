@@ -27,12 +27,10 @@ typedef struct FrameHead {
 /* Appends a frame with this text to `out`. -E2BIG: more than FRAME_RAW_MAX bytes. */
 int frame_pack(const GString *text, uint64_t last_usec, GByteArray *out);
 
-/* Reads FRAME_HEAD_SIZE bytes. -EBADMSG: they are not the head of a frame; -EPROTONOSUPPORT: they
- * begin a recording of version 1, which had another form. */
-int frame_head_parse(const uint8_t *data, FrameHead *ret_head);
-
-/* True if what there is of the first bytes of a file is right: a crash may have left no more. */
-bool frame_head_begins(const uint8_t *data, size_t size);
+/* Reads a head, of FRAME_HEAD_SIZE bytes. 1: there it is; 0: `size` is less, and a head begins so,
+ * of which a crash may have left no more. -EBADMSG: they are not the head of a frame;
+ * -EPROTONOSUPPORT: they begin a recording of version 1, which had another form. */
+int frame_head_parse(const uint8_t *data, size_t size, FrameHead *ret_head);
 
 /* Replaces `text` by the text of the frame whose `size` bytes follow a head. -EBADMSG: they are not
  * a frame, are damaged, or have more than FRAME_RAW_MAX bytes of text. */

@@ -303,9 +303,9 @@ static int take_frame(RecordingReader *reader, FrameHead *ret_head)
         g_byte_array_set_size(reader->bytes, 0);
         r = take_bytes(reader, FRAME_HEAD_SIZE);
         if (r > 0) {
-                r = frame_head_parse(reader->bytes->data, ret_head);
+                r = frame_head_parse(reader->bytes->data, FRAME_HEAD_SIZE, ret_head);
                 report->old = r == -EPROTONOSUPPORT;
-                r = r == 0 ? take_bytes(reader, ret_head->stored) : 0;
+                r = r > 0 ? take_bytes(reader, ret_head->stored) : 0;
         }
         if (r <= 0) {
                 report->cut = r == 0 && report->bytes > begin;
