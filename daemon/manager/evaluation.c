@@ -163,13 +163,14 @@ static bool recall(const Decided *decided, const char *policy, Evaluator *evalua
                 r = evaluator_parse(whole, evaluation_source(decided),
                                     decided->seen->machine.topology->n_cpus, evaluator);
                 evaluator->budget.away_usec = since_usec(&st.st_mtim);
-        } else if (r != -EBADMSG && r != -EFBIG)
-                log_error_errno(r, "%s: %m; what was measured before is not used", path);
-        if (r == -EBADMSG || r == -EFBIG)
-                set_aside(decided, policy, path, "found no state of an evaluator in it");
-        else if (r == -ESTALE)
+        }
+        if (r == -ESTALE)
                 set_aside(decided, policy, path,
                           "found what was measured on another machine, or by other means");
+        else if (r == -EBADMSG || r == -EFBIG)
+                set_aside(decided, policy, path, "found no state of an evaluator in it");
+        else if (r < 0)
+                log_error_errno(r, "%s: %m; what was measured before is not used", path);
         return r >= 0;
 }
 
@@ -227,12 +228,11 @@ static unsigned senses_of(EnergySource source)
 
 static double read_battery(Decided *decided)
 {
-        BatteryReading before = decided->evaluation->battery;
+        BatteryReading *last = &decided->evaluation->battery, before = *last;
 
-        decided->evaluation->battery = (BatteryReading){ 0 };
-        if (battery_read(decided->ground->setup.root, &decided->evaluation->battery) < 0)
-                return NAN;
-        return battery_joules(&before, &decided->evaluation->battery);
+        *last = (BatteryReading){ 0 };
+        return battery_read(decided->ground->setup.root, last) < 0 ? NAN
+                                                                   : battery_joules(&before, last);
 }
 
 /* What was used since it was read last; NaN: not known. */
@@ -276,16 +276,6 @@ static Block read_block(Decided *decided)
 
 /* Trials */
 
-static void set_timer(Decided *decided)
-{
-        uint64_t due = UINT64_MAX;
-
-        for (guint i = 0; i < decided->policies->len; i++)
-                if (nth(decided, i))
-                        due = MIN(due, evaluator_due(nth(decided, i)));
-        timer_set_at(decided->evaluation->timer, due == UINT64_MAX ? 0 : due);
-}
-
 /* The evaluator whose trial goes on; NULL: none does. */
 static Evaluator *trying(const Decided *decided)
 {
@@ -293,6 +283,13 @@ static Evaluator *trying(const Decided *decided)
                 if (nth(decided, i) && evaluator_due(nth(decided, i)) != UINT64_MAX)
                         return nth(decided, i);
         return NULL;
+}
+
+static void set_timer(Decided *decided)
+{
+        const Evaluator *e = trying(decided);
+
+        timer_set_at(decided->evaluation->timer, e ? evaluator_due(e) : 0);
 }
 
 /* False if none of the CPUs that the policy requests to park is parked, although it is honoured.
@@ -323,17 +320,17 @@ static void pass(Decided *decided, ActivePolicy *p)
 {
         const EvaluateOptions options = options_of(decided);
         const Evaluator *other = trying(decided);
+        bool effective = !decided->ground->setup.dry_run && takes_effect(decided, p);
         EvaluatorView view = {
                 .now_usec = manager_now(),
                 .wanted = p->wish.for_saving && !pauses_any(decided->asked->pauses) &&
                           trial_honours(decided->asked->trial, p->policy->name) != 0,
-                .possible = !decided->asked->trial && !decided->ground->setup.dry_run &&
+                .possible = effective && !decided->asked->trial &&
                             (!other || other == p->evaluator) &&
-                            !watching_has_window(decided->seen->watching) &&
-                            takes_effect(decided, p) && has_energy(decided),
+                            !watching_has_window(decided->seen->watching) && has_energy(decided),
                 .work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology,
                                         decided->seen->readings.seen),
-                .idle = decided->ground->setup.dry_run || !takes_effect(decided, p),
+                .idle = !effective,
         };
 
         evaluator_pass(p->evaluator, &options, &view);
@@ -343,30 +340,24 @@ static void pass(Decided *decided, ActivePolicy *p)
         read_block(decided);
 }
 
-/* True if a policy's requests serve to save energy, or did so before. */
-static bool evaluates(const Decided *decided)
-{
-        for (guint i = 0; i < decided->policies->len; i++)
-                if (nth(decided, i) ||
-                    g_array_index(decided->policies, ActivePolicy, i).wish.for_saving)
-                        return true;
-        return false;
-}
-
 void evaluation_pass(Decided *decided)
 {
-        if (evaluates(decided))
-                work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
-                                decided->seen->machine.topology, decided->seen->readings.seen,
-                                trying(decided) != NULL);
+        bool any = false;
+
         for (guint i = 0; i < decided->policies->len; i++) {
                 ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
 
                 if (!p->evaluator && p->wish.for_saving)
                         evaluation_begin(decided, p, true);
-                if (p->evaluator)
-                        pass(decided, p);
+                any |= p->evaluator != NULL;
         }
+        if (any)
+                work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
+                                decided->seen->machine.topology, decided->seen->readings.seen,
+                                trying(decided) != NULL);
+        for (guint i = 0; i < decided->policies->len; i++)
+                if (nth(decided, i))
+                        pass(decided, &g_array_index(decided->policies, ActivePolicy, i));
         set_timer(decided);
 }
 
@@ -376,7 +367,7 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         Decided *decided = userdata;
         const EvaluateOptions options = options_of(decided);
         Evaluator *e = trying(decided);
-        uint64_t pairs, dropped, now;
+        uint64_t pairs, blocks, now;
         Block block;
 
         if (!e || (block = read_block(decided)).seconds <= 0)
@@ -384,14 +375,13 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         now = decided->evaluation->readings.current->time_usec;
         evaluation_pass(decided);
         pairs = e->estimator.n_pairs;
-        dropped = estimator_dropped(&e->estimator);
+        blocks = e->estimator.n_blocks + estimator_dropped(&e->estimator);
         evaluator_step(e, &options, now, &block);
         set_timer(decided);
-        if (e->estimator.n_pairs > pairs || estimator_dropped(&e->estimator) > dropped)
+        if (e->estimator.n_blocks + estimator_dropped(&e->estimator) > blocks)
                 ground_raise(decided->ground, CHANGE_EVALUATION);
-        pairs = e->estimator.n_pairs - pairs;
         ground_raise(decided->ground, DUE_TICK);
-        if (pairs > 0 && now - decided->evaluation->kept_usec > SAVE_USEC)
+        if (e->estimator.n_pairs > pairs && now - decided->evaluation->kept_usec > SAVE_USEC)
                 evaluation_keep(decided);
         return 0;
 }
