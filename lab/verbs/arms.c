@@ -46,15 +46,6 @@ const char *arms_kind_text(ArmsKind kind)
         return kinds[kind].name;
 }
 
-static ArmsKind kind_of(const char *name)
-{
-        ArmsKind kind = ARMS_POLICY;
-
-        while (!g_str_equal(kinds[kind].name, name))
-                kind++;
-        return kind;
-}
-
 static bool is_named(const char *name)
 {
         return arms_asked.kind != ARMS_NONE &&
@@ -64,17 +55,17 @@ static bool is_named(const char *name)
 /* What the values are of, and these, as a new list; NULL: the text is not of that form. */
 static char **split(ArmsKind kind, const char *text)
 {
-        g_auto(GStrv) parts = g_strsplit(text, "=", 2);
-        const char *dot = strchr(*parts ? *parts : "", '.');
-        bool two = g_strv_length(parts) == 2 && **parts;
+        g_auto(GStrv) parts = g_strsplit(kind == ARMS_PROFILE ? "profile" : text, "=", 2);
+        const char *name = *parts ? *parts : "", *dot = strchr(name, '.');
+        bool two = g_strv_length(parts) == 2 && *name;
+        const bool right[] = {
+                [ARMS_POLICY] = *text && !strpbrk(text, ",= "),
+                [ARMS_PROFILE] = true,
+                [ARMS_OPTION] = two && dot && dot != name && dot[1],
+                [ARMS_KNOB] = two && !g_str_equal(name, "profile"),
+        };
 
-        if (kind == ARMS_POLICY)
-                return *text && !strpbrk(text, ",= ") ? g_steal_pointer(&parts) : NULL;
-        if (kind == ARMS_PROFILE)
-                return g_strsplit("profile", "=", -1);
-        if (kind == ARMS_OPTION)
-                return two && dot && dot != *parts && dot[1] ? g_steal_pointer(&parts) : NULL;
-        return two && !g_str_equal(*parts, "profile") ? g_steal_pointer(&parts) : NULL;
+        return right[kind] ? g_steal_pointer(&parts) : NULL;
 }
 
 /* Adds the two values of a name, which a semicolon separates, or without one a comma. A single one
@@ -111,7 +102,7 @@ static int check_knob(const char *name)
 
 static int take(Ctl *ctl, const VerbOption *row, const char *text)
 {
-        ArmsKind kind = kind_of(row->name);
+        ArmsKind kind = ARMS_POLICY + (ArmsKind)(row - arms_options);
         g_auto(GStrv) parts = split(kind, text);
         int status;
 
@@ -138,6 +129,7 @@ static int take(Ctl *ctl, const VerbOption *row, const char *text)
         return status == EXIT_FINE && kind == ARMS_KNOB ? check_knob(parts[0]) : status;
 }
 
+/* In the order of ArmsKind. */
 const VerbOption arms_options[] = {
         { "policy", "NAME", "compare NAME ignored with NAME active", .take = take },
         { "profile", "NAMES", "compare two profiles, or one with the active one", .take = take },
@@ -149,33 +141,32 @@ const VerbOption arms_options[] = {
 /* What the arm is called. */
 static char *label_of(int arm)
 {
-        GString *text = g_string_new(NULL);
+        g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(g_free);
+        bool option = arms_asked.kind == ARMS_OPTION;
 
         for (guint i = 0; i < arms_asked.names->len; i++) {
-                const char *name = arms_asked.names->pdata[i];
-                const char *value = arms_asked.kind == ARMS_POLICY
-                                            ? NULL
-                                            : arms_asked.values[arm]->pdata[i];
+                const char *name = arms_asked.names->pdata[i], *value = NULL;
+                char *part = NULL;
 
-                if (value && !*value && arms_asked.kind != ARMS_OPTION)
-                        continue;
-                if (text->len)
-                        g_string_append(text, ", ");
-                if (!value)
-                        g_string_append_printf(text, "%s %s", name, arm ? "active" : "ignored");
-                else if (arms_asked.kind == ARMS_PROFILE)
-                        g_string_append(text, value);
-                else if (!*value)
-                        g_string_append_printf(text, "%s as configured", strchr(name, '.') + 1);
+                if (arms_asked.kind == ARMS_POLICY)
+                        part = g_strdup_printf("%s %s", name, arm ? "active" : "ignored");
                 else
-                        g_string_append_printf(
-                                text, "%s=%s",
-                                arms_asked.kind == ARMS_OPTION ? strchr(name, '.') + 1 : name,
-                                value);
+                        value = arms_asked.values[arm]->pdata[i];
+                if (option)
+                        name = strchr(name, '.') + 1;
+                if (value && *value)
+                        part = arms_asked.kind == ARMS_PROFILE
+                                       ? g_strdup(value)
+                                       : g_strdup_printf("%s=%s", name, value);
+                else if (option)
+                        part = g_strdup_printf("%s as configured", name);
+                if (part)
+                        g_ptr_array_add(parts, part);
         }
-        if (!text->len)
-                g_string_append(text, "as found");
-        return g_string_free(text, FALSE);
+        if (parts->len == 0)
+                return g_strdup("as found");
+        g_ptr_array_add(parts, NULL);
+        return g_strjoinv(", ", (char **)parts->pdata);
 }
 
 /* Finds the points of both arms. EXIT_FAILED after a message. */

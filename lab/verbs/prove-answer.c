@@ -218,17 +218,17 @@ static void add_number(Table *table, json_object *object, const char *key, const
                 table_cell(table, STYLE_DIM, "-");
 }
 
-static void add_row(Table *table, const char *title, json_object *object, const char *suffix,
-                    bool with_share)
+static void add_row(Table *table, const char *title, json_object *object, const char *suffix)
 {
-        double share = with_share ? json_number(object, "change_percent", NAN) : NAN;
+        static const char *const keys[] = { "first", "second", "change", "change_low",
+                                            "change_high" };
+        /* Shares of the time have no share. */
+        double share = g_str_equal(suffix, "percent") ? NAN
+                                                      : json_number(object, "change_percent", NAN);
 
         table_cell(table, STYLE_PLAIN, title);
-        add_number(table, object, "first", suffix);
-        add_number(table, object, "second", suffix);
-        add_number(table, object, "change", suffix);
-        add_number(table, object, "change_low", suffix);
-        add_number(table, object, "change_high", suffix);
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+                add_number(table, object, keys[i], suffix);
         if (isfinite(share))
                 table_cellf(table, STYLE_PLAIN, "%.1f %%", json_rounded(share, 1));
         else
@@ -246,18 +246,18 @@ static void show_table(const Ctl *ctl, json_object *answer)
         const char *unit = json_text(answer, "work_unit");
 
         table_columns(table, "|>First|>Second|>Change|>from|>to (95 %)|>of First");
-        add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts", true);
+        add_row(table, rows[QUANTITY_POWER].title, json_get(answer, "power"), "watts");
         for (WorkUnit i = 0; i < WORK_UNITS; i++)
                 if (g_str_equal(work_unit_text(i), unit))
                         add_row(table, work_titles[i], json_get(answer, "energy_per_work"),
-                                "joules", true);
+                                "joules");
         for (int i = QUANTITY_POWER + 1; i < QUANTITIES; i++)
                 if (json_get(answer, rows[i].key))
                         add_row(table,
                                 i == QUANTITY_DELAY_MEAN && has_probe(answer)
                                         ? "Delay of the probe, us"
                                         : rows[i].title,
-                                json_get(answer, rows[i].key), rows[i].suffix, false);
+                                json_get(answer, rows[i].key), rows[i].suffix);
         table_print(table, &ctl->screen);
 }
 
@@ -288,14 +288,6 @@ static void show_effect(const Ctl *ctl, json_object *answer)
                             "%s: no effect in %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " blocks",
                             json_text(answer, "second"), n,
                             json_int(blocks, "checked_for_effect", 0));
-}
-
-static bool is_idle(json_object *answer)
-{
-        json_object *blocks = json_get(answer, "blocks");
-        int64_t n = json_int(blocks, "without_effect", 0);
-
-        return n > 0 && n == json_int(blocks, "checked_for_effect", 0);
 }
 
 static void show_work(const Ctl *ctl, json_object *answer)
@@ -406,10 +398,12 @@ static void show_open(const Ctl *ctl, json_object *answer)
 static void show_verdict(const Ctl *ctl, json_object *answer)
 {
         const char *word = json_text(answer, "verdict");
+        json_object *blocks = json_get(answer, "blocks");
+        int64_t idle = json_int(blocks, "without_effect", 0);
 
-        if (json_int(json_get(answer, "blocks"), "used", 0) < 2 * PROVE_LEAST_PAIRS) {
+        if (json_int(blocks, "used", 0) < 2 * PROVE_LEAST_PAIRS) {
                 screen_line(&ctl->screen, STYLE_WARN, "No answer yet: there are too few blocks");
-        } else if (is_idle(answer)) {
+        } else if (idle > 0 && idle == json_int(blocks, "checked_for_effect", 0)) {
                 screen_line(&ctl->screen, STYLE_WARN,
                             "Not shown: %s and %s did the same in all blocks, so the change is "
                             "chance",
