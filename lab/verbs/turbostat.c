@@ -42,11 +42,6 @@ typedef enum Role {
         ROLE_WATTS
 } Role;
 
-typedef struct Column {
-        Role role;
-        char *state; /* of ROLE_HARDWARE and ROLE_SOFTWARE */
-} Column;
-
 typedef struct Row {
         int package, core, cpu;      /* -1: of the whole machine, or not printed */
         double percent[COLUMNS_MAX]; /* or watts; NaN: not printed */
@@ -57,18 +52,14 @@ typedef struct Reader {
         bool tabs;
         int ids_end; /* where the header's last column of places ends */
         int n_ids;
-        char **header;      /* NULL before the first one */
-        GArray *columns;    /* of Column; NULL before the first header */
+        char **header;   /* its words, one a column; NULL before the first one */
+        guint n_columns; /* 0 before the first header */
+        Role roles[COLUMNS_MAX];
         GPtrArray *rows;    /* of Row, of the sample that is being read: first that of the whole
                              * machine, if there is one */
         GPtrArray *samples; /* of GPtrArray of Row */
         char *error;
 } Reader;
-
-static void column_clear(gpointer data)
-{
-        g_free(((Column *)data)->state);
-}
 
 static void fail(Reader *reader, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void fail(Reader *reader, const char *format, ...)
@@ -92,7 +83,7 @@ static bool is_state(const char *text)
 }
 
 /* What the header says about one column. */
-static Column column_parse(const char *word)
+static Role find_role(const char *word)
 {
         static const struct {
                 const char *word;
@@ -110,15 +101,21 @@ static Column column_parse(const char *word)
 
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
                 if (g_str_equal(word, words[i].word))
-                        return (Column){ words[i].role };
-        if (word[0] == '%' && is_state(word + 1))
-                return (Column){ ROLE_HARDWARE, g_ascii_strup(word + 1, -1) };
-        if (g_str_has_prefix(word, "CPU%") && is_state(word + 4))
-                return (Column){ ROLE_HARDWARE, g_ascii_strup(word + 4, -1) };
+                        return words[i].role;
+        if ((word[0] == '%' && is_state(word + 1)) ||
+            (g_str_has_prefix(word, "CPU%") && is_state(word + 4)))
+                return ROLE_HARDWARE;
         if (length > 1 && word[length - 1] == '%' && word[length - 2] != '+' &&
             word[length - 2] != '-' && (g_str_has_prefix(word, "POLL") || is_state(word)))
-                return (Column){ ROLE_SOFTWARE, g_strndup(word, length - 1) };
-        return (Column){ ROLE_OTHER };
+                return ROLE_SOFTWARE;
+        return ROLE_OTHER;
+}
+
+/* "C6" for CPU%c6, %c6 and C6%, as a new string. */
+static char *state_name(const char *word, Role role)
+{
+        return role == ROLE_SOFTWARE ? g_strndup(word, strlen(word) - 1)
+                                     : g_ascii_strup(strchr(word, '%') + 1, -1);
 }
 
 /* The words of a line; between tabs they may be empty. */
@@ -144,14 +141,14 @@ static guint column_of(const Reader *reader, Role role)
 {
         guint i = 0;
 
-        while (i < reader->columns->len && g_array_index(reader->columns, Column, i).role != role)
+        while (i < reader->n_columns && reader->roles[i] != role)
                 i++;
         return i;
 }
 
 static bool has_role(const Reader *reader, Role role)
 {
-        return column_of(reader, role) < reader->columns->len;
+        return column_of(reader, role) < reader->n_columns;
 }
 
 /* True if the line is a header; then it is what following rows go by. */
@@ -159,34 +156,32 @@ static bool take_header(Reader *reader, const char *line)
 {
         bool tabs = strchr(line, '\t');
         g_auto(GStrv) words = line_split(line, tabs);
-        g_autoptr(GArray) columns = g_array_new(FALSE, FALSE, sizeof(Column));
+        guint n = g_strv_length(words);
+        Role roles[COLUMNS_MAX];
         const char *place = line;
         int n_ids = 0, ids_end = 0;
         bool busy = false;
 
-        g_array_set_clear_func(columns, column_clear);
-        for (char **word = words; *word; word++) {
-                Column column = column_parse(*word);
-
-                g_array_append_val(columns, column);
-                busy |= column.role == ROLE_C0;
-                place = strstr(place, *word) + strlen(*word);
-                if (is_place(column.role)) {
+        for (guint i = 0; i < n && n <= COLUMNS_MAX; i++) {
+                roles[i] = find_role(words[i]);
+                busy |= roles[i] == ROLE_C0;
+                place = strstr(place, words[i]) + strlen(words[i]);
+                if (is_place(roles[i])) {
                         n_ids++;
                         ids_end = (int)(place - line);
                 }
-                if (g_ascii_isdigit(**word) || **word == '-')
+                if (g_ascii_isdigit(*words[i]) || *words[i] == '-')
                         return false;
         }
-        if (!busy || columns->len > COLUMNS_MAX)
+        if (!busy)
                 return false;
         if (reader->header &&
             !g_strv_equal((const char *const *)reader->header, (const char *const *)words))
                 fail(reader, "found other columns than in the header before, expected the same");
-        g_clear_pointer(&reader->columns, g_array_unref);
         g_strfreev(reader->header);
         reader->header = g_steal_pointer(&words);
-        reader->columns = g_steal_pointer(&columns);
+        memcpy(reader->roles, roles, n * sizeof(*roles));
+        reader->n_columns = n;
         reader->tabs = tabs;
         reader->n_ids = n_ids;
         reader->ids_end = ids_end;
@@ -221,7 +216,7 @@ static void take_place(Reader *reader, const char *word, int *place)
 
 static void take_word(Reader *reader, Row *row, guint i, const char *word)
 {
-        Role role = g_array_index(reader->columns, Column, i).role;
+        Role role = reader->roles[i];
         int *const places[] = {
                 [ROLE_PACKAGE] = &row->package, [ROLE_CORE] = &row->core, [ROLE_CPU] = &row->cpu
         };
@@ -247,9 +242,8 @@ static void inherit(const Reader *reader, Row *row)
         above = g_ptr_array_index(reader->rows, reader->rows->len - 1);
         if (above->cpu < 0 || above->core != row->core || above->package != row->package)
                 return;
-        for (guint i = 0; i < reader->columns->len; i++)
-                if (isnan(row->percent[i]) &&
-                    g_array_index(reader->columns, Column, i).role == ROLE_HARDWARE)
+        for (guint i = 0; i < reader->n_columns; i++)
+                if (isnan(row->percent[i]) && reader->roles[i] == ROLE_HARDWARE)
                         row->percent[i] = above->percent[i];
 }
 
@@ -264,7 +258,7 @@ static void sample_end(Reader *reader)
 static void take_row(Reader *reader, const char *line, bool last)
 {
         g_auto(GStrv) words = line_split(line, reader->tabs);
-        guint n = g_strv_length(words), columns = reader->columns->len, skip = 0;
+        guint n = g_strv_length(words), columns = reader->n_columns, skip = 0;
         g_autofree Row *row = g_new(Row, 1);
 
         *row = (Row){ -1, -1, -1 };
@@ -303,7 +297,7 @@ static void take_line(Reader *reader, char *line, bool last)
                 sample_end(reader);
                 return;
         }
-        if (reader->columns && !g_str_has_prefix(stripped, "turbostat"))
+        if (reader->header && !g_str_has_prefix(stripped, "turbostat"))
                 take_row(reader, line, last);
 }
 
@@ -400,8 +394,6 @@ static void find_packages(const GPtrArray *rows, GArray *packages)
 
 void turbostat_free(Turbostat *turbostat)
 {
-        if (!turbostat)
-                return;
         g_strfreev(turbostat->states);
         g_array_unref(turbostat->packages);
         g_array_unref(turbostat->shares);
@@ -462,7 +454,7 @@ static void sample_make(const Reader *reader, const GPtrArray *rows, const guint
 
         for (guint p = 0; p < turbostat->packages->len; p++) {
                 int package = several ? g_array_index(turbostat->packages, int, p) : -1;
-                double *shares = turbostat_add(turbostat, watts < reader->columns->len
+                double *shares = turbostat_add(turbostat, watts < reader->n_columns
                                                                   ? value_of(rows, watts, package)
                                                                   : NAN);
 
@@ -482,8 +474,8 @@ static int columns_find(const Reader *reader, Role role, guint *columns)
         int n = 0;
 
         columns[n++] = column_of(reader, ROLE_C0);
-        for (guint i = 0; i < reader->columns->len && n < STATES_MAX; i++)
-                if (g_array_index(reader->columns, Column, i).role == role)
+        for (guint i = 0; i < reader->n_columns && n < STATES_MAX; i++)
+                if (reader->roles[i] == role)
                         columns[n++] = i;
         return n;
 }
@@ -508,7 +500,8 @@ static Turbostat *turbostat_make(const Reader *reader)
 {
         bool software = has_role(reader, ROLE_SOFTWARE) && !hardware_complete(reader);
         guint columns[STATES_MAX] = { 0 };
-        int n = columns_find(reader, software ? ROLE_SOFTWARE : ROLE_HARDWARE, columns);
+        Role role = software ? ROLE_SOFTWARE : ROLE_HARDWARE;
+        int n = columns_find(reader, role, columns);
         Turbostat *turbostat = turbostat_new(n);
 
         turbostat->software = software;
@@ -516,8 +509,7 @@ static Turbostat *turbostat_make(const Reader *reader)
         find_packages(g_ptr_array_index(reader->samples, 0), turbostat->packages);
         turbostat->states[0] = g_strdup("C0");
         for (int s = 1; s < n; s++)
-                turbostat->states[s] = g_strdup(
-                        g_array_index(reader->columns, Column, columns[s]).state);
+                turbostat->states[s] = state_name(reader->header[columns[s]], role);
         for (guint i = 0; i < reader->samples->len; i++)
                 sample_make(reader, g_ptr_array_index(reader->samples, i), columns, turbostat);
         return turbostat;
@@ -560,7 +552,7 @@ static void read_lines(Reader *reader, const char *text)
         sample_end(reader);
         if (reader->error)
                 return;
-        if (!reader->columns)
+        if (!reader->header)
                 fail(reader,
                      "found no header with Busy%% or %%c0, expected the output of turbostat");
         else if (reader->samples->len == 0)
@@ -592,7 +584,6 @@ int turbostat_parse(const char *text, Turbostat **ret_turbostat, char **ret_erro
                 *ret_turbostat = g_steal_pointer(&turbostat);
         else
                 *ret_error = reader.error;
-        g_clear_pointer(&reader.columns, g_array_unref);
         g_strfreev(reader.header);
         g_ptr_array_unref(reader.rows);
         g_ptr_array_unref(reader.samples);
