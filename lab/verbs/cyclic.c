@@ -131,7 +131,7 @@ static void *sleeper_run(void *data)
 
 static void result_clear(gpointer data)
 {
-        histogram_free(((CyclicCpu *)data)->histogram);
+        g_free(((CyclicCpu *)data)->histogram);
 }
 
 Cyclic *cyclic_start(const CpuSet *cpus, const CyclicOptions *options)

@@ -14,16 +14,7 @@ Histogram *histogram_new(void)
         Histogram *histogram = g_new0(Histogram, 1);
 
         histogram->min_nsec = UINT64_MAX;
-        histogram->buckets = g_new0(uint32_t, HISTOGRAM_SLOTS);
         return histogram;
-}
-
-void histogram_free(Histogram *histogram)
-{
-        if (!histogram)
-                return;
-        g_free(histogram->buckets);
-        g_free(histogram);
 }
 
 void histogram_add(Histogram *histogram, uint64_t nsec)

@@ -19,13 +19,13 @@ typedef struct Histogram {
         uint64_t count, above; /* `above` of them are HISTOGRAM_BUCKETS or more */
         uint64_t min_nsec, max_nsec;
         double sum_nsec;
-        uint32_t *buckets; /* bucket i: from i to i + 1 times HISTOGRAM_BUCKET_NSEC; behind
-                            * HISTOGRAM_BUCKETS the same with HISTOGRAM_COARSE_NSEC */
+        uint32_t buckets[HISTOGRAM_SLOTS]; /* bucket i: from i to i + 1 times HISTOGRAM_BUCKET_NSEC;
+                                            * behind HISTOGRAM_BUCKETS with HISTOGRAM_COARSE_NSEC */
 } Histogram;
 
+/* To be freed by g_free(). */
 Histogram *histogram_new(void);
-void histogram_free(Histogram *histogram);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Histogram, histogram_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Histogram, g_free)
 
 void histogram_add(Histogram *histogram, uint64_t nsec);
 
