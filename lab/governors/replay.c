@@ -31,8 +31,6 @@ Replay *replay_new(const Governor *governor, const void *options, const StateTab
 
 void replay_free(Replay *replay)
 {
-        if (!replay)
-                return;
         for (int cpu = 0; cpu < replay->n_cpus; cpu++)
                 g_free(replay->cpus[cpu]);
         g_free(replay->cpus);

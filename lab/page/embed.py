@@ -42,6 +42,6 @@ parts = {"page.css": style, "page.js": script, "dygraphs": dygraphs, "style-src"
          "script-src": f"{source(dygraphs)} {source(script)}"}
 frame = re.sub(r"\n<!--.*?-->", "", read(sys.argv[1]))
 head, tail = (re.sub(r"\{([\w.-]+)\}", lambda found: parts[found[1]], half) for half in frame.split("{data}"))
-print('#include "page/page-files.h"')
+print('#include "page/page.h"')
 literal("page_head", head)
 literal("page_tail", tail)

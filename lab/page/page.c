@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "cli/verb.h"
-#include "page-files.h"
 
 /* "<" stands only in strings of JSON, where its number means the same. */
 static char *html_of(const char *verb, json_object *answer)

@@ -9,6 +9,9 @@
 
 #include "cli/json.h"
 
+/* The frame of a page, before and behind its data: page-files.c, which page/embed.py makes. */
+extern const char page_head[], page_tail[];
+
 /* Writes the page about an answer of this verb into the file, as a whole or not at all; "-" is
  * standard output. Returns EXIT_FINE, or EXIT_FAILED after a message. */
 int page_write(const char *verb, json_object *answer, const char *path);

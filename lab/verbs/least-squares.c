@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
 
 /* Shares are known to five digits at best: what is left of a column below the square of that is
  * noise. */
@@ -31,23 +31,19 @@ typedef struct Sweep {
         bool swept[LEAST_SQUARES_MAX];
 } Sweep;
 
-static double value_at(const double *a, const double *b, int columns, int row, int column)
-{
-        return column < columns ? a[row * columns + column] : b[row];
-}
-
 static void multiply(Sweep *sweep, const double *a, const double *b, int rows)
 {
         int n = sweep->columns;
 
-        for (int i = 0; i <= n; i++)
-                for (int j = 0; j <= n; j++) {
-                        double sum = 0;
+        for (int row = 0; row < rows; row++) {
+                double value[SIZE];
 
-                        for (int row = 0; row < rows; row++)
-                                sum += value_at(a, b, n, row, i) * value_at(a, b, n, row, j);
-                        sweep->cell[i][j] = sum;
-                }
+                memcpy(value, a + row * n, (size_t)n * sizeof(*a));
+                value[n] = b[row];
+                for (int i = 0; i <= n; i++)
+                        for (int j = 0; j <= n; j++)
+                                sweep->cell[i][j] += value[i] * value[j];
+        }
         for (int i = 0; i < n; i++)
                 sweep->length[i] = sqrt(sweep->cell[i][i]);
         for (int i = 0; i <= n; i++)

@@ -18,6 +18,8 @@ typedef struct Work {
         const GPtrArray *choices;
         const StateTable *table;
         GAsyncQueue *done;
+        uint64_t bytes,
+                size; /* read of all files, changed by all threads; their size, 0: not known */
 } Work;
 
 static void run_free(void *data)
@@ -31,13 +33,15 @@ static void run_free(void *data)
         g_free(run);
 }
 
-static void replay_trace(Run *run, Trace *trace)
+static void replay_trace(Work *work, Run *run, Trace *trace)
 {
         Record records[BATCH];
+        uint64_t seen = 0;
         int n;
 
         while ((n = trace_read(trace, records, BATCH, &run->error)) > 0) {
-                __atomic_store_n(&run->bytes, trace_bytes(trace), __ATOMIC_RELAXED);
+                __atomic_add_fetch(&work->bytes, trace_bytes(trace) - seen, __ATOMIC_RELAXED);
+                seen = trace_bytes(trace);
                 for (int i = 0; run->replays[i]; i++)
                         replay_run(run->replays[i], records, n, NULL);
         }
@@ -46,7 +50,7 @@ static void replay_trace(Run *run, Trace *trace)
 
 static void replay_one(gpointer data, gpointer user)
 {
-        const Work *work = user;
+        Work *work = user;
         Run *run = data;
         Trace *trace = trace_open(run->path, &run->error);
 
@@ -57,31 +61,14 @@ static void replay_one(gpointer data, gpointer user)
                 run->replays[i] = replay_new(choice->governor, choice->options, work->table);
         }
         if (trace)
-                replay_trace(run, trace);
+                replay_trace(work, run, trace);
         trace_free(trace);
         g_async_queue_push(work->done, run);
 }
 
-/* How much of all files has been read; `ret_size` is their size, 0 if one's is not known. */
-static uint64_t count_bytes(const GPtrArray *runs, uint64_t *ret_size)
+static void draw(const Work *work, guint done, guint n)
 {
-        uint64_t bytes = 0, size = 0;
-        bool known = true;
-
-        for (guint i = 0; i < runs->len; i++) {
-                const Run *run = g_ptr_array_index(runs, i);
-
-                bytes += __atomic_load_n(&run->bytes, __ATOMIC_RELAXED);
-                size += run->size;
-                known &= run->size > 0;
-        }
-        *ret_size = known ? size : 0;
-        return bytes;
-}
-
-static void draw(const GPtrArray *runs, guint done)
-{
-        uint64_t size, bytes = count_bytes(runs, &size);
+        uint64_t size = work->size, bytes = __atomic_load_n(&work->bytes, __ATOMIC_RELAXED);
         double share = size ? (double)MIN(bytes, size) / (double)size : NAN;
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -89,33 +76,39 @@ static void draw(const GPtrArray *runs, guint done)
                 g_string_printf(text, "%.0f %%", share * 100);
         else
                 g_string_printf(text, "%" PRIu64 " MB read", bytes / 1000000);
-        if (runs->len > 1)
-                g_string_append_printf(text, ", %u of %u traces", done, runs->len);
+        if (n > 1)
+                g_string_append_printf(text, ", %u of %u traces", done, n);
         progress_draw(share, text->str);
 }
 
-static void wait_for_all(GAsyncQueue *queue, const GPtrArray *runs)
+static void wait_for_all(const Work *work, guint n)
 {
-        for (guint done = 0; done < runs->len;)
-                if (g_async_queue_timeout_pop(queue, PROGRESS_US))
+        for (guint done = 0; done < n;)
+                if (g_async_queue_timeout_pop(work->done, PROGRESS_US))
                         done++;
                 else
-                        draw(runs, done);
+                        draw(work, done, n);
         progress_draw(NAN, "");
 }
 
-/* 0 if it is not known, as of a pipe. */
-static uint64_t file_size(const char *path)
+/* The size of all files; 0: that of one is not known, as of a pipe. */
+static uint64_t find_size(char *const *paths, int n)
 {
+        uint64_t size = 0;
         struct stat st;
 
-        return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        for (int i = 0; i < n; i++) {
+                if (stat(paths[i], &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+                        return 0;
+                size += (uint64_t)st.st_size;
+        }
+        return size;
 }
 
 GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, const StateTable *table)
 {
         g_autoptr(GAsyncQueue) done = g_async_queue_new();
-        Work work = { choices, table, done };
+        Work work = { choices, table, done, 0, find_size(paths, n) };
         GPtrArray *runs = g_ptr_array_new_with_free_func(run_free);
         GThreadPool *pool;
 
@@ -124,12 +117,11 @@ GPtrArray *replay_runs(char *const *paths, int n, const GPtrArray *choices, cons
                 Run *run = g_new0(Run, 1);
 
                 run->path = paths[i];
-                run->size = file_size(paths[i]);
                 g_ptr_array_add(runs, run);
         }
         for (guint i = 0; i < runs->len; i++)
                 g_thread_pool_push(pool, g_ptr_array_index(runs, i), NULL);
-        wait_for_all(done, runs);
+        wait_for_all(&work, runs->len);
         g_thread_pool_free(pool, FALSE, TRUE);
         return runs;
 }

@@ -20,9 +20,8 @@ typedef struct Choice {
 typedef struct Run {
         const char *path;
         TraceFacts facts;
-        Replay **replays;     /* by choice */
-        char *error;          /* NULL: it is read to its end */
-        uint64_t bytes, size; /* read of the file, changed while it runs; its size, 0: not known */
+        Replay **replays; /* by choice */
+        char *error;      /* NULL: it is read to its end */
 } Run;
 
 /* The table that --table= names: a file, or "this" (or NULL) for the machine below ctl->root.

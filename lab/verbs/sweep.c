@@ -112,12 +112,10 @@ static void add_point(Sweep *sweep, SweepKind kind, const char *value)
                                        ? g_strdup("as found")
                                        : g_strdup_printf("%s=%s", kind_names[kind], value) };
         sweep->n_found++;
-        for (guint i = 0; i < sweep->points->len; i++)
-                if (g_str_equal(((SweepPoint *)sweep->points->pdata[i])->label, point->label)) {
-                        point_free(point);
-                        return;
-                }
-        g_ptr_array_add(sweep->points, point);
+        if (sweep_find(sweep, point->label))
+                point_free(point);
+        else
+                g_ptr_array_add(sweep->points, point);
 }
 
 /* The values of all policies of cpufreq. */
@@ -287,7 +285,7 @@ Sweep *sweep_new(Ctl *ctl, const char *option, const GPtrArray *wanted, const To
                                                                sweep->tables[cpu].states);
         frequency_read(ctl->root, topology, &sweep->policies, &sweep->n_policies);
         add_point(sweep, SWEEP_FOUND, NULL);
-        for (guint i = 0; i < wanted->len; i++)
+        for (guint i = 0; wanted && i < wanted->len; i++)
                 if (add_points(sweep, wanted->pdata[i]) != EXIT_FINE)
                         return NULL;
         if (needs_record(sweep) && open_record(sweep) != EXIT_FINE)

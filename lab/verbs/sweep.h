@@ -35,8 +35,8 @@ typedef struct Sweep Sweep;
 int sweep_parse(const char *option, const char *text, GPtrArray *wanted);
 
 /* Finds the points of a sweep: "as found", then those that were asked for, or without values all
- * that the machine offers. `wanted` is of char *. Changes nothing. NULL after a message, in which
- * `option`, static, is what was given. */
+ * that the machine offers. `wanted` is of char *; NULL: none. Changes nothing. NULL after a
+ * message, in which `option`, static, is what was given. */
 Sweep *sweep_new(Ctl *ctl, const char *option, const GPtrArray *wanted, const Topology *topology,
                  const CpuSet *cpus);
 
