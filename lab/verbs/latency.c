@@ -11,7 +11,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -58,7 +57,9 @@ static struct {
         bool csv;
         const char *plot;
         GPtrArray *sweep; /* of char *; NULL: none */
-} asked = { .policy = -1 };
+} asked = {
+        .intervals_usec = { 1000, 100, 10 }, .n_intervals = 3, .for_usec = FOR_USEC, .policy = -1
+};
 
 static int take_interval(Ctl *ctl, const VerbOption *row, const char *text)
 {
@@ -120,7 +121,7 @@ static int latency_check(const Ctl *ctl, const Verb *verb)
                 g_autofree char *interval = duration_format(asked.intervals_usec[i]);
                 g_autofree char *text = duration_format(least);
 
-                if ((asked.for_usec ?: FOR_USEC) < least)
+                if (asked.for_usec < least)
                         return complain_usage(verb,
                                               "--for: expected at least %s with --interval %s: the "
                                               "first %d wake-ups do not count",
@@ -196,7 +197,7 @@ static json_object *describe_power(const Session *session, double watts)
         return object;
 }
 
-static json_object *describe_latency(const Histogram *histogram)
+static json_object *describe_latency(const Histogram *histogram, uint64_t overruns)
 {
         json_object *object = json_object_new_object();
 
@@ -206,6 +207,7 @@ static json_object *describe_latency(const Histogram *histogram)
         for (size_t i = 0; i < G_N_ELEMENTS(quantiles); i++)
                 json_put_real(object, quantiles[i].key,
                               histogram_quantile(histogram, quantiles[i].share), 2);
+        json_put_int(object, "overruns", (int64_t)overruns);
         return object;
 }
 
@@ -237,22 +239,18 @@ static json_object *describe_run(const Session *session, uint64_t interval_usec,
         json_put_int(run, "interval_usec", (int64_t)interval_usec);
         for (guint i = 0; i < results->len; i++) {
                 const CyclicCpu *result = &g_array_index(results, CyclicCpu, i);
-                json_object *cpu = describe_latency(result->histogram);
+                json_object *cpu = describe_latency(result->histogram, result->overruns);
 
                 json_put_int(cpu, "cpu", result->cpu);
-                json_put_int(cpu, "overruns", (int64_t)result->overruns);
                 json_put_text(cpu, "problem", result->error ? g_strerror(-result->error) : NULL);
                 json_object_array_add(cpus, cpu);
                 histogram_merge(all, result->histogram);
                 overruns += result->overruns;
         }
-        json_put(run, "all", describe_latency(all));
-        json_put_int(json_get(run, "all"), "overruns", (int64_t)overruns);
+        json_put(run, "all", describe_latency(all, overruns));
         corrected = histogram_correct(all, interval_usec * 1000);
         due = all->count + overruns;
-        json_put(run, "all_due", describe_latency(corrected));
-        json_put_int(json_get(run, "all_due"), "overruns",
-                     due > corrected->count ? (int64_t)(due - corrected->count) : 0);
+        json_put(run, "all_due", describe_latency(corrected, due - MIN(due, corrected->count)));
         json_put(run, "cpus", cpus);
         json_put(run, "power", describe_power(session, watts));
         json_put_int(run, "bucket_nsec", HISTOGRAM_BUCKET_NSEC);
@@ -307,16 +305,10 @@ static bool policy_works(int policy, int priority)
 /* What was not asked for. EXIT_FAILED after a message. */
 static int choose(Session *session)
 {
-        static const uint64_t usual[] = { 1000, 100, 10 };
         int policy = asked.policy >= 0 ? asked.policy : SCHED_FIFO;
         int priority = asked.priority ? (int)asked.priority : PRIORITY;
         CpuSet absent = asked.cpus;
 
-        if (asked.n_intervals == 0) {
-                memcpy(asked.intervals_usec, usual, sizeof(usual));
-                asked.n_intervals = G_N_ELEMENTS(usual);
-        }
-        asked.for_usec = asked.for_usec ?: FOR_USEC;
         if (asked.policy < 0 && !asked.priority && !policy_works(policy, priority))
                 policy = SCHED_OTHER;
         session->options = (CyclicOptions){ 0, policy, policy == SCHED_OTHER ? 0 : priority };
@@ -383,7 +375,6 @@ static int write_plot(json_object *answer)
 
 static int latency_ask(Ctl *ctl, json_object **ret_answer)
 {
-        g_autoptr(GPtrArray) none = g_ptr_array_new();
         g_autoptr(Watch) watch = NULL;
         g_autoptr(PowerTable) table = NULL;
         g_autoptr(Sweep) sweep = NULL;
@@ -405,8 +396,7 @@ static int latency_ask(Ctl *ctl, json_object **ret_answer)
         session.table = table;
         session.signals = signals_open(ends,
                                        NULL); /* before anything is changed, and for all threads */
-        sweep = sweep_new(ctl, "--sweep", asked.sweep ? asked.sweep : none, watch->topology,
-                          &session.cpus);
+        sweep = sweep_new(ctl, "--sweep", asked.sweep, watch->topology, &session.cpus);
         if (!sweep)
                 return EXIT_FAILED;
         *ret_answer = run_sweep(&session, sweep);

@@ -166,8 +166,7 @@ static void choice_free(void *data)
 {
         Choice *choice = data;
 
-        if (choice->governor->settings)
-                settings_free(choice->governor->settings, choice->options);
+        settings_free(choice->governor->settings, choice->options);
         g_free(choice->name);
         g_free(choice);
 }
