@@ -21,6 +21,8 @@
  *    probability times a rate that falls with the slot's visits, 0.45 / sqrt(visits) down to 0.03,
  *    for the slot that is always the same four times as much.
  */
+#include <glib.h>
+
 #include "governors/governors.h"
 
 enum {
@@ -105,11 +107,6 @@ static int squash(int logit)
         return (at[i] * (512 - part) + at[i + 1] * part + 256) >> 9;
 }
 
-static int64_t bounded(int64_t value, int64_t low, int64_t high)
-{
-        return value < low ? low : value > high ? high : value;
-}
-
 /* log2 of a length in us, in steps of 1/2^`fine`, 0 .. `max`: 0 up to 1 us. */
 static int octave(int64_t ns, int fine, int max)
 {
@@ -146,7 +143,7 @@ static void find_bins(Learned *self, const StateTable *table)
         for (int i = self->n; i-- > 0;) {
                 const ReplayState *state = &table->states[self->state[i]];
 
-                least = bounded(state->residency_ns, 0, least);
+                least = CLAMP(state->residency_ns, 0, least);
                 self->from_ns[i] = least;
                 self->latency_ns[i] = state->latency_ns;
         }
@@ -240,7 +237,7 @@ static int64_t length_of(const Learned *self, int bin, int timer_bin, int64_t ti
         if (bin != timer_bin)
                 return self->past.mean_ns[bin];
         high = bin + 1 < self->n ? self->from_ns[bin + 1] : self->past.mean_ns[bin];
-        return bounded(timer_ns, low, high > low ? high : low);
+        return CLAMP(timer_ns, low, high > low ? high : low);
 }
 
 /* The probability of each bin, out of 65536. Returns the mean length. */
@@ -263,8 +260,7 @@ static int64_t find_lengths(const Learned *self, int64_t timer_ns, int32_t *ret_
         if (over > timer_bin) {
                 ret_p[over] = (int32_t)((int64_t)left * past->outlasted / ONE);
                 left -= ret_p[over];
-                mean += ret_p[over] *
-                        (bounded(timer_ns + past->beyond_ns, 0, length_max(self)) >> 8);
+                mean += ret_p[over] * (CLAMP(timer_ns + past->beyond_ns, 0, length_max(self)) >> 8);
         }
         ret_p[timer_bin] = left;
         for (int bin = 0; bin <= timer_bin; bin++)
@@ -312,7 +308,7 @@ static int learned_select(void *state, const StateTable *table, const Period *pe
         int best;
 
         guess->time_ns = period->time_ns;
-        guess->sleep_ns = bounded(period->sleep_ns, 0, LENGTH_MAX);
+        guess->sleep_ns = CLAMP(period->sleep_ns, 0, LENGTH_MAX);
         timer_ns = guess->sleep_ns + self->past.late_ns;
         guess->timer_bin = (uint8_t)bin_of(self, timer_ns);
         find_slots(self, period, timer_ns, guess);
@@ -329,7 +325,7 @@ static int learned_select(void *state, const StateTable *table, const Period *pe
 static void count_care(Learned *self, int64_t idle_ns)
 {
         const Guess *guess = &self->guess;
-        int64_t length = bounded(idle_ns, 0, length_max(self)), careful, frugal;
+        int64_t length = CLAMP(idle_ns, 0, length_max(self)), careful, frugal;
 
         if (guess->careful < 0)
                 return;
@@ -372,7 +368,7 @@ static void remember_timer(Learned *self, int64_t late_ns, int bin)
         if (late_ns < LATE_MAX)
                 past->late_ns += (late_ns - past->late_ns) / 16;
         if (outlasted)
-                past->beyond_ns += (bounded(late_ns, 0, length_max(self)) - past->beyond_ns) / 8;
+                past->beyond_ns += (CLAMP(late_ns, 0, length_max(self)) - past->beyond_ns) / 8;
         past->outlasted += ((outlasted ? ONE : 0) - past->outlasted) / 16;
 }
 
@@ -382,7 +378,7 @@ static void remember(Learned *self, int64_t idle_ns, int bin)
         const Guess *guess = &self->guess;
         Past *past = &self->past;
         int64_t late_ns = idle_ns - guess->sleep_ns;
-        int64_t length = bounded(idle_ns, 0, length_max(self));
+        int64_t length = CLAMP(idle_ns, 0, length_max(self));
         int length_octave = octave(idle_ns, 9, (16 << 9) - 1);
 
         past->hit = late_ns >= 0;
@@ -407,7 +403,7 @@ static void learned_reflect(void *state, const StateTable *table, const Outcome 
         int64_t idle_ns = outcome->residency_ns - table->states[outcome->state].latency_ns;
         int bin;
 
-        idle_ns = bounded(idle_ns, 0, LENGTH_MAX);
+        idle_ns = CLAMP(idle_ns, 0, LENGTH_MAX);
         bin = bin_of(self, idle_ns);
         learn(self, bin);
         count_care(self, idle_ns);

@@ -63,24 +63,25 @@ static const struct {
 typedef struct Source {
         char *path; /* for messages */
         int fd;
-        uint64_t bytes;                  /* read of the file */
-        bool is_packed, in_frame, ended; /* the file has been read to its end */
+        uint64_t bytes; /* read of the file */
+        bool is_packed, in_frame;
+        bool ended; /* the file has been read to its end */
         lzma_stream xz;
-        ZSTD_DStream *zstd;  /* NULL: it is not zstd */
-        uint8_t *packed;     /* a block as in the file, if it is compressed */
-        size_t used, filled; /* of that */
+        ZSTD_DStream *zstd;          /* NULL: it is not zstd */
+        uint8_t packed[BLOCK_BYTES]; /* a block as in the file, if it is compressed */
+        size_t used, filled;         /* of that */
 } Source;
 
 struct Trace {
         Source source;
-        char *block;        /* LINE_BYTES + BLOCK_BYTES */
+        char block[LINE_BYTES + BLOCK_BYTES];
         char *next, *ready; /* what is not parsed yet, and the end of the last whole line */
         char *filled;
         uint64_t line; /* of `next`, from 1 */
         int n_columns; /* 0: not known yet */
         Column order[N_COLUMNS];
-        uint64_t *last_enter_ns; /* by CPU */
-        bool *has_cpu;
+        uint64_t last_enter_ns[TRACE_CPUS_MAX];
+        bool has_cpu[TRACE_CPUS_MAX];
         TraceFacts facts;
 };
 
@@ -440,11 +441,7 @@ Trace *trace_new(int fd, const char *name, char **ret_error)
         trace->source.path = g_strdup(name);
         trace->source.fd = fd;
         trace->line = 1;
-        trace->source.packed = g_malloc(BLOCK_BYTES);
-        trace->block = g_malloc0(LINE_BYTES + BLOCK_BYTES);
         trace->next = trace->ready = trace->filled = trace->block;
-        trace->last_enter_ns = g_new0(uint64_t, TRACE_CPUS_MAX);
-        trace->has_cpu = g_new0(bool, TRACE_CPUS_MAX);
         if (start(trace, ret_error) < 0) {
                 trace_free(trace);
                 return NULL;
@@ -472,10 +469,6 @@ void trace_free(Trace *trace)
         lzma_end(&trace->source.xz);
         ZSTD_freeDStream(trace->source.zstd);
         close(trace->source.fd);
-        g_free(trace->has_cpu);
-        g_free(trace->last_enter_ns);
-        g_free(trace->block);
-        g_free(trace->source.packed);
         g_free(trace->source.path);
         g_free(trace);
 }
