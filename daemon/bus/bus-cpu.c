@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * /org/idled1/cpu/N, one for every present CPU, so that the objects stay when a CPU goes offline.
+ *
+ * Limits is what idled has in effect. A key is absent where no policy requests anything, and where
+ * another program has taken a knob over. A change of the plan may change any part for any CPU. So
+ * the last signalled values are kept, and only CPUs whose values differ from them are signalled.
  */
 
 #include "base/number.h"
@@ -173,6 +177,52 @@ BUS_GETTER(get_reason)
 
 BUS_APPENDED(get_figures, bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path)));
 
+static int append_disabled(sd_bus_message *reply, Bus *bus, int cpu, uint16_t disabled)
+{
+        const IdleStates *states = bus_idle_states(bus, cpu);
+        int r;
+
+        if (!(disabled & ((1u << states->n) - 1)))
+                return 0;
+        r = bus_open_key(reply, "disabled_states", "as");
+        for (int i = 0; r >= 0 && i < states->n; i++)
+                if (disabled >> i & 1)
+                        r = sd_bus_message_append(reply, "s", states->info[i].name);
+        return bus_close_key(reply, r);
+}
+
+/* Appends one key, unless the value is what stands for none. */
+static int append_limit(sd_bus_message *reply, const char *key, int64_t value, int64_t none)
+{
+        return value == none ? 0 : sd_bus_message_append(reply, "{sv}", key, "u", (uint32_t)value);
+}
+
+BUS_GETTER(get_limits)
+{
+        int cpu = bus_path_cpu(userdata, path), r;
+        CpuWish limits = manager_limits(((const Bus *)userdata)->manager, cpu);
+        const struct {
+                const char *key;
+                int64_t value, none;
+        } rows[] = {
+                { "latency_us", limits.latency_us, -1 }, { "energy_bias", limits.bias, -1 },
+                { "boost", limits.boost, -1 },           { "min_khz", limits.min_khz, 0 },
+                { "max_khz", limits.max_khz, 0 },
+        };
+
+        r = sd_bus_message_open_container(reply, 'a', "{sv}");
+        for (size_t i = 0; r >= 0 && i < G_N_ELEMENTS(rows); i++)
+                r = append_limit(reply, rows[i].key, rows[i].value, rows[i].none);
+        if (r >= 0 && limits.governor)
+                r = sd_bus_message_append(reply, "{sv}", "governor", "s", limits.governor);
+        if (r >= 0 && limits.preference)
+                r = sd_bus_message_append(reply, "{sv}", "energy_preference", "s",
+                                          limits.preference);
+        if (r >= 0)
+                r = append_disabled(reply, userdata, cpu, limits.disabled);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 #define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define EXPLICIT SD_BUS_VTABLE_PROPERTY_EXPLICIT
 
@@ -197,7 +247,7 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("ResidencyUSec", "t", get_residency_usec, 0, 0),
         SD_BUS_PROPERTY("Estimated", "s", get_estimated, 0, 0),
         SD_BUS_PROPERTY("Reason", "s", get_reason, 0, 0),
-        SD_BUS_PROPERTY("Limits", "a{sv}", bus_get_limits, 0, CHANGES),
+        SD_BUS_PROPERTY("Limits", "a{sv}", get_limits, 0, CHANGES),
         SD_BUS_PROPERTY("Figures", "a(sssd)", get_figures, 0, EXPLICIT),
         SD_BUS_VTABLE_END,
 };
@@ -245,5 +295,28 @@ void bus_publish_cpus(Bus *bus, unsigned changes)
                                                        "Die", "Package", "Node", "Thread",
                                                        "Capacity", "Kinds", NULL);
                 *seen = now;
+        }
+}
+
+void bus_remember_limits(Bus *bus)
+{
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible)
+                bus->seen.limits[cpu] = manager_limits(bus->manager, cpu);
+}
+
+void bus_publish_limits(Bus *bus, unsigned changes)
+{
+        if (!(changes & (CHANGE_LIMITS | CHANGE_DEGRADED | CHANGE_TOPOLOGY)))
+                return;
+        CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->possible) {
+                CpuWish now = manager_limits(bus->manager, cpu);
+                g_autofree char *path = NULL;
+
+                if (cpu_wish_equal(&now, &bus->seen.limits[cpu]))
+                        continue;
+                path = g_strdup_printf(BUS_PATH_CPU "/%d", cpu);
+                sd_bus_emit_properties_changed(bus->connection, path, BUS_INTERFACE_CPU, "Limits",
+                                               NULL);
+                bus->seen.limits[cpu] = now;
         }
 }

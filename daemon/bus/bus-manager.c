@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /org/idled1: its vtable, and the properties that change only when something is decided.
+ * /org/idled1: its vtable, the properties that change only when something is decided, profiles, and
+ * refused affinities.
  */
 #include <errno.h>
 
+#include "base/cpuset-text.h"
+#include "base/log.h"
 #include "bus/bus-parts.h"
 #include "bus/bus-power.h"
+#include "config/profile.h"
+#include "manager/manager-explain.h"
 #include "model/measured.h"
 #include "model/topology-build.h"
 
@@ -245,6 +250,110 @@ BUS_GETTER(get_config_files)
         return sd_bus_message_append_strv(reply, (char **)files->pdata);
 }
 
+BUS_GETTER(get_profile)
+{
+        const Bus *bus = userdata;
+        const Profile *profile = manager_config(bus->manager)->profile;
+
+        return sd_bus_message_append(reply, "s", profile ? profile->name : "");
+}
+
+BUS_APPENDED(get_profile_reason,
+             bus_append_shown(reply, bus, manager_profile(bus->manager)->reason));
+
+BUS_GETTER(get_inhibited)
+{
+        const Bus *bus = userdata;
+        g_autofree char *inhibited = manager_profile_inhibited(bus->manager);
+
+        return sd_bus_message_append(reply, "s", inhibited);
+}
+
+BUS_VALUE(get_chosen, "s", manager_profile(bus->manager)->chosen);
+
+BUS_GETTER(get_profiles)
+{
+        const Bus *bus = userdata;
+        const GPtrArray *profiles = manager_config(bus->manager)->profiles;
+        int r = sd_bus_message_open_container(reply, 'a', "(sss)");
+
+        for (guint i = 0; r >= 0 && i < profiles->len; i++) {
+                const Profile *profile = g_ptr_array_index(profiles, i);
+
+                r = sd_bus_message_append(reply, "(sss)", profile->name, profile->summary,
+                                          profile->file);
+        }
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int do_set_profile(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        Bus *bus = userdata;
+        const char *name;
+        int r = sd_bus_message_read(message, "s", &name);
+
+        if (r >= 0)
+                r = bus_set_profile(bus, name, error);
+        if (r < 0)
+                return r;
+        return sd_bus_reply_method_return(message, NULL);
+}
+
+int bus_set_profile(Bus *bus, const char *name, sd_bus_error *error)
+{
+        g_autofree char *problem = NULL, *clean = NULL;
+        int r = manager_set_profile(bus->manager, name, &problem);
+
+        if (r >= 0)
+                return 0;
+        clean = log_clean(problem ? problem : g_strerror(-r));
+        if (r == -ENOENT)
+                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_PROFILE, clean);
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                 "The profile contradicts options set at run time: %s", clean);
+}
+
+static BUS_AUTHORIZED(method_set_profile, "org.idled1.set-profile", do_set_profile);
+
+/* Which program a user runs is the user's business: its name and number are for that user and root.
+ * So the value depends on the user that asks, and signals do not have them. */
+static int append_affinity(sd_bus_message *reply, const Bus *bus, const Refused *refused)
+{
+        uid_t reader = bus_reader(bus, reply);
+        bool known = reader == 0 || reader == refused->uid;
+        g_autofree char *cpus = cpuset_format(&refused->cpus);
+
+        return sd_bus_message_append(
+                reply, "a{sv}", 6, "unit", "s", refused->unit, "cpus", "s", cpus, "program", "s",
+                known ? refused->program : NULL, "user", "u", refused->uid, "pid", "u",
+                known ? (uint32_t)refused->pid : 0, "count", "t", refused->count);
+}
+
+BUS_GETTER(get_refused)
+{
+        const Bus *bus = userdata;
+        const RefusedTable *table = refusals_table(manager_refusals(bus->manager));
+        const Refused *refused;
+        int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+
+        for (unsigned i = 0; r >= 0 && (refused = refused_nth(table, i)); i++)
+                r = append_affinity(reply, bus, refused);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int do_forget(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const Bus *bus = userdata;
+        const char *unit;
+        int r = sd_bus_message_read(message, "s", &unit);
+
+        return r < 0 ? r
+                     : sd_bus_reply_method_return(message, "u",
+                                                  manager_forget_refused(bus->manager, unit));
+}
+
+static BUS_AUTHORIZED(method_forget_refused, "org.idled1.set-option", do_forget);
+
 #define CONST   SD_BUS_VTABLE_PROPERTY_CONST
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define METHOD  SD_BUS_VTABLE_UNPRIVILEGED
@@ -275,13 +384,15 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("ReleaseHold", SD_BUS_ARGS("o", hold), SD_BUS_NO_RESULT,
                                 bus_method_release_hold, METHOD),
         SD_BUS_METHOD_WITH_ARGS("ForgetRefused", SD_BUS_ARGS("s", unit), SD_BUS_RESULT("u", n),
-                                bus_method_forget_refused, METHOD),
+                                method_forget_refused, METHOD),
         SD_BUS_METHOD_WITH_ARGS("Sample", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", sample),
                                 bus_method_sample, METHOD),
         SD_BUS_METHOD_WITH_ARGS("WakeupBill", SD_BUS_ARGS("a{sv}", options),
                                 SD_BUS_RESULT("a{sv}", bill), bus_method_wakeup_bill, METHOD),
         SD_BUS_METHOD_WITH_ARGS("GetEnergy", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(st)", domains),
                                 bus_method_get_energy, METHOD),
+        SD_BUS_METHOD_WITH_ARGS("SetProfile", SD_BUS_ARGS("s", name), SD_BUS_NO_RESULT,
+                                method_set_profile, METHOD),
         SD_BUS_PROPERTY("Version", "s", get_version, 0, CONST),
         SD_BUS_PROPERTY("DryRun", "b", get_dry_run, 0, CONST),
         SD_BUS_PROPERTY("Pauses", "aa{sv}", get_pauses, 0, CHANGES),
@@ -303,8 +414,13 @@ static const sd_bus_vtable vtable[] = {
         SD_BUS_PROPERTY("Knobs", "a(sssss)", get_knobs, 0, CHANGES),
         SD_BUS_PROPERTY("Transitions", "t", get_transitions, 0, CHANGES),
         SD_BUS_PROPERTY("ConfigFiles", "as", get_config_files, 0, CHANGES),
-        SD_BUS_PROPERTY("RefusedAffinities", "aa{sv}", bus_get_refused, 0, CHANGES),
+        SD_BUS_PROPERTY("RefusedAffinities", "aa{sv}", get_refused, 0, CHANGES),
         SD_BUS_PROPERTY("Contracts", "aa{sv}", bus_get_contracts, 0, CHANGES),
+        SD_BUS_PROPERTY("Profile", "s", get_profile, 0, CHANGES),
+        SD_BUS_PROPERTY("ProfileReason", "s", get_profile_reason, 0, CHANGES),
+        SD_BUS_PROPERTY("ProfileInhibited", "s", get_inhibited, 0, CHANGES),
+        SD_BUS_PROPERTY("ChosenProfile", "s", get_chosen, 0, CHANGES),
+        SD_BUS_PROPERTY("Profiles", "a(sss)", get_profiles, 0, CHANGES),
         SD_BUS_VTABLE_END,
 };
 
@@ -313,8 +429,6 @@ int bus_export_manager(Bus *bus)
         int r = sd_bus_add_object_vtable(bus->connection, NULL, BUS_PATH, BUS_INTERFACE, vtable,
                                          bus);
 
-        if (r >= 0)
-                r = bus_export_profiles(bus);
         return r < 0 ? r : bus_export_measured(bus);
 }
 

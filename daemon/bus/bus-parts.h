@@ -2,21 +2,18 @@
 /*
  * The parts of the bus, for each other. bus.c has the connection and the name; bus-publish.c sends
  * signals for the changes that bus-changes.c collects; bus-objects.c has what all objects share:
- *   bus-manager.c      /org/idled1: properties that idled decides
+ *   bus-manager.c      /org/idled1: properties that idled decides, profiles, refused affinities
  *   bus-measured.c     its measured properties
  *   bus-methods.c      its methods that change something
  *   bus-explain.c      its query methods
  *   bus-reasons.c      parts of answers: CPU sets, failures, reasons and figures of policies
  *   bus-cpu.c          /org/idled1/cpu/N
- *   bus-limits.c       limits of single CPUs
  *   bus-policy.c       /org/idled1/policy/NAME
- *   bus-profile.c      profiles, on /org/idled1
  *   bus-energy.c       /org/idled1/energy/NAME
  *   bus-hold.c         /org/idled1/hold/ID; bus-hold-methods.c makes and ends them by what
  *   bus-hold-request.c reads
  *   bus-trial.c        trials, on /org/idled1
- *   bus-refused.c      refused affinities, the same
- *   bus-contracts.c    contracts of units, the same
+ *   bus-contracts.c    contracts of units, on /org/idled1
  *   bus-sleeps.c       the sleep ledger, on /org/idled1
  *   bus-bill.c         the bill of wake-ups, the same
  *   turns.c            the order in which calls are answered
@@ -204,7 +201,6 @@ int bus_append_energy(sd_bus_message *message, Bus *bus);
 /* Shows the objects on the connection; see the list above. */
 int bus_export_manager(Bus *bus);
 int bus_export_measured(Bus *bus);
-int bus_export_profiles(Bus *bus);
 int bus_export_cpus(Bus *bus);
 int bus_export_policies(Bus *bus);
 int bus_export_energy(Bus *bus);
@@ -277,18 +273,11 @@ int bus_method_reload(sd_bus_message *message, void *userdata, sd_bus_error *err
 int bus_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_release_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int bus_method_wakeup_bill(sd_bus_message *message, void *userdata, sd_bus_error *error);
-int bus_method_forget_refused(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Getters of Limits, RefusedAffinities and Contracts. */
-int bus_get_limits(sd_bus *connection, const char *path, const char *interface,
-                   const char *property, sd_bus_message *reply, void *userdata,
-                   sd_bus_error *error);
+/* The getter of Contracts. */
 int bus_get_contracts(sd_bus *connection, const char *path, const char *interface,
                       const char *property, sd_bus_message *reply, void *userdata,
                       sd_bus_error *error);
-int bus_get_refused(sd_bus *connection, const char *path, const char *interface,
-                    const char *property, sd_bus_message *reply, void *userdata,
-                    sd_bus_error *error);
 
 /* 0 if the user may have one more hold, else the error of that name. */
 int bus_check_hold_limit(const Bus *bus, uid_t uid, const char *name, sd_bus_error *error);

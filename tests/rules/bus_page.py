@@ -12,8 +12,8 @@ from source import TOP, finish
 
 # Section of the page: the files whose vtables it is about.
 SECTIONS = {
-    "THE MANAGER": ["bus-manager.c", "bus-measured.c", "bus-profile.c"],
-    "CPUS": ["bus-cpu.c", "bus-limits.c"],
+    "THE MANAGER": ["bus-manager.c", "bus-measured.c"],
+    "CPUS": ["bus-cpu.c"],
     "POLICIES": ["bus-policy.c"],
     "ENERGY": ["bus-energy.c"],
     "HOLDS": ["bus-hold.c"],
