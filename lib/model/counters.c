@@ -9,27 +9,6 @@
  * 10 ms took away: the share idle / (idle + busy) of the interval, if that is within 10 ms of the
  * idle time counted, else the nearest value that is. A CPU without any idle time is 100 % busy, one
  * without any busy time 0 %, also when the interval is no multiple of 10 ms.
- *
- * Residency: one CPU's interval split among its idle states.
- *
- * cpuidle adds a sleep to its state's `time` and `usage` when the CPU wakes, all at once. Sampled
- * every 0.1 s, a CPU that sleeps for half a second at a time shows 0, 0, 0, 0 and then 500 %.
- * /proc/stat counts a sleep while it lasts. So the two say different things about an interval, and
- * each is right about one of them: /proc/stat how long the CPU was idle in it, cpuidle in which
- * states. How long decides, and the states are made to fit:
- *
- * 1. cpuidle saw less than /proc/stat: the rest is a sleep in progress. Its state is known only
- *    when it ends. The best guess is the deepest state that a sleep ended in within the interval;
- *    without any, the guess made before (it is probably the same sleep); else the deepest state.
- *    States that are off, or that a latency limit forbids, are no guess: a sleep that ended in one
- *    began before. The row says which state was guessed.
- * 2. cpuidle saw more: one sleep began before the interval, and that part was counted then. It is
- *    taken off the state guessed before if that has so much, else off the state with the longest
- *    time, which must be the sleeper's: only one sleep can reach across the interval's beginning.
- * 3. What is still too much, or differs by less than /proc/stat's resolution, is scaled away.
- *
- * Therefore a row always adds up to 1, and over many intervals to what /proc/stat counted: no sleep
- * is credited twice.
  */
 #include "model/counters.h"
 
@@ -123,6 +102,28 @@ static void compute_load(const Counters *previous, const Counters *current, Snap
                                      (interval / 1e6);
 }
 
+/*
+ * Residency: one CPU's interval split among its idle states.
+ *
+ * cpuidle adds a sleep to its state's `time` and `usage` when the CPU wakes, all at once. Sampled
+ * every 0.1 s, a CPU that sleeps for half a second at a time shows 0, 0, 0, 0 and then 500 %.
+ * /proc/stat counts a sleep while it lasts. So the two say different things about an interval, and
+ * each is right about one of them: /proc/stat how long the CPU was idle in it, cpuidle in which
+ * states. How long decides, and the states are made to fit:
+ *
+ * 1. cpuidle saw less than /proc/stat: the rest is a sleep in progress. Its state is known only
+ *    when it ends. The best guess is the deepest state that a sleep ended in within the interval;
+ *    without any, the guess made before (it is probably the same sleep); else the deepest state.
+ *    States that are off, or that a latency limit forbids, are no guess: a sleep that ended in one
+ *    began before. The row says which state was guessed.
+ * 2. cpuidle saw more: one sleep began before the interval, and that part was counted then. It is
+ *    taken off the state guessed before if that has so much, else off the state with the longest
+ *    time, which must be the sleeper's: only one sleep can reach across the interval's beginning.
+ * 3. What is still too much, or differs by less than /proc/stat's resolution, is scaled away.
+ *
+ * Therefore a row always adds up to 1, and over many intervals to what /proc/stat counted: no sleep
+ * is credited twice.
+ */
 static uint32_t progress_u32(uint64_t previous, uint64_t current)
 {
         return (uint32_t)MIN(progress(previous, current), UINT32_MAX);
