@@ -155,34 +155,25 @@ int authorizer_sender(Authorizer *authorizer, sd_bus_message *message, Sender *r
 /* Reads the credentials' (a{sv}); -ENODATA: the user is not among them. */
 static int credentials_read(sd_bus_message *answer, Sender *ret_sender)
 {
-        Sender sender = { 0 };
-        bool has_uid = false;
+        uint32_t uid = UINT32_MAX, pid = 0;
         const char *key;
         int r = sd_bus_message_enter_container(answer, 'a', "{sv}");
 
         while (r >= 0 && (r = sd_bus_message_enter_container(answer, 'e', "sv")) > 0) {
-                uint32_t number = 0;
-
                 r = sd_bus_message_read(answer, "s", &key);
-                if (r < 0)
-                        return r;
-                if (g_str_equal(key, "UnixUserID") || g_str_equal(key, "ProcessID")) {
-                        r = sd_bus_message_read(answer, "v", "u", &number);
-                        if (*key == 'U') {
-                                sender.uid = number;
-                                has_uid = r >= 0;
-                        } else {
-                                sender.pid = (pid_t)number;
-                        }
-                } else {
+                if (r >= 0 && g_str_equal(key, "UnixUserID"))
+                        r = sd_bus_message_read(answer, "v", "u", &uid);
+                else if (r >= 0 && g_str_equal(key, "ProcessID"))
+                        r = sd_bus_message_read(answer, "v", "u", &pid);
+                else if (r >= 0)
                         r = sd_bus_message_skip(answer, "v");
-                }
                 if (r >= 0)
                         r = sd_bus_message_exit_container(answer);
         }
-        if (r >= 0 && has_uid)
-                *ret_sender = sender;
-        return r < 0 ? r : has_uid ? 0 : -ENODATA;
+        if (r < 0 || uid == UINT32_MAX)
+                return r < 0 ? r : -ENODATA;
+        *ret_sender = (Sender){ uid, (pid_t)pid };
+        return 0;
 }
 
 static void lookup_send(Lookup *lookup);

@@ -3,23 +3,18 @@
  * Changes on their way: from the manager to signals (bus-publish.c), and from systemd's units to
  * the manager.
  */
-#include "base/log.h"
 #include "bus/bus-parts.h"
 
 /* Signals changes as soon as the loop is free. Changes of holds alone wait a little longer: holds
  * come and go quickly, and the next request must not wait for the signals about the last one. */
-static int publish_soon(Bus *bus)
+static void publish_soon(Bus *bus)
 {
-        int r;
-
         if (bus->changes & CHANGE_PARKED)
                 sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IMPORTANT);
         if (bus->changes & ~(unsigned)(CHANGE_HOLDS | CHANGE_HOLD_CPUS))
-                return sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
-        if (sd_event_source_get_enabled(bus->publish_later, NULL) > 0)
-                return 0;
-        r = sd_event_source_set_time_relative(bus->publish_later, BUS_HOLDS_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(bus->publish_later, SD_EVENT_ONESHOT);
+                sd_event_source_set_enabled(bus->publish, SD_EVENT_ONESHOT);
+        else if (sd_event_source_get_enabled(bus->publish_later, NULL) <= 0)
+                timer_set_in(bus->publish_later, BUS_HOLDS_USEC);
 }
 
 void bus_watch_units(Bus *bus)
@@ -32,13 +27,10 @@ void bus_watch_units(Bus *bus)
 void bus_changed(Manager *manager, unsigned changes, void *userdata)
 {
         Bus *bus = userdata;
-        int r;
 
         bus->changes |= changes;
         if (!bus->changes)
                 return;
         bus_watch_units(bus);
-        r = publish_soon(bus);
-        if (r < 0)
-                log_error_errno(r, "Failed to schedule signals of changes: %m");
+        publish_soon(bus);
 }

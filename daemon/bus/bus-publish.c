@@ -98,10 +98,8 @@ void bus_publish_init(Bus *bus)
         if (r >= 0)
                 r = sd_event_source_set_priority(bus->publish, SD_EVENT_PRIORITY_IDLE);
         if (r >= 0)
-                r = sd_event_add_time_relative(bus->event, &bus->publish_later, CLOCK_MONOTONIC, 0,
-                                               BUS_HOLDS_USEC, on_publish_later, bus);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(bus->publish_later, SD_EVENT_OFF);
+                r = timer_add(bus->event, &bus->publish_later, BUS_HOLDS_USEC, on_publish_later,
+                              bus);
         if (r < 0)
                 log_error_errno(r, "Failed to schedule signals of changes: %m");
 }

@@ -36,12 +36,7 @@ enum { NAME_OWNER = 1, NAME_QUEUED = 2, NAME_TAKEN = 3, NAME_OWNED_ALREADY = 4 }
 
 static void retry_later(Bus *bus)
 {
-        int r = sd_event_source_set_time_relative(bus->retry, bus->retry_usec);
-
-        if (r >= 0)
-                r = sd_event_source_set_enabled(bus->retry, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to schedule a reconnection to the bus: %m");
+        timer_set_in(bus->retry, bus->retry_usec);
         bus->retry_usec = MIN(2 * bus->retry_usec, RETRY_MAX_USEC);
 }
 
@@ -280,9 +275,7 @@ int bus_new(sd_event *event, const char *address, Bus **ret_bus)
         if (r < 0)
                 return r;
         bus->units = units_new(event, bus->address);
-        r = sd_event_add_time(event, &bus->retry, CLOCK_MONOTONIC, 0, 0, on_retry, bus);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(bus->retry, SD_EVENT_OFF);
+        r = timer_add(event, &bus->retry, 0, on_retry, bus);
         if (r < 0)
                 return log_error_errno(r, "Failed to create a timer for the bus: %m");
         *ret_bus = g_steal_pointer(&bus);
