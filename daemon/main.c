@@ -31,7 +31,6 @@
 #include "base/memory.h"
 #include "bus/bus.h"
 #include "manager/manager-view.h"
-#include "manager/manager-explain.h"
 #include "systemd/unit-control.h"
 #include "sense/netlink.h"
 #include "arguments.h"

@@ -6,7 +6,6 @@
  * units are is for that user and root.
  */
 #include "bus/bus-parts.h"
-#include "manager/manager-explain.h"
 #include "model/cgroup-unit.h"
 
 static bool is_shown(const UnitContract *unit, uid_t reader)

@@ -9,7 +9,6 @@
 
 #include "base/number.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-explain.h"
 #include "model/kind.h"
 
 int bus_path_cpu(const Bus *bus, const char *path)

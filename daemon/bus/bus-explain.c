@@ -10,7 +10,6 @@
 #include "base/setting-value.h"
 #include "config/config-section.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-explain.h"
 
 /* `obstacle` is the same for all CPUs. */
 static int append_cpu(sd_bus_message *m, const Bus *bus, int cpu, const char *obstacle)

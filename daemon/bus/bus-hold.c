@@ -6,7 +6,6 @@
  * in between.
  */
 #include "bus/bus-hold.h"
-#include "manager/manager-explain.h"
 
 #include "base/number.h"
 

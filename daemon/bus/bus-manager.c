@@ -10,7 +10,6 @@
 #include "bus/bus-parts.h"
 #include "bus/bus-power.h"
 #include "config/profile.h"
-#include "manager/manager-explain.h"
 #include "model/measured.h"
 #include "model/topology-build.h"
 

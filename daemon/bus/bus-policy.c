@@ -9,7 +9,6 @@
 
 #include "base/setting-value.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-explain.h"
 
 /* The policy that the path names, NULL if there is none such. */
 static const ActivePolicy *policy_at(const Bus *bus, const char *path)

@@ -12,7 +12,6 @@
 #include <assert.h>
 
 #include "base/log.h"
-#include "manager/manager-explain.h"
 
 #define PROPERTIES "org.freedesktop.DBus.Properties"
 #define DRIVER     "idled"

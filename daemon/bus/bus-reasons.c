@@ -8,7 +8,6 @@
 #include "base/cpuset-text.h"
 #include "base/private-text.h"
 #include "bus/bus-parts.h"
-#include "manager/manager-explain.h"
 #include "model/explain.h"
 
 int bus_begin_reply(sd_bus_message *message, const char *type, sd_bus_message **ret_reply)

@@ -7,7 +7,6 @@
 #include "act/park/park.h"
 #include "act/tune/tuning.h"
 #include "base/cpuset-text.h"
-#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 #include "config/profile.h"
 

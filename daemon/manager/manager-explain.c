@@ -6,7 +6,6 @@
 #include "base/cpuset-text.h"
 #include "manager/history.h"
 #include "manager/evaluation.h"
-#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 /* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */

@@ -3,7 +3,6 @@
  * The manager as others see it.
  */
 #include "manager/evaluation.h"
-#include "manager/manager-explain.h"
 #include "manager/manager-parts.h"
 
 void manager_set_listener(Manager *manager, ManagerListener listener, void *userdata)

@@ -21,7 +21,7 @@
 #include "model/energy-source.h"
 #include "cli/observe.h"
 #include "record.h"
-#include "sense/clock.h"
+#include "sense/work-meter.h"
 #include "sense/power.h"
 #include "cli/sleeps-read.h"
 #include "cli/temperature.h"

@@ -3,12 +3,33 @@
 #include "sense/work-meter.h"
 
 #include <math.h>
+#include <stdio.h>
 
+#include "base/file.h"
 #include "model/pack.h"
-#include "sense/clock.h"
 
 #define READ_USEC  UINT64_C(10000000)
 #define BUSY_LEAST 0.01 /* of a core: others are not asked for their clock */
+
+double cpufreq_khz(int root, int cpu, const char *file)
+{
+        char path[96];
+        uint64_t khz;
+
+        snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
+        return file_read_u64(root, path, &khz) == 0 && khz > 0 ? (double)khz : NAN;
+}
+
+/* The clock of `cpu` as a share of its highest, above 0, at most 1; NaN where cpufreq does not say.
+ * Ask for CPUs that are busy: the clock of an idle one is old. The kernel has it from the latest
+ * timer tick; before Linux 5.18 it interrupts the CPU unless that is idle. */
+static double clock_share(int root, int cpu)
+{
+        double share = cpufreq_khz(root, cpu, "scaling_cur_freq") /
+                       cpufreq_khz(root, cpu, "cpuinfo_max_freq");
+
+        return share > 1 ? 1 : share;
+}
 
 bool work_meter_choose(WorkMeter *meter, int root, const Topology *topology)
 {

@@ -50,4 +50,8 @@ double work_meter_rate(const WorkMeter *meter, const Topology *topology, const S
 void work_meter_add(WorkMeter *meter, int root, const Topology *topology, const Snapshot *snapshot,
                     const TaskTime *tasks, Block *block);
 
+/* A frequency in kHz that this file of cpufreq has; NaN where there is none. Reading wakes no
+ * sleeping CPU. */
+double cpufreq_khz(int root, int cpu, const char *file);
+
 #endif
