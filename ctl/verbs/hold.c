@@ -25,17 +25,6 @@
 /* The signals by which people and services end a program. */
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
-/* The time left until `end_usec`, as ppoll() wants it; NULL: for ever. */
-static struct timespec *time_left(uint64_t end_usec, struct timespec *left)
-{
-        uint64_t now = (uint64_t)g_get_monotonic_time(), usec = end_usec > now ? end_usec - now : 0;
-
-        if (end_usec == 0)
-                return NULL;
-        *left = timespec_of(usec * 1000);
-        return left;
-}
-
 /* The hold hung up before its time. */
 static int complain_over(Ctl *ctl)
 {
@@ -52,13 +41,16 @@ static int keep(Ctl *ctl, int hold, int signals, int process)
                                 { .fd = process, .events = POLLIN },
                                 { .fd = hold } };
         uint64_t for_usec = hold_arguments.for_usec;
-        uint64_t end = for_usec ? (uint64_t)g_get_monotonic_time() + for_usec : 0;
+        uint64_t end = for_usec ? clock_usec(CLOCK_MONOTONIC) + for_usec : 0; /* 0: never */
         struct timespec left;
         int r;
 
-        do
-                r = ppoll(fds, G_N_ELEMENTS(fds), time_left(end, &left), NULL);
-        while (r < 0 && errno == EINTR);
+        do {
+                uint64_t now = clock_usec(CLOCK_MONOTONIC);
+
+                left = timespec_of(end > now ? (end - now) * 1000 : 0);
+                r = ppoll(fds, G_N_ELEMENTS(fds), end ? &left : NULL, NULL);
+        } while (r < 0 && errno == EINTR);
         if (r < 0)
                 return complain("cannot wait: %s", g_strerror(errno));
         if (fds[2].revents && !fds[0].revents && !fds[1].revents)
