@@ -91,24 +91,20 @@ static void add_notes(Table *table, json_object *row)
 
 static void settings_show(const Ctl *ctl, json_object *answer)
 {
-        static const char *const keys[] = { "section", "key", "value", "source", "default" };
         static const char *const dispensable[] = { "Default", NULL };
         json_object *settings = json_get(answer, "settings"), *row;
         bool all = ctl->n_args > 0, narrow = is_narrow(&ctl->screen, settings);
-        size_t columns = all ? G_N_ELEMENTS(keys) : G_N_ELEMENTS(keys) - 1;
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
         table_columns(table, all ? "Section|Key|Value|Source|Default" : "Section|Key|Value|Source");
         JSON_FOREACH(row, settings) {
-                for (size_t i = 0; i < columns; i++) {
-                        const char *text = json_text(row, keys[i]);
-
-                        if (i == 2)
-                                add_value(ctl, table, row, narrow);
-                        else
-                                table_cell(table, STYLE_PLAIN, *text ? text : "-");
-                }
+                table_text(table, row, "section");
+                table_text(table, row, "key");
+                add_value(ctl, table, row, narrow);
+                table_text(table, row, "source");
+                if (all)
+                        table_text(table, row, "default");
                 if (narrow && text_columns(json_text(row, "value")) > VALUE_COLUMNS)
                         table_note(table, STYLE_PLAIN, json_text(row, "value"));
                 if (all)
