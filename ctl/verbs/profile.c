@@ -40,21 +40,10 @@ static json_object *list_not_loaded(const Ctl *ctl, json_object *profiles)
 
 #define RELOAD_HINT "profiles/%s.conf exists but is not loaded: run \"idlectl reload\""
 
-/* NULL after messages if the files are wrong. */
-static json_object *list_of_files(Ctl *ctl)
-{
-        g_autoptr(json_object) offline = offline_config(ctl, NULL);
-        json_object *error;
-
-        JSON_FOREACH(error, json_get(offline, "errors"))
-                complain("%s", json_text(error, "text"));
-        return json_object_get(json_get(offline, "profiles"));
-}
-
 static int list(Ctl *ctl, json_object **ret_answer)
 {
         json_object *manager = client_manager(ctl->client);
-        json_object *profiles = manager ? list_of_daemon(manager) : list_of_files(ctl);
+        json_object *profiles = manager ? list_of_daemon(manager) : offline_member(ctl, "profiles");
         json_object *answer;
 
         if (!profiles)

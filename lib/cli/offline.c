@@ -189,3 +189,13 @@ json_object *offline_config(const Ctl *ctl, const char *config_dir)
         json_put(answer, "files", describe_all_files(paths, config));
         return answer;
 }
+
+json_object *offline_member(const Ctl *ctl, const char *member)
+{
+        g_autoptr(json_object) offline = offline_config(ctl, NULL);
+        json_object *error;
+
+        JSON_FOREACH(error, json_get(offline, "errors"))
+                complain("%s", json_text(error, "text"));
+        return json_object_get(json_get(offline, member));
+}

@@ -37,4 +37,7 @@ char **offline_profiles(const Ctl *ctl);
  * the same, and "files", the names of those read. */
 json_object *offline_config(const Ctl *ctl, const char *config_dir);
 
+/* One member of that; NULL after messages if there are errors. The caller puts it. */
+json_object *offline_member(const Ctl *ctl, const char *member);
+
 #endif

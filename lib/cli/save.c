@@ -22,19 +22,12 @@
 
 json_object *settings_all(Ctl *ctl)
 {
-        g_autoptr(json_object) offline = NULL;
-        json_object *settings = NULL, *error;
-        g_autofree char *text = NULL;
+        json_object *settings = NULL;
 
-        if (client_manager(ctl->client)) {
-                if (client_call(ctl->client, "GetSettings", "", NULL, &settings, &text) < 0)
-                        complain("%s", text);
-                return settings;
-        }
-        offline = offline_config(ctl, NULL);
-        JSON_FOREACH(error, json_get(offline, "errors"))
-                complain("%s", json_text(error, "text"));
-        return json_object_get(json_get(offline, "settings"));
+        if (!client_manager(ctl->client))
+                return offline_member(ctl, "settings");
+        client_ask(ctl->client, "GetSettings", "", NULL, &settings);
+        return settings;
 }
 
 int settings_set(const Ctl *ctl, const char *section, const SavedValue *values, guint n,
