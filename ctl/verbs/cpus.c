@@ -181,30 +181,16 @@ json_object *cpus_interval(json_object *facts)
         return usec ? json_object_new_int64(usec) : NULL;
 }
 
-static bool has_name(json_object *names, const char *name)
+/* A state of each name that these CPUs have, shallowest first as far as they agree. */
+static json_object *distinct_states(json_object *cpus)
 {
-        json_object *known;
+        json_object *distinct = json_object_new_array(), *cpu, *state;
 
-        JSON_FOREACH(known, names)
-                if (g_str_equal(json_object_get_string(known), name))
-                        return true;
-        return false;
-}
-
-/* The names of all idle states of these CPUs, each once, shallowest first as far as they agree. */
-static json_object *state_names(json_object *cpus)
-{
-        json_object *names = json_object_new_array(), *cpu;
-
-        JSON_FOREACH(cpu, cpus) {
-                json_object *states = json_get(cpu, "states"), *state;
-
-                JSON_FOREACH(state, states)
-                        if (!has_name(names, json_text(state, "name")))
-                                json_object_array_add(names,
-                                                      json_object_get(json_get(state, "name")));
-        }
-        return names;
+        JSON_FOREACH(cpu, cpus)
+                JSON_FOREACH(state, json_get(cpu, "states"))
+                        if (!json_find(distinct, "name", json_text(state, "name")))
+                                json_object_array_add(distinct, json_object_get(state));
+        return distinct;
 }
 
 /* The mean of a state over `n` CPUs; those without it spend no time in it. */
@@ -228,9 +214,9 @@ static json_object *summarize_state(json_object *cpus, const char *name, int n)
 
 json_object *cpus_summarize(json_object *cpus)
 {
-        g_autoptr(json_object) names = state_names(cpus);
+        g_autoptr(json_object) distinct = distinct_states(cpus);
         json_object *answer = json_object_new_object(), *states = json_object_new_array();
-        json_object *cpu, *name;
+        json_object *cpu, *one;
         double busy = 0;
         int n = 0;
 
@@ -240,9 +226,8 @@ json_object *cpus_summarize(json_object *cpus)
                         n++;
                 }
         json_put_real(answer, "busy_percent", n ? busy / n : NAN, 2);
-        JSON_FOREACH(name, names)
-                json_object_array_add(states,
-                                      summarize_state(cpus, json_object_get_string(name), n));
+        JSON_FOREACH(one, distinct)
+                json_object_array_add(states, summarize_state(cpus, json_text(one, "name"), n));
         json_put(answer, "states", states);
         return answer;
 }
@@ -292,9 +277,10 @@ typedef struct Shown {
         bool times;  /* how long CPUs were parked is known */
 } Shown;
 
-static void add_columns(Table *table, const Screen *screen, json_object *names, const Shown *shown)
+static void add_columns(Table *table, const Screen *screen, json_object *distinct,
+                        const Shown *shown)
 {
-        json_object *name;
+        json_object *one;
 
         table_columns(table, ">CPU|>Core|>Clus|>Die|>Pkg|>Node|>Cap|State");
         if (shown->times)
@@ -306,29 +292,29 @@ static void add_columns(Table *table, const Screen *screen, json_object *names, 
                 table_column(table, "", false);
         if (shown->limits)
                 table_column(table, "Limits", false);
-        JSON_FOREACH(name, names) {
-                g_autofree char *title = g_strconcat(json_object_get_string(name), "%", NULL);
+        JSON_FOREACH(one, distinct) {
+                g_autofree char *title = g_strconcat(json_text(one, "name"), "%", NULL);
 
                 table_column(table, title, true);
         }
-        JSON_FOREACH(name, names)
-                table_column(table, json_object_get_string(name), true);
+        JSON_FOREACH(one, distinct)
+                table_column(table, json_text(one, "name"), true);
 }
 
-static void add_states(Table *table, json_object *cpu, json_object *names)
+static void add_states(Table *table, json_object *cpu, json_object *distinct)
 {
-        json_object *states = json_get(cpu, "states"), *name;
+        json_object *states = json_get(cpu, "states"), *one;
 
-        JSON_FOREACH(name, names) {
-                json_object *state = json_find(states, "name", json_object_get_string(name));
+        JSON_FOREACH(one, distinct) {
+                json_object *state = json_find(states, "name", json_text(one, "name"));
                 g_autofree char *text = percent_text(state, "percent",
                                                      json_true(state, "estimated"));
 
                 table_cell(table, STYLE_PLAIN, text);
         }
-        JSON_FOREACH(name, names)
-                table_member(table, json_find(states, "name", json_object_get_string(name)),
-                             "entered", 1, 0, "");
+        JSON_FOREACH(one, distinct)
+                table_member(table, json_find(states, "name", json_text(one, "name")), "entered", 1,
+                             0, "");
 }
 
 static void add_limits(Table *table, json_object *cpu)
@@ -340,13 +326,9 @@ static void add_limits(Table *table, json_object *cpu)
 
 static void add_kinds(Table *table, json_object *kinds)
 {
-        g_autoptr(GString) text = g_string_new(NULL);
-        json_object *kind;
+        g_autofree char *text = json_join(kinds, ",");
 
-        JSON_FOREACH(kind, kinds)
-                g_string_append_printf(text, "%s%s", text->len ? "," : "",
-                                       json_object_get_string(kind));
-        table_cell(table, text->len ? STYLE_PLAIN : STYLE_DIM, text->len ? text->str : "-");
+        table_cell(table, *text ? STYLE_PLAIN : STYLE_DIM, *text ? text : "-");
 }
 
 /* How long the CPU was parked since idled started. */
@@ -358,7 +340,7 @@ static void add_time(Table *table, json_object *cpu)
         table_cell(table, seconds > 0 ? STYLE_PLAIN : STYLE_DIM, seconds > 0 ? text : "-");
 }
 
-static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *names,
+static void add_row(Table *table, const Screen *screen, json_object *cpu, json_object *distinct,
                     const Shown *shown)
 {
         static const char *const groups[] = { "cpu",     "core", "cluster", "die",
@@ -382,7 +364,7 @@ static void add_row(Table *table, const Screen *screen, json_object *cpu, json_o
                 table_cell(table, STYLE_WARN, bar);
         if (shown->limits)
                 add_limits(table, cpu);
-        add_states(table, cpu, names);
+        add_states(table, cpu, distinct);
 }
 
 static void cpus_show(const Ctl *ctl, json_object *answer)
@@ -390,16 +372,16 @@ static void cpus_show(const Ctl *ctl, json_object *answer)
         static const char *const dispensable[] = { "Clus", "Die", "Node", "Pkg", "Cap", NULL };
         json_object *cpus = json_get(answer, "cpus"), *cpu;
         Shown shown = { .limits = have_limits(cpus) };
-        g_autoptr(json_object) names = state_names(cpus);
+        g_autoptr(json_object) distinct = distinct_states(cpus);
         g_autoptr(Table) table = table_new();
 
         answer_show_daemon(ctl, answer);
         JSON_FOREACH(cpu, cpus)
                 shown.times |= json_get(cpu, "parked_usec") != NULL,
                         shown.kinds |= json_length(json_get(cpu, "kinds")) > 0;
-        add_columns(table, &ctl->screen, names, &shown);
+        add_columns(table, &ctl->screen, distinct, &shown);
         JSON_FOREACH(cpu, cpus)
-                add_row(table, &ctl->screen, cpu, names, &shown);
+                add_row(table, &ctl->screen, cpu, distinct, &shown);
         table_fit(table, &ctl->screen, dispensable);
         table_print(table, &ctl->screen);
 }

@@ -109,8 +109,7 @@ static json_object *describe_energy(json_object *facts)
                 json_object *object = json_add(answer);
                 double watts = json_number(domain, "Power", -1);
 
-                json_put_members(object, domain, "name=Name");
-                json_put_text_any(object, "parent", json_text(domain, "Parent"));
+                json_put_texts(object, domain, "name=Name parent=Parent");
                 json_put_real(object, "power_watts", watts < 0 ? NAN : watts, 1);
                 json_put_text_any(object, "source", json_text(domain, "Source"));
                 json_put_bool(object, "sampled", json_true(domain, "Sampled"));
@@ -151,18 +150,6 @@ static char *number_text(json_object *object, const char *key, int decimals, con
         return g_strdup_printf("%.*f%s", decimals, json_number(object, key, 0), unit);
 }
 
-static char *join(json_object *strings, const char *none)
-{
-        GString *text = g_string_new(NULL);
-
-        for (size_t i = 0; i < json_length(strings); i++)
-                g_string_append_printf(text, "%s%s", text->len ? ", " : "",
-                                       json_element_text(strings, i));
-        if (!text->len)
-                g_string_append(text, none);
-        return g_string_free(text, FALSE);
-}
-
 static void show_profile(const Screen *screen, json_object *daemon)
 {
         const char *name = json_text(daemon, "profile"), *why = json_text(daemon, "profile_reason");
@@ -174,7 +161,7 @@ static void show_profile(const Screen *screen, json_object *daemon)
 
 static void show_daemon(const Screen *screen, json_object *daemon)
 {
-        g_autofree char *policies = join(json_get(daemon, "policies"), "none");
+        g_autofree char *policies = json_join(json_get(daemon, "policies"), ", ");
         json_object *pauses = json_get(daemon, "pauses"), *pause;
         bool kept = json_true(daemon, "keeps_affinities");
 
@@ -193,7 +180,7 @@ static void show_daemon(const Screen *screen, json_object *daemon)
                 line(screen, STYLE_PLAIN, "Holds", "%d (see idlectl holds)",
                      (int)json_int(daemon, "holds", 0));
         show_profile(screen, daemon);
-        line(screen, STYLE_PLAIN, "Policies", "%s", policies);
+        line(screen, STYLE_PLAIN, "Policies", "%s", *policies ? policies : "none");
         line(screen, STYLE_PLAIN, "Back end", "%s", json_text(daemon, "park_backend"));
         line(screen, kept ? STYLE_PLAIN : STYLE_WARN, "Affinities", "%s (%s)",
              kept ? "kept" : "reset when CPUs are parked",

@@ -229,3 +229,13 @@ void json_print(json_object *document, int flags)
 {
         puts(json_object_to_json_string_ext(document, flags | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
+
+char *json_join(json_object *texts, const char *separator)
+{
+        GString *joined = g_string_new(NULL);
+
+        for (size_t i = 0; i < json_length(texts); i++)
+                g_string_append_printf(joined, "%s%s", i ? separator : "",
+                                       json_element_text(texts, i));
+        return g_string_free(joined, FALSE);
+}

@@ -72,6 +72,9 @@ json_object *json_real(double value, int decimals);
 json_object *json_plain(double value); /* with six significant digits */
 json_object *json_copy_strings(const char *const *strings);
 
+/* The texts of an array with the separator between them, as a new string. */
+char *json_join(json_object *texts, const char *separator);
+
 /* Prints the document as json-c writes it with these flags, and a newline. */
 void json_print(json_object *document, int flags);
 
