@@ -58,11 +58,9 @@ static const char *directory(const char *given, const char *below_root)
 /* Where the chosen profile is kept; made only when there is something to keep. */
 static const char *state_directory(const Arguments *arguments)
 {
-        g_autofree char *path = NULL;
+        g_autofree char *usual = g_build_filename(arguments->root ?: "/", "var/lib/idled", NULL);
 
-        path = arguments->state ? g_canonicalize_filename(arguments->state, NULL)
-                                : g_build_filename(arguments->root ?: "/", "var/lib/idled", NULL);
-        return g_intern_string(path);
+        return directory(arguments->state, g_intern_string(usual));
 }
 
 static int fill_setup(const Arguments *arguments, ManagerSetup *setup)

@@ -20,16 +20,6 @@
 
 #define JSON_DECIMALS 2
 
-/* An array of objects with these keys, from an array of arrays. */
-static json_object *name_all(json_object *rows, const char *keys)
-{
-        json_object *answer = json_object_new_array(), *row;
-
-        JSON_FOREACH(row, rows)
-                json_object_array_add(answer, json_name_elements(row, keys));
-        return answer;
-}
-
 static void describe_daemon(json_object *daemon, json_object *manager)
 {
         json_object *keeps = json_get(manager, "KeepsAffinities");
@@ -417,8 +407,9 @@ static int status_ask(Ctl *ctl, json_object **ret_answer)
         json_put(json_get(answer, "residency"), "interval_usec", cpus_interval(facts));
         json_put(answer, "refused", refused_describe(manager));
         json_put(answer, "contracts", contracts_describe(manager));
-        json_put(answer, "degraded", name_all(json_get(manager, "Degraded"), "kind name why"));
-        json_put(answer, "missing", name_all(json_get(manager, "Missing"), "what why"));
+        json_put(answer, "degraded",
+                 json_name_rows(json_get(manager, "Degraded"), "kind name why"));
+        json_put(answer, "missing", json_name_rows(json_get(manager, "Missing"), "what why"));
         *ret_answer = answer;
         return EXIT_FINE;
 }

@@ -25,16 +25,13 @@ static const VerbOption why_options[] = {
 /* The part that CPUs and transitions have in common. */
 static void describe_reason(json_object *answer, json_object *from)
 {
-        json_object *inputs = json_object_new_array(), *all = json_get(from, "inputs"), *input;
         bool compared = *json_text(from, "threshold_unit"), adjusted;
 
         json_put_texts(answer, from, "cause because option source text");
         json_put_text_any(
                 answer, "policy",
                 cause_name(cause_parse(json_text(from, "cause")), json_text(from, "policy")));
-        JSON_FOREACH(input, all)
-                json_object_array_add(inputs, json_name_elements(input, "name value unit"));
-        json_put(answer, "inputs", inputs);
+        json_put(answer, "inputs", json_name_rows(json_get(from, "inputs"), "name value unit"));
         json_put_members(answer, compared ? from : NULL, "threshold threshold_unit");
         adjusted = compared && *json_text(from, "effective_because");
         json_put_members(answer, adjusted ? from : NULL, "effective effective_because");
@@ -43,17 +40,16 @@ static void describe_reason(json_object *answer, json_object *from)
 /* What policies requested for the CPU in addition to parking, and what they counted for it. */
 static void describe_rest(json_object *answer, json_object *from)
 {
-        json_object *reasons = json_object_new_array(), *figures = json_object_new_array(), *row;
+        json_object *reasons = json_object_new_array(), *row;
 
         JSON_FOREACH(row, json_get(from, "reasons")) {
                 json_object *object = json_add(reasons);
 
                 describe_reason(object, row);
         }
-        JSON_FOREACH(row, json_get(from, "figures"))
-                json_object_array_add(figures, json_name_elements(row, "policy name unit value"));
         json_put(answer, "reasons", reasons);
-        json_put(answer, "figures", figures);
+        json_put(answer, "figures",
+                 json_name_rows(json_get(from, "figures"), "policy name unit value"));
 }
 
 /* What is so and what the plan wants differ in a dry run, or if it could not be carried out. */

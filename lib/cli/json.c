@@ -216,6 +216,15 @@ json_object *json_name_elements(json_object *array, const char *names)
         return object;
 }
 
+json_object *json_name_rows(json_object *rows, const char *names)
+{
+        json_object *objects = json_object_new_array(), *row;
+
+        JSON_FOREACH(row, rows)
+                json_object_array_add(objects, json_name_elements(row, names));
+        return objects;
+}
+
 json_object *json_copy_strings(const char *const *strings)
 {
         json_object *array = json_object_new_array();
