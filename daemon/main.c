@@ -220,12 +220,24 @@ static int run_for(Daemon *daemon, uint64_t usec, bool (*is_over)(const Manager 
         return r < 0 ? log_error_errno(r, "The event loop failed: %m") : 0;
 }
 
+static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+{
+        manager_unit_cpus(((Daemon *)userdata)->manager, unit, cpus);
+}
+
+static void units_listed(int error, void *userdata)
+{
+        manager_units_listed(((Daemon *)userdata)->manager, error);
+}
+
 /* Two ticks, so that there is an interval to decide by, and more while a policy requests another
  * reading to be sure. A record that was not understood does not change the decision, but the exit
  * status is a failure. */
 static int run_once(Daemon *daemon)
 {
-        const UnitListener listener = manager_unit_listener(daemon->manager);
+        const UnitListener listener = { .cpus = unit_cpus,
+                                        .listed = units_listed,
+                                        .userdata = daemon };
         int started, r;
 
         if (daemon->units)

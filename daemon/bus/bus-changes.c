@@ -17,9 +17,35 @@ static void publish_soon(Bus *bus)
                 timer_set_in(bus->publish_later, BUS_HOLDS_USEC);
 }
 
+static void units_came(bool top, void *userdata)
+{
+        manager_units_came(((Bus *)userdata)->manager, top);
+}
+
+static void unit_job(const char *unit, UnitJob job, void *userdata)
+{
+        manager_unit_job(((Bus *)userdata)->manager, unit, job);
+}
+
+static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+{
+        manager_unit_cpus(((Bus *)userdata)->manager, unit, cpus);
+}
+
+static void units_listed(int error, void *userdata)
+{
+        manager_units_listed(((Bus *)userdata)->manager, error);
+}
+
 void bus_watch_units(Bus *bus)
 {
-        const UnitListener listener = manager_unit_listener(bus->manager);
+        const UnitListener listener = {
+                .came = units_came,
+                .job = unit_job,
+                .cpus = unit_cpus,
+                .listed = units_listed,
+                .userdata = bus,
+        };
 
         units_watch(bus->units, manager_units_wanted(bus->manager), &listener);
 }

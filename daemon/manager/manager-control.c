@@ -172,10 +172,8 @@ unsigned manager_units_wanted(const Manager *manager)
         return (come ? UNITS_COME : 0) | (done_follows_starts(done) ? UNITS_JOBS : 0);
 }
 
-static void units_came(bool top, void *userdata)
+void manager_units_came(Manager *manager, bool top)
 {
-        Manager *manager = userdata;
-
         if (manager->asked->apps)
                 apps_rescan(manager->asked->apps);
         if (!top || !done_follows_units(manager->done))
@@ -184,33 +182,22 @@ static void units_came(bool top, void *userdata)
         ground_raise(&manager->ground, DUE_STALE | DUE_TICK_SOON);
 }
 
-static void unit_job(const char *unit, UnitJob job, void *userdata)
+void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
 {
-        Manager *manager = userdata;
-
         watching_unit_job(manager->seen->watching, unit, job);
         manager_attend(manager);
 }
 
-static void unit_cpus(const char *unit, const UnitCpus *cpus, void *userdata)
+void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
 {
-        Manager *manager = userdata;
-
         watching_unit_cpus(manager->seen->watching, unit, cpus);
         manager_attend(manager);
 }
 
-static void units_listed(int error, void *userdata)
+void manager_units_listed(Manager *manager, int error)
 {
-        Manager *manager = userdata;
-
         watching_units_listed(manager->seen->watching, error);
         manager_attend(manager);
-}
-
-UnitListener manager_unit_listener(Manager *manager)
-{
-        return (UnitListener){ units_came, unit_job, unit_cpus, units_listed, manager };
 }
 
 unsigned manager_forget_refused(Manager *manager, const char *unit)

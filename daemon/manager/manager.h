@@ -88,9 +88,12 @@ unsigned manager_forget_refused(Manager *manager, const char *unit);
  * then on. Logs and signals what changed. */
 void manager_verify(Manager *manager);
 
-/* What of systemd's units must be reported now (flags of UnitsWatch), and to whom. */
+/* What of systemd's units must be reported now, by the functions below: flags of UnitsWatch. */
 unsigned manager_units_wanted(const Manager *manager);
-UnitListener manager_unit_listener(Manager *manager);
+void manager_units_came(Manager *manager, bool top);
+void manager_unit_job(Manager *manager, const char *unit, UnitJob job);
+void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus);
+void manager_units_listed(Manager *manager, int error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manager, manager_free)
 
