@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The power-profiles names: by the real powerprofilesctl, by introspection, and by plain calls."""
+"""The power-profiles names: by the real powerprofilesctl, by introspection, and by plain calls; and calls and holds
+that others than their clients put an end to."""
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import unittest
 import xml.etree.ElementTree as xml
 
 import dbus
-from idledtest import (MOCK, NOBODY, PATH, PROPERTIES, TIMEOUT, TestCase, main, needs_root,
+import dbus.service
+from idledtest import (MOCK, NOBODY, PATH, PROPERTIES, TIMEOUT, TestCase, command_as, main, needs_root,
                        wait_until)
-from powertest import NEW, OLD, Case
+from polkittest import AUTHORITY, AUTHORITY_PATH, POLKIT
 from systemdtest import SYSTEMD
+
+OLD = ('net.hadess.PowerProfiles', '/net/hadess/PowerProfiles')
+NEW = ('org.freedesktop.UPower.PowerProfiles', '/org/freedesktop/UPower/PowerProfiles')
 
 CLIENT = shutil.which('powerprofilesctl')
 INVALID = 'org.freedesktop.DBus.Error.InvalidArgs'
@@ -33,6 +39,42 @@ print(object.HoldProfile("performance", "held by a test", "test.app",
                          dbus_interface="%s"), flush=True)
 sys.stdin.read()
 ''' % (OLD[0], OLD[1], OLD[0])
+
+
+class Case(TestCase):
+    CONFIG = '[Daemon]\nPolicies=userspace\nPowerProfilesNames=yes\n'
+
+    def setUp(self):
+        super().setUp()
+        for name, mask in ('power-saver', '4-7'), ('performance', '7'), ('night', '6-7'):
+            self.write_config('profiles/%s.conf' % name, '[userspace]\nIdleMask=%s\n' % mask)
+
+    def start(self, *more, bus=True):
+        super().start(*more, bus=bus)
+        for name, _ in OLD, NEW:
+            wait_until(lambda name=name: self.connection.name_has_owner(name), name)
+
+    def power(self, where=OLD, connection=None):
+        return (connection or self.connection).get_object(*where, introspect=False)
+
+    def value(self, name, where=OLD):
+        return self.power(where).Get(where[0], name, dbus_interface=PROPERTIES)
+
+    def choose(self, name, where=OLD):
+        self.power(where).Set(where[0], 'ActiveProfile', name, dbus_interface=PROPERTIES,
+                              signature='ssv')
+
+    def hold(self, profile, where=OLD, connection=None):
+        return self.power(where, connection).HoldProfile(profile, 'a test', 'org.test',
+                                                         dbus_interface=where[0])
+
+    def release(self, cookie, where=OLD, connection=None):
+        self.power(where, connection).ReleaseProfile(dbus.UInt32(cookie), dbus_interface=where[0])
+
+    def assert_error(self, name, function, *arguments, **more):
+        with self.assertRaises(dbus.DBusException) as caught:
+            function(*arguments, **more)
+        self.assertEqual(caught.exception.get_dbus_name(), name)
 
 
 class Properties(Case):
@@ -388,6 +430,163 @@ class Client(Case):
             self.assertIn(text, lines[1])
         wait_until(lambda: self.get('Profile') == 'balanced', 'the hold gone')
         self.assert_says('', 'list-holds')
+
+
+HOLD = ('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'performance', 'a reason', 'org.test')
+CHOOSE = ('set-property', *NEW, NEW[0], 'ActiveProfile', 's', 'performance')
+
+
+class Polkit(dbus.service.Object):
+    """Answers when the test lets it."""
+
+    def __init__(self, connection):
+        super().__init__(connection, AUTHORITY_PATH)
+        self.waiting = []
+        self.asked = 0
+        self.agrees = False  # at once, to everything
+
+    @dbus.service.method(AUTHORITY, in_signature='(sa{sv})sa{ss}us',
+                         out_signature='(bba{ss})', async_callbacks=('yes', 'no'))
+    def CheckAuthorization(self, _subject, _action, _details, _flags, _cancel, yes, no):
+        self.waiting.append(yes)
+        self.asked += 1
+        if self.agrees:
+            self.agree()
+
+    def agree(self):
+        self.waiting.pop(0)((True, False, dbus.Dictionary({}, signature='ss')))
+
+
+# Requests more holds than a user may have, and prints the last answer.
+GREEDY = '''
+import sys, dbus, dbus.bus
+bus = dbus.bus.BusConnection(sys.argv[1])
+object = bus.get_object("%s", "%s", introspect=False)
+for _ in range(300):
+    try:
+        answer = object.HoldProfile("performance", "more", "test.app", dbus_interface="%s")
+    except dbus.DBusException as error:
+        answer = error
+print(answer, flush=True)
+sys.stdin.read()
+''' % (*OLD, OLD[0])
+
+
+@needs_root
+class Questions(Case):
+    """What happens while polkit thinks, and requests that never reach it."""
+
+    def setUp(self):
+        super().setUp()
+        os.environ['MALLOC_PERTURB_'] = '165'  # what is freed is not what it was
+        self.addCleanup(os.environ.pop, 'MALLOC_PERTURB_')
+        connection = self.bus.connect()
+        self.addCleanup(connection.close)
+        connection.request_name(POLKIT)
+        self.polkit = Polkit(connection)
+        self.start()
+
+    def ask(self, arguments):
+        client = subprocess.Popen(
+            command_as(NOBODY, 'busctl', '--address=' + self.bus.address, *arguments),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(client.stdout.close)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        wait_until(lambda: self.polkit.waiting, 'the question')
+        return client
+
+    def switch(self, value):
+        self.set_option('Daemon', 'PowerProfilesNames', value)
+        wait_until(lambda: self.connection.name_has_owner(OLD[0]) == (value == 'yes'), 'the names')
+
+    def test_names_are_gone(self):
+        for arguments in HOLD, CHOOSE:
+            with self.subTest(arguments[0]):
+                client = self.ask(arguments)
+                self.switch('no')
+                self.polkit.agree()
+                wait_until(lambda c=client: c.poll() is not None, 'the answer')
+                self.assertIn('not served any more', client.stdout.read())
+                self.assertNotEqual(client.returncode, 0)
+                self.assertEqual(self.get('Profile'), 'balanced')
+                self.assertEqual(self.get('Holds'), [])
+                self.switch('yes')
+
+    def test_names_are_back(self):
+        client = self.ask(CHOOSE)
+        self.switch('no')
+        self.switch('yes')
+        self.polkit.agree()
+        wait_until(lambda: client.poll() is not None, 'the answer')
+        self.assertEqual((client.stdout.read(), client.returncode), ('', 0))
+        self.assertEqual(self.get('Profile'), 'performance')
+
+    def test_too_many(self):
+        """Who may have no more is refused before polkit is asked."""
+        self.polkit.agrees = True
+        client = subprocess.Popen(command_as(NOBODY, sys.executable, '-c', GREEDY, self.bus.address),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.append(client.stdout.readline()))
+        reader.start()
+        try:
+            wait_until(lambda: lines, 'the last answer')
+            self.assertIn('LimitsExceeded', lines[0])
+            self.assertIn('has 256 holds already', lines[0])
+            self.assertEqual((len(self.get('Holds')), self.polkit.asked), (256, 256))
+        finally:
+            client.stdin.close()
+            client.kill()
+            client.wait()
+            reader.join()
+            client.stdout.close()
+
+    def test_nonsense(self):
+        """It is not asked about a request that cannot be met."""
+        result = self.busctl('call', *OLD, OLD[0], 'HoldProfile', 'sss', 'balanced', 'a', 'b',
+                             user=NOBODY)
+        self.assertIn('can be held', result.stderr)
+        self.assertEqual(self.polkit.asked, 0)
+
+
+class Released(Case):
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.seen = []
+        for where in OLD, NEW:
+            match = self.connection.add_signal_receiver(
+                lambda cookie, where=where: self.seen.append((where, cookie)), 'ProfileReleased',
+                where[0])
+            self.addCleanup(match.remove)
+
+    def test_by_root(self):
+        """Through org.idled1: the client gets a signal, and its number is invalid."""
+        for where in OLD, NEW:
+            kept, cookie = self.hold('performance', OLD), self.hold('power-saver', where)
+            self.call('ReleaseHold', self.path(cookie))
+            wait_until(lambda: self.seen, 'ProfileReleased')
+            self.assertEqual(self.seen, [(where, cookie)])
+            self.assert_error(INVALID, self.release, cookie, where)
+            self.release(kept)
+            self.sync()
+            self.assertEqual(self.seen, [(where, cookie)])
+            self.seen.clear()
+
+    def test_by_itself(self):
+        """A client that releases a hold that is about to end gets one signal."""
+        cookie = self.hold('performance')
+        self.release(cookie)
+        self.call('SetProfile', 'balanced')
+        self.sync()
+        self.assertEqual(self.seen, [])
+
+    def path(self, cookie):
+        """The hold's object: both count the same."""
+        path = '/org/idled1/hold/%d' % cookie
+        self.assertIn(path, self.get('Holds'))
+        return dbus.ObjectPath(path)
 
 
 main()
