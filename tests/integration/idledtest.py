@@ -8,6 +8,7 @@ TIMEOUT is only for what never comes.
 The environment says where the build is: IDLED (the daemon), IDLED_POLICIES (directory of modules),
 IDLED_MACHINES (tests/machines).
 """
+import contextlib
 import itertools
 import os
 import re
@@ -67,6 +68,15 @@ def command_as(user, *command):
     if user is None:
         return list(command)
     return ['setpriv', '--reuid=%d' % user, '--regid=%d' % user, '--clear-groups', *command]
+
+
+def bpf_programs(pid):
+    """How many BPF programs a process has."""
+    count = 0
+    for fd in os.listdir('/proc/%d/fd' % pid):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink('/proc/%d/fd/%s' % (pid, fd)).endswith('bpf-prog')
+    return count
 
 
 class Bus(privatebus.Bus):

@@ -8,20 +8,8 @@ import threading
 
 import dbus
 
-from idledtest import MANAGER, NAME, PATH, TestCase, main, needs_root, wait_until
+from idledtest import MANAGER, NAME, PATH, TestCase, bpf_programs, main, needs_root, wait_until
 from polkittest import YES, WithPolkit
-
-
-def is_program(path):
-    try:
-        return os.readlink(path).endswith('bpf-prog')
-    except FileNotFoundError:  # closed meanwhile
-        return False
-
-
-def programs(pid):
-    """How many BPF programs a process has."""
-    return sum(is_program(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd'))
 
 
 class Case(TestCase):
@@ -87,9 +75,9 @@ class Bills(Case):
 
     def test_nothing_stays(self):
         pid = self.daemon.process.pid
-        self.assertEqual(programs(pid), 0)
+        self.assertEqual(bpf_programs(pid), 0)
         self.bill(Seconds=0.1)
-        wait_until(lambda: not programs(pid), 'no programs')
+        wait_until(lambda: not bpf_programs(pid), 'no programs')
 
     def test_it_ends_with_its_client(self):
         pid = self.daemon.process.pid
@@ -99,9 +87,9 @@ class Bills(Case):
              '1', 'Seconds', 'd', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)
-        wait_until(lambda: programs(pid), 'programs')
+        wait_until(lambda: bpf_programs(pid), 'programs')
         client.kill()
-        wait_until(lambda: not programs(pid), 'no programs')
+        wait_until(lambda: not bpf_programs(pid), 'no programs')
 
     def test_bad_options(self):
         for options in ({'Colour': 'red'}, {'Seconds': 0.0}, {'Seconds': 601.0},

@@ -7,18 +7,11 @@ import os
 
 
 from holdstest import Case, request
-from idledtest import MANAGER, NAME, NOBODY, PATH, main, needs_root, wait_until
+from idledtest import MANAGER, NAME, NOBODY, PATH, bpf_programs, main, needs_root, wait_until
 from systemdtest import WithLogind
 
 INVALID = 'org.idled1.Error.InvalidValue'
 UNIT = '/system.slice/mail.service'
-
-
-def programs(pid):
-    """How many BPF programs a process has."""
-    links = (os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')
-             if os.path.islink(f'/proc/{pid}/fd/{fd}'))
-    return sum(link.endswith('bpf-prog') for link in links)
 
 
 class Contracts(Case):
@@ -77,10 +70,10 @@ class Units(Contracts):
         else:
             wait_until(lambda: self.get('Contracts')[0]['measured'], 'measuring')
             self.assertEqual(self.obstacle(path), '')
-            self.assertGreater(programs(self.daemon.process.pid), 0)
+            self.assertGreater(bpf_programs(self.daemon.process.pid), 0)
         self.close(descriptor)
         wait_until(lambda: not self.rows(), 'no contracts')
-        wait_until(lambda: not programs(self.daemon.process.pid), 'no programs')
+        wait_until(lambda: not bpf_programs(self.daemon.process.pid), 'no programs')
 
     def test_unit_ends(self):
         self.hold_contract()
@@ -189,7 +182,7 @@ class DryRun(Contracts):
     def test_dry_run(self):
         self.begin('--dry-run')
         self.hold_contract()
-        if programs(self.daemon.process.pid):
+        if bpf_programs(self.daemon.process.pid):
             wait_until(lambda: self.get('Contracts')[0]['measured'], 'measuring')
         (row,) = self.get('Contracts')
         self.assertEqual(row['obstacle'], 'this is a dry run')
@@ -205,7 +198,7 @@ class Unserved(Contracts):
         path, _ = self.hold_contract()
         self.assertEqual(self.rows(), [])
         self.assertIn('no active policy serves contracts', self.obstacle(path))
-        self.assertEqual(programs(self.daemon.process.pid), 0)
+        self.assertEqual(bpf_programs(self.daemon.process.pid), 0)
 
 
 @needs_root
@@ -216,7 +209,7 @@ class FromTheStart(Contracts):
         """No other policy has idled tick then."""
         self.write_config('policies/contract.conf', '[Policy]\nWakeupP99=20ms\n')
         self.start()
-        self.assertEqual((self.rows(), programs(self.daemon.process.pid)), ([], 0))
+        self.assertEqual((self.rows(), bpf_programs(self.daemon.process.pid)), ([], 0))
         self.wait_rows([('', 20000)])
 
 
