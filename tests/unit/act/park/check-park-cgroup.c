@@ -93,18 +93,6 @@ TEST(last_cpu_of_a_group_stays)
         expect_originals();
 }
 
-/* From one CPU to the other: every group grows before it shrinks. */
-TEST(moves_from_one_to_the_other)
-{
-        ck_assert_int_eq(apply(one), 0);
-        ck_assert_int_eq(apply(other), 0);
-        expect_tree(other, other, other, other);
-        ck_assert_int_eq(apply(one), 0);
-        expect_tree(both, one, one, other);
-        ck_assert_int_eq(apply(both), 0);
-        expect_originals();
-}
-
 TEST(excluded_group_is_left_alone)
 {
         ck_assert_int_eq(apply_excluding(other, "inner"), 0);

@@ -161,15 +161,6 @@ TEST(unit_is_gone)
         expect_file("user.slice", false);
 }
 
-/* A unit that has CPUs of its own is not touched. */
-TEST(none_of_units_with_their_own)
-{
-        systemd_unit("batch.slice", "-.slice", "1-3");
-        ck_assert_int_eq(apply("1"), 0);
-        expect_file("batch.slice", false);
-        expect_file("init.scope", true);
-}
-
 static void run_all(void)
 {
         apply("0-1");

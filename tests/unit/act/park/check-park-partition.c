@@ -58,15 +58,6 @@ TEST(from_mask_to_mask)
         expect_as_found(false);
 }
 
-TEST(restored)
-{
-        ck_assert_int_eq(apply("0"), 0);
-        fake->log[0] = '\0';
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_log(DISSOLVED WORK);
-        expect_as_found(false);
-}
-
 /* A controller that another program switched on stays on. */
 TEST(controller_of_others_stays)
 {

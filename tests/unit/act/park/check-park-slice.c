@@ -97,15 +97,6 @@ TEST(nothing_is_kept_if_affinities_are_not)
         expect_as_found();
 }
 
-TEST(restored)
-{
-        ck_assert_int_eq(apply("0"), 0);
-        fake->log[0] = '\0';
-        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        expect_log(STOPPED);
-        expect_as_found();
-}
-
 /* systemd stops the slice itself when our service stops. */
 TEST(stopped_by_systemd)
 {
