@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Any text is a table of idle states or is not; with one that is, governors decide sanely. */
-#include "base/setting-value.h"
-#include "fuzz.h"
-#include "governors/governors.h"
-#include "governors/replay.h"
+#include "fuzz-governors.h"
 
 static const Record records[] = {
         { .enter_ns = 0, .sleep_ns = 1000000, .idle_ns = 1000000, .limit_ns = NO_LATENCY_LIMIT },
@@ -28,24 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         }
         g_assert(table.n >= 1 && table.n <= IDLE_STATES_MAX);
-        for (int i = 0; governors[i]; i++) {
-                const Governor *governor = governors[i];
-                int8_t states[G_N_ELEMENTS(records)];
-                void *options = NULL;
-                Replay *replay;
-
-                if (governor->settings)
-                        g_assert(settings_new(governor->settings, governor->options_size, &options,
-                                              NULL) == 0);
-                replay = replay_new(governor, options, &table);
-                for (int round = 0; round < 8; round++) {
-                        replay_run(replay, records, (int)G_N_ELEMENTS(records), states);
-                        for (size_t k = 0; k < G_N_ELEMENTS(records); k++)
-                                g_assert(states[k] >= 0 && states[k] < table.n);
-                }
-                replay_free(replay);
-                if (governor->settings)
-                        settings_free(governor->settings, options);
-        }
+        fuzz_replay(&table, records, (int)G_N_ELEMENTS(records), 8);
         return 0;
 }
