@@ -6,11 +6,6 @@
 #ifndef IDLED_TESTS_CONFIG_TREE_H
 #define IDLED_TESTS_CONFIG_TREE_H
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/file.h"
 #include "config/config.h"
 #include "scratch.h"

@@ -9,11 +9,8 @@
 #include <ftw.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"

@@ -19,9 +19,6 @@
 #ifndef IDLED_TESTS_FAKE_PARTITION_H
 #define IDLED_TESTS_FAKE_PARTITION_H
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "scratch.h"

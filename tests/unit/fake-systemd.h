@@ -8,9 +8,6 @@
 #ifndef IDLED_TESTS_FAKE_SYSTEMD_H
 #define IDLED_TESTS_FAKE_SYSTEMD_H
 
-#include <errno.h>
-#include <sys/mman.h>
-
 #include "act/park/park-common.h"
 #include "set-of.h"
 #include "table.h"

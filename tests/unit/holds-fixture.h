@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cpuset-text.h"
 #include "base/file.h"

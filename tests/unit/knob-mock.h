@@ -6,10 +6,6 @@
 #ifndef IDLED_TESTS_KNOB_MOCK_H
 #define IDLED_TESTS_KNOB_MOCK_H
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "act/knob/knob.h"
 #include "base/cpuset-text.h"
 #include "table.h"

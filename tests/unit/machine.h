@@ -5,12 +5,8 @@
 #ifndef IDLED_TESTS_MACHINE_H
 #define IDLED_TESTS_MACHINE_H
 
-#include <check.h>
-#include <fcntl.h>
-#include <glib.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/file.h"
 #include "model/topology-build.h"

@@ -7,17 +7,12 @@
 #define IDLED_TESTS_SCRATCH_H
 
 #include <check.h>
-#include <fcntl.h>
-#include <glib.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "temporary.h"
 

@@ -6,7 +6,6 @@
 #define IDLED_TESTS_SENSE_H
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "machine.h"
 #include "sense/sensor.h"

@@ -9,12 +9,17 @@
 #define IDLED_TESTS_TABLE_H
 
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Check's own writes each assertion that holds to a file, for the message of a crash after it: most
  * of the time of a loop that asserts. */

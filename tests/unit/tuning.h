@@ -7,15 +7,10 @@
 #ifndef IDLED_TESTS_TUNING_H
 #define IDLED_TESTS_TUNING_H
 
-#include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "act/tune/tuning.h"
-#include "base/file.h"
 #include "machine.h"
-#include "scratch.h"
-#include "table.h"
 
 /* The result of the next writes to knobs: 0, an error number, -1: only a byte is taken, or
  * TUNING_LATE: they are taken, but the files do not show it. */

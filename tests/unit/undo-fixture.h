@@ -6,8 +6,6 @@
 #ifndef IDLED_TESTS_UNDO_FIXTURE_H
 #define IDLED_TESTS_UNDO_FIXTURE_H
 
-#include <errno.h>
-
 #include "act/knob/undo.h"
 #include "scratch.h"
 #include "table.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Application rules in effect on this machine's processes: how many holds and how much of the
  * daemon's time they may take. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 
 /* Before what shadows a name of it. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* CPU sets: the list format in both directions, and the operations on sets. */
-#include <errno.h>
-
 #include "set-of.h"
 #include "table.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Strict numbers: what is accepted, with which value, and what is refused. */
-#include <errno.h>
-#include <math.h>
-
 #include "base/number.h"
 #include "table.h"
 

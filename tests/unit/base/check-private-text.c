@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who reads which words of a text. */
-#include <check.h>
-
 #include "base/log.h"
 #include "base/private-text.h"
 #include "table.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Values of settings: what each type accepts, how it is stored, written back and explained. */
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/cpuset.h"
 #include "base/nearest.h"

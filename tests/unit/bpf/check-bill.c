@@ -10,7 +10,6 @@
  */
 #include "bpf/bill.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -19,11 +18,9 @@
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "table.h"
 

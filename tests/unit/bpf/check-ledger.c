@@ -4,10 +4,8 @@
  * sleep in progress is seen, and a kernel that refuses is reported. Skipped where BPF is refused.
  */
 #include <sched.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bpf/ledger.h"
 #include "table.h"

@@ -3,8 +3,6 @@
  * How sleeps are counted: buckets without gaps, sums of squares of any length, percentiles within
  * their bucket, and the words for causes.
  */
-#include <math.h>
-
 #include "bpf/ledger.h"
 #include "table.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which processes rules of applications mean, and which they do not whatever these call themselves.
  */
-#include <string.h>
-
 #include "base/setting-value.h"
 #include "config/app.h"
 #include "table.h"

@@ -3,13 +3,8 @@
  * Plugins: which files are safe to load, which modules are policies, and that a policy stays the
  * same object for as long as its file is the same.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <link.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "config/plugin.h"
 #include "table.h"

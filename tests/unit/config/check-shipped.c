@@ -3,8 +3,6 @@
  * The configuration that is installed: it loads, and it has every option of every table, with the
  * table's default, commented, below its line of help.
  */
-#include <string.h>
-
 #include "base/file.h"
 #include "base/setting-value.h"
 #include "config/app.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Comparisons of series: chance seldom makes a difference, whatever the correlation, and real ones
  * are found. */
-#include <math.h>
-
 #include "lab/verbs/compare.h"
 #include "stats/student.h"
 #include "table.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Histograms: quantiles to half a bucket, whatever the samples; and the wake-ups that fill them. */
-#include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "lab/verbs/cyclic.h"
 #include "lab/verbs/histogram.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a latency limit costs: only the sleeps that it keeps shallow, at the right difference. */
-#include <math.h>
-
 #include "ctl/verbs/hold-cost.h"
 #include "table.h"
 

@@ -4,8 +4,6 @@
  */
 #include "ctl/verbs/metrics-http.h"
 
-#include <string.h>
-
 #include "table.h"
 
 #define GET "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"

@@ -4,8 +4,6 @@
  */
 #include "ctl/verbs/metrics-text.h"
 
-#include <math.h>
-
 #include "table.h"
 
 static const MetricFamily seconds = { "a_seconds", METRIC_COUNTER, "seconds",

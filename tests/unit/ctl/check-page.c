@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Pages: whatever texts are, they stay texts, and nothing but the page's own scripts can run. */
-#include <string.h>
-#include <unistd.h>
-
 #include "cli/verb.h"
 #include "lab/page/page.h"
 #include "table.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Power tables: their estimates for the coreidle paper's measurements, the files that are refused,
  * and the least squares that fit them. */
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "config/power-table.h"
 #include "lab/verbs/least-squares.h"
 #include "lab/verbs/turbostat.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What idlelab prove makes of its blocks: whether policies had an effect, the verdict, and what
  * people see of it. */
-#include <math.h>
-#include <stdio.h>
-
 #include "lab/verbs/prove.h"
 #include "model/random.h"
 #include "table.h"

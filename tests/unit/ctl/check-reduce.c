@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Columns over time in bounded space: nothing grows, and no peak, mean or gap is lost. */
-#include <math.h>
-
 #include "lab/verbs/reduce.h"
 #include "table.h"
 

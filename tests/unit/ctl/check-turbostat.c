@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* turbostat's text: all its shapes, and what is refused. */
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "lab/verbs/turbostat.h"
 #include "table.h"
 

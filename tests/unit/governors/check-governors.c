@@ -3,9 +3,6 @@
  * What holds for every governor, on random tables and periods: limits are kept, equal runs are
  * equal, CPUs do not disturb each other, and none needs less energy than the omniscient one.
  */
-#include <math.h>
-#include <string.h>
-
 #include "base/setting-value.h"
 #include "governors/governors.h"
 #include "governors/replay.h"

@@ -3,9 +3,6 @@
  * The governors that learn: `learned` finds patterns that it can see, forgets them when they end,
  * and is careful under a latency limit; `weighted` learns which of its base's choices to trust.
  */
-#include <math.h>
-#include <string.h>
-
 #include "base/setting-value.h"
 #include "governors/governors.h"
 #include "governors/replay.h"

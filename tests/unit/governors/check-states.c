@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tables of idle states: what is read, what is refused and where, energies, and the right state. */
-#include <errno.h>
-#include <math.h>
-
 #include "governors/governor.h"
 #include "table.h"
 

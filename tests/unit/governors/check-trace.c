@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Traces: columns in any order, defaults, what is refused and where, blocks, xz and zstd that are
  * whole or not. */
-#include <errno.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "governors/memory-trace.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Holds for processes: followed as long as they live, and ended with them. On real ones. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "holds-fixture.h"

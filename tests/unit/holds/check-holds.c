@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Holds: what they are about, their descriptors, and that nothing of them stays. */
-#include <errno.h>
 #include <malloc.h>
 
 #include "holds-fixture.h"

@@ -2,9 +2,6 @@
 /* Contracts of units: whose there are, and what is counted for them. A kernel of ours counts. */
 #include "manager/contracts.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #include "base/private-text.h"
 #include "bpf/bill.h"
 #include "holds-fixture.h"

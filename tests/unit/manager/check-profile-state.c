@@ -2,8 +2,6 @@
 /*
  * The chosen profile: which of those that are asked for is taken, and how it is kept.
  */
-#include <sys/stat.h>
-
 #include "config-tree.h"
 #include "manager/active-profile.h"
 

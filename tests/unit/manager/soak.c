@@ -11,10 +11,8 @@
  * Time is virtual: clock_gettime() of this program is the real one and what has been skipped, which
  * the event loop sees, too.
  */
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <syslog.h>
 

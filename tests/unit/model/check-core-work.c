@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The work of a core: one thread, two threads, capacities, and shares that are not known. */
-#include <math.h>
-
 #include "model/pack.h"
 #include "table.h"
 

@@ -3,8 +3,6 @@
  * Explanations: every part that may be missing, missing. The cases assert which parts a text has,
  * in which order, and what it must not mention; how it joins them is not asserted.
  */
-#include <math.h>
-
 #include "model/explain.h"
 #include "table.h"
 

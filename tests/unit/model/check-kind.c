@@ -2,8 +2,6 @@
 /*
  * Kinds of cores: which CPUs are of which kind, given the facts about each CPU.
  */
-#include <errno.h>
-
 #include "machine.h"
 #include "model/kind.h"
 #include "table.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The table of measured properties: every row is complete, and its numbers are those meant. */
-#include <errno.h>
-#include <string.h>
-
 #include "model/counters.h"
 #include "model/measured.h"
 #include "table.h"

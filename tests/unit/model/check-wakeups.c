@@ -3,7 +3,6 @@
 #include "model/unit-wakeups.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "model/random.h"
 #include "table.h"

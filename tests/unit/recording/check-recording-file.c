@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in files: appended to, locked, bounded, and whole when there is no room left. */
-#include <errno.h>
-#include <sys/stat.h>
-
 #include "recording/file.h"
 #include "recording/recording-fixture.h"
 #include "scratch.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Snapshots as rows: what is known is there, what is not is absent, and the page describes it all.
  */
-#include <string.h>
-
 #include "model/counters.h"
 #include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"

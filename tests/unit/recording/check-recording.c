@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in memory: what was written is read, whatever is lost or damaged on the way. */
-#include <string.h>
-
 #include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"
 

@@ -5,8 +5,6 @@
 #ifndef IDLED_TESTS_RECORDING_FIXTURE_H
 #define IDLED_TESTS_RECORDING_FIXTURE_H
 
-#include <math.h>
-
 #include "recording/batch.h"
 #include "recording/read.h"
 #include "table.h"

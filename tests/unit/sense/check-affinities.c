@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who depends on CPUs: made-up /proc trees, and a real child with an affinity. */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>

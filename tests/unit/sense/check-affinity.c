@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Where processes may run and whose they are, from trees of status files. */
-#include <errno.h>
-
 #include "base/cpuset-text.h"
 #include "scratch.h"
 #include "sense/affinity.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Cpusets of cgroups: what their lists say, and what is noticed of changes. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file.h"
 #include "machine.h"
 #include "sense/cpusets.h"
 #include "sense/kubelet.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* RAPL zones: which are taken, in what order, by what names, and what their counters read. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "sense.h"
 #include "table.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Battery or mains: what the supplies of a machine add up to. */
-#include <errno.h>
-#include <math.h>
-
 #include "sense.h"
 #include "sense/power.h"
 #include "table.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* /proc/stat, load averages and pressure: odd, bad, damaged and enormous texts. */
-#include <errno.h>
-
 #include "proc-texts.h"
 #include "table.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cpuidle's counters: read from trees, and on this machine together with what is made of them. */
-#include <errno.h>
-#include <math.h>
 #include <sys/resource.h>
 
 #include "sense.h"

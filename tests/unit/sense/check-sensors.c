@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The table of sensors: what is there and what is not, on made-up, described and real machines. */
-#include <errno.h>
-#include <math.h>
-
 #include "proc-texts.h"
 #include "sense/topology-read.h"
 #include "table.h"

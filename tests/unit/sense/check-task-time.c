@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Time of tasks by the scheduler's clock: what two readings of one second each make of it. */
-#include <math.h>
-
 #include "model/counters.h"
 #include "sense.h"
 #include "sense/task-time.h"

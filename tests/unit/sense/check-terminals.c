@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Terminals, mostly as plain files: the kernel reports reads of both alike. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "machine.h"
 #include "sense/terminals.h"
 #include "table.h"

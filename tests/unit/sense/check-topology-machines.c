@@ -3,7 +3,6 @@
  * Topologies of machines: of the described ones, of the recorded ones where they are at hand, and
  * of described ones that lose file after file.
  */
-#include <ftw.h>
 #include <glib/gstdio.h>
 
 #include "model/kind.h"

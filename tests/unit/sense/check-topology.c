@@ -3,8 +3,6 @@
  * Topologies of trees with holes and garbage. Whatever is read, the groups must nest and every
  * index must be in range.
  */
-#include <errno.h>
-
 #include "sense/topology-read.h"
 #include "topology-sound.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Uevents, and the sockets for them: new ones, and those of another process. */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "sense/netlink.h"
 #include "sense/uevents.h"

@@ -3,8 +3,6 @@
  * The work of the machine: busy time by the clocks that cpufreq reports, or context switches. Two
  * cores of one thread, the first half busy, the second asleep.
  */
-#include <math.h>
-
 #include "machine.h"
 #include "model/counters.h"
 #include "sense/work-meter.h"

@@ -3,10 +3,6 @@
  * The estimator: what it makes of given blocks, and whether its intervals and verdicts are true of
  * simulated loads of which the saving is known.
  */
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "stats/simulate.h"
 #include "stats/student.h"
 #include "table.h"

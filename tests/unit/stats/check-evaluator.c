@@ -5,10 +5,6 @@
  * model. What is drawn is compared with what it would be without parking, and with parking whatever
  * that saves; trials and their time are counted. And what happens in the middle of a block.
  */
-#include <errno.h>
-#include <math.h>
-#include <string.h>
-
 #include "stats/evaluator.h"
 #include "machine.h"
 #include "traces.h"

@@ -3,8 +3,6 @@
  * Many knobs that are files, changed together, and kept open where there are very many: whatever
  * becomes of the files meanwhile.
  */
-#include <errno.h>
-
 #include "base/file.h"
 #include "knobs.h"
 

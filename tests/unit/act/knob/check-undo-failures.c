@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of originals where there is no room for it, or its writer dies. */
-#include <errno.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "undo-fixture.h"

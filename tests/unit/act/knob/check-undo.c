@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of originals: what is read back from it, whatever has become of the file. */
-#include <errno.h>
-#include <string.h>
-
 #include "act/knob/undo-load.h"
 #include "undo-fixture.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Whether the kernel keeps affinities: when that is not tried, and what a trial leaves that fails.
  * Guests test what real kernels do (tests/vm/tests/test_affinities.py). */
-#include <string.h>
-
 #include "act/park/park-affinities.h"
 #include "scratch.h"
 #include "table.h"

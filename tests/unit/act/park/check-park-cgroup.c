@@ -4,8 +4,6 @@
  * the test makes, with tasks of its own in it, and removed with it. Needs cgroup v1 cpusets that
  * may be written and two CPUs, and is skipped elsewhere.
  */
-#include <errno.h>
-
 #include "cpuset-groups.h"
 #include "ways-of-parking.h"
 

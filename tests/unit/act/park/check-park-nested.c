@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parking in cgroup v1: the rules of nested cpusets, kept at every step. */
-#include <errno.h>
-#include <string.h>
-
 #include "act/park/park-common.h"
 #include "act/park/park-nested.h"
 #include "set-of.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parking by a partition: what is written, in which order, and what is left when it fails. */
-#include "act/park/park-common.h"
 #include "base/file.h"
 #include "fake-partition.h"
 #include "ways-of-parking.h"

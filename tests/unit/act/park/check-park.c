@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parking: whom to confine, to what, and by which way. */
-#include <errno.h>
-#include <string.h>
-
 #include "act/park/park-common.h"
 #include "base/setting-value.h"
 #include "scratch.h"

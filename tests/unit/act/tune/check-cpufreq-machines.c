@@ -4,7 +4,6 @@
  * cover those of the running one. What is written is as long as what was there (cover.h).
  */
 #include "act/actuator.h"
-#include "act/tune/tuning.h"
 #include "all-machines.h"
 #include "cover.h"
 #include "model/plan.h"

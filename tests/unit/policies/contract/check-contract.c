@@ -4,8 +4,6 @@
  * idle states take time to leave, and parked cores. An oracle knows which static setting is the
  * cheapest that keeps a contract. CONTRACT_SEED=N begins with other random numbers.
  */
-#include <math.h>
-
 #include "policies/contract/simulated-machine.h"
 #include "table.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Weights of sleeps: what holds whatever is learned, and what they come to. */
-#include <stdbool.h>
-
 #include "table.h"
 
 #include "model/random.h"

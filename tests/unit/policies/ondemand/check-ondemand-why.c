@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* ondemand: why cores are in use or parked, as it is said. */
-#include <math.h>
-
 #include "machine.h"
 #include "ondemand/ondemand.h"
 #include "table.h"
