@@ -55,6 +55,19 @@ void report_free(Report *report)
         g_free(report);
 }
 
+/* The number that the next column gets. */
+static size_t next_column(const Report *report)
+{
+        size_t next = 0;
+
+        for (guint i = 0; i < report->series->len; i++) {
+                const ReportSeries *series = &g_array_index(report->series, ReportSeries, i);
+
+                next = MAX(next, MAX(series->column, series->high) + 1);
+        }
+        return next;
+}
+
 static size_t find_column(Report *report, ReportChart chart, ReportKind kind, const char *name,
                           size_t more)
 {
@@ -71,10 +84,9 @@ static size_t find_column(Report *report, ReportChart chart, ReportKind kind, co
         if (n >= (kind == REPORT_STACK ? REPORT_STACKS : REPORT_SERIES))
                 return REPORT_NO_COLUMN;
         added.name = g_strdup(name);
-        added.column = report->n_columns;
+        added.column = next_column(report);
         added.low = added.column + more;
         added.high = added.column + 2 * more;
-        report->n_columns += 1 + 2 * more;
         g_array_append_val(report->series, added);
         return added.column;
 }

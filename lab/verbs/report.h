@@ -73,7 +73,6 @@ typedef struct Report {
         double means[REPORT_MEANS];
         double transitions;
         GArray *series;                        /* of ReportSeries */
-        size_t n_columns;                      /* of all of them */
         json_object *events;                   /* as the page has them, in the order of time */
         json_object *sources;                  /* what ended sleeps, the most frequent first */
         json_object *savings;                  /* of policies, as their evaluators last said */
