@@ -12,7 +12,7 @@ import dbus.bus
 bus = dbus.bus.BusConnection(sys.argv[1])
 manager = bus.get_object('org.idled1', '/org/idled1', introspect=False)
 request = dbus.Dictionary({'latency_us': dbus.UInt32(50), 'reason': 'a process that holds'},
-                         signature='sv')
+                          signature='sv')
 descriptors = []
 for _ in range(int(sys.argv[2])):
     try:

@@ -63,7 +63,7 @@ class Pause(Control):
         self.ctl('pause', '--for', '50ms')
         wait_until(lambda: not self.get('Pauses'), 'the end of the time')
         wait_until(lambda: self.get('IdleMask') == '7', 'control again')
-        wait_until(lambda: [c for c in changes if 'Pauses' in c[2]], 'a signal of the end')
+        wait_until(lambda: [c for c in changes if c[2].get('Pauses') == []], 'a signal of the end')
 
     def test_replaces(self):
         """A user's second pause takes the place of the first, and its time."""

@@ -37,6 +37,7 @@ class History(TestCase):
         for most in (0, 65):
             self.assert_fails('org.idled1.Error.InvalidValue', 'History', dbus.UInt64(0),
                               dbus.UInt32(most))
+        self.assertIn('0-7 never parked', self.idlectl('why', '--history').stdout)
 
 
 class Log(TestCase):

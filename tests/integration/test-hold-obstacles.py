@@ -160,7 +160,7 @@ class Laptop(Obstacles):
                          'only its profile is in effect: no active policy serves holds')
         self.assertEqual(self.value(only, 'Obstacle'), '')
         for request in ({'latency_us': 50}, {'min_cores': 2}, {'min_frequency_khz': 900000},
-                     {'cpus': '0'}):
+                        {'cpus': '0'}):
             with self.assertRaisesRegex(dbus.DBusException, 'No active policy serves holds'):
                 self.hold(profile='night', **request)
         self.assert_obstacle('', profile='night')

@@ -6,7 +6,7 @@ import os
 import dbus
 import holdstest
 from holdstest import FREE, LATENCY
-from idledtest import main, needs_root, wait_until
+from idledtest import PATH, main, needs_root, wait_until
 
 
 class Case(holdstest.Case):
@@ -135,6 +135,7 @@ class EffectiveHolds(Case):
         self.start('--dry-run')
         self.hold(latency_us=50)
         self.assertEqual(self.limits(), FREE)
+        self.assertEqual(self.get('Limits', PATH + '/cpu/1', 'org.idled1.Cpu'), {})
 
     @needs_root
     def test_one_that_fails(self):

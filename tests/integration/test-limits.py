@@ -48,7 +48,7 @@ class Limits(TestCase):
         seen = self.signals()
         self.assertEqual(self.limits(4), {})
         self.request(Cpus='4-5', Latency=100, Disabled=4, MinFrequency=1000000,
-                  MaxFrequency=2000000, Governor='powersave', Preference='power')
+                     MaxFrequency=2000000, Governor='powersave', Preference='power')
         self.assertEqual(self.read(LATENCY % 4), '100')
         self.assertEqual(self.read(LATENCY % 3), '0')
         self.assertEqual(self.read('cpu5/cpuidle/state2/disable'), '1')
@@ -102,7 +102,7 @@ class Limits(TestCase):
         before = self.cpu_values()
         self.start()
         self.request(Cpus='0-7', Latency=100, Disabled=4, MaxFrequency=2000000, Preference='power',
-                  Boost=0)
+                     Boost=0)
         self.assertEqual(self.read('intel_pstate/no_turbo'), '1')
         self.daemon.kill()
         self.assertNotEqual(self.cpu_values(), before)

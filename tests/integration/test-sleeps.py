@@ -203,6 +203,11 @@ class Holds(holdstest.Case):
         text = self.measure('--power', self.table)
         self.assertRegex(text, r'Costs\n.* ~\d+\.\d\d W\n')
 
+    def test_of_equal_holds_neither_costs(self):
+        for _ in range(2):
+            self.hold(latency_us=20, cpus='0-1')
+        self.assertEqual(self.costs()[1], [0, 0])
+
     def test_a_state_without_a_figure(self):
         self.hold(latency_us=20)
         self.write_table({'C0': 40, 'C1E': 30, 'C6S': 8})

@@ -98,6 +98,15 @@ TEST(invalid_is_dissolved)
         expect_as_found(false);
 }
 
+TEST(restored)
+{
+        ck_assert_int_eq(apply("0"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log(DISSOLVED WORK);
+        expect_as_found(false);
+}
+
 TEST(never_all)
 {
         ck_assert_int_eq(apply("0"), 0);

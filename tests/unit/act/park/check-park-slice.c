@@ -111,6 +111,15 @@ TEST(stopped_by_systemd)
         expect_as_found();
 }
 
+TEST(restored)
+{
+        ck_assert_int_eq(apply("0"), 0);
+        fake->log[0] = '\0';
+        ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
+        expect_log(STOPPED);
+        expect_as_found();
+}
+
 /* A neighbour with CPUs of its own comes while they are parked. */
 TEST(rival_comes)
 {
