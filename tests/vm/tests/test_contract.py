@@ -113,6 +113,30 @@ class Contract(lab.IdledTest, KernelTest):
         self.assertNotIn("by ondemand", history)
         self.assertIn("requests are ignored", history)
 
+    def test_proved(self):
+        """idlelab prove compares the contract with everything active: what is drawn, and how late wake-ups are. Without
+        counters of instructions a load that wakes up less often seems to do less, so energy may need longer."""
+        self.load_module("")
+        self.guest.run(f"for policy in {CPU}/cpufreq/policy*; do echo performance >$policy/scaling_governor; done")
+        self.configure("[Daemon]\nPolicies=contract\n")
+        self.start_with_rule(f"poisson 1 {LOAD}")
+        self.wait_parked()
+        answer = json.loads(self.guest.run("idlelab prove --policy contract --for 110s --block 5s --wash-out 2s --json",
+                                           check=False, timeout=900).output)
+        print(answer)
+        self.assertEqual((answer["first"], answer["second"]), ("contract ignored", "contract active"))
+        self.assertIn(answer["verdict"], ("saves", "unknown"))
+        self.assertEqual(answer["energy_source"], "rapl")
+        self.assertGreater(answer["saved_watts"], 0)
+        blocks = answer["blocks"]
+        self.assertGreaterEqual(blocks["used"], 12)
+        self.assertEqual((blocks["dropped"], blocks["without_effect"]), (0, 0))
+        delays = answer["delay_p99"]
+        self.assertEqual(answer["delay_verdict"], "longer")
+        self.assertGreater(delays["change_low_usec"], 0)
+        self.assertLess(delays["second_usec"], LIMIT_MS * 1000)
+        self.wait_parked()
+
     def test_step(self):
         """Four times the load needs more than the core that sufficed."""
         self.start_with_rule(f"step 1 {LOAD}")
