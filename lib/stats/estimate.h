@@ -11,9 +11,11 @@
  *               where that makes the interval narrower (analysis of covariance)
  *   error       from the variance of the winsorised differences
  *   interval    95 %, Student's t; degrees of freedom: pairs left after trimming, minus one for
- * each number estimated verdict     Bayes-factor t-test (Goenen et al. 2005), which may be read
- * after every pair (Hendriksen, de Heide and Grünwald 2021): with independent pairs and no
- * difference, at most one estimate in ESTIMATE_ODDS ever gets a verdict, half of them "saves"
+ *               each number estimated
+ *   verdict     Bayes-factor t-test (Goenen et al. 2005), which may be read after every pair
+ *               (Hendriksen, de Heide and Grünwald 2021): with independent pairs and no
+ *               difference, at most one estimate in ESTIMATE_ODDS ever gets a verdict, half of
+ *               them "saves"
  *
  * docs/evaluate.md has the reasons and what simulations found. Pure.
  */
