@@ -56,9 +56,17 @@ PowerTable *estimate_table(const Ctl *ctl, bool required)
 
 double estimate_package_watts(const PowerTable *table, const Watch *watch, int package)
 {
-        return watch->seen->residency ? power_table_package_watts(table, watch->topology,
-                                                                  watch->idle, watch->seen, package)
-                                      : NAN;
+        const char *names[WATCH_STATES_MAX + 1] = { "C0" };
+        double shares[WATCH_STATES_MAX + 1];
+        CpuSet cpus = watch_package(watch, package);
+        double watts, unknown;
+
+        for (int s = 0; s < watch->n_states; s++)
+                names[s + 1] = watch->states[s];
+        if (watch_shares(watch, &cpus, shares, NULL) == 0)
+                return NAN;
+        watts = power_table_price(table, names, shares, (size_t)watch->n_states + 1, &unknown);
+        return unknown > POWER_TABLE_UNKNOWN_MAX ? NAN : watts;
 }
 
 double estimate_watts(const PowerTable *table, const Watch *watch)

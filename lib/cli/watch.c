@@ -48,15 +48,18 @@ static void read_states(Watch *watch)
         for (int i = 0; i < watch->n_states; i++)
                 g_clear_pointer(&watch->states[i], g_free);
         watch->n_states = 0;
-        g_free(watch->idle);
-        watch->idle = idle_tables_read(watch->root, n_cpus);
-        memset(watch->state_of, -1, (size_t)n_cpus * IDLE_STATES_MAX);
         /* Twice, because a state that is added may move others. */
-        for (int pass = 0; pass < 2; pass++)
-                CPUSET_FOREACH(cpu, &watch->topology->online)
-                        for (int s = 0; s < watch->idle[cpu].n_states; s++)
+        for (int pass = 0; pass < 2; pass++) {
+                memset(watch->state_of, -1, (size_t)n_cpus * IDLE_STATES_MAX);
+                CPUSET_FOREACH(cpu, &watch->topology->online) {
+                        IdleState table[IDLE_STATES_MAX];
+                        int n = idle_states_read(watch->root, cpu, table);
+
+                        for (int s = 0; s < n; s++)
                                 watch->state_of[cpu * IDLE_STATES_MAX + s] = (int8_t)state_index(
-                                        watch, latencies, &watch->idle[cpu].states[s]);
+                                        watch, latencies, &table[s]);
+                }
+        }
         if (watch->n_states == 0)
                 watch->states[watch->n_states++] = g_strdup(WATCH_IDLE);
         watch->states[watch->n_states] = NULL;
@@ -123,7 +126,6 @@ void watch_free(Watch *watch)
         readings_done(&watch->parts->energy);
         g_free(watch->parts);
         g_free(watch->state_of);
-        g_free(watch->idle);
         g_free(watch->package_watts);
         g_free(watch->core_watts);
         g_free(watch->dram_watts);

@@ -27,8 +27,6 @@ typedef struct Watch {
         const Snapshot
                 *seen; /* over the last interval; its interval is 0 before the second sample */
 
-        IdleTable *idle; /* by CPU number */
-
         /* Names of the idle states of all CPUs, shallowest first, NULL at the end. */
         char *states[WATCH_STATES_MAX + 1];
         int n_states;
