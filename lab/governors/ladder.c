@@ -26,6 +26,8 @@ typedef struct Ladder {
         uint8_t reasons[IDLE_STATES_MAX]; /* to climb */
 } Ladder;
 
+_Static_assert(sizeof(Ladder) <= GOVERNOR_STATE_MAX, "others keep it as their base");
+
 /* In a table that has only a polling state, that is the first rung. */
 static int first_rung(const StateTable *table)
 {

@@ -39,6 +39,8 @@ typedef struct Menu {
         bool pending, got_tick;
 } Menu;
 
+_Static_assert(sizeof(Menu) <= GOVERNOR_STATE_MAX, "others keep it as their base");
+
 typedef enum Version { LINUX_6_1, LINUX_6_12, LINUX_7_3 } Version;
 
 /* All factors are one, no period is known. */

@@ -37,6 +37,8 @@ typedef struct Teo {
         uint32_t ticks;                   /* 7.3 */
 } Teo;
 
+_Static_assert(sizeof(Teo) <= GOVERNOR_STATE_MAX, "others keep it as their base");
+
 static void decay(uint32_t *metric)
 {
         *metric -= *metric >> SHIFT;

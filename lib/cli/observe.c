@@ -40,19 +40,21 @@ int signals_open(const int *numbers, sigset_t *ret_before)
         return fd < 0 ? -errno : fd;
 }
 
-/* False: the time came first. */
+/* False: the time came first. Looks once in any case: who is always late must take signals, too. */
 static bool wait_signal(int fd, uint64_t end_usec, struct signalfd_siginfo *ret_info)
 {
         struct pollfd waiting = { .fd = fd, .events = POLLIN };
         uint64_t now;
 
-        while ((now = clock_usec(CLOCK_MONOTONIC)) < end_usec) {
-                const struct timespec left = timespec_of((end_usec - now) * 1000);
+        do {
+                struct timespec left;
 
+                now = clock_usec(CLOCK_MONOTONIC);
+                left = timespec_of(now < end_usec ? (end_usec - now) * 1000 : 0);
                 if (ppoll(&waiting, 1, &left, NULL) > 0 &&
                     read(fd, ret_info, sizeof(*ret_info)) == sizeof(*ret_info))
                         return true;
-        }
+        } while (now < end_usec);
         return false;
 }
 
