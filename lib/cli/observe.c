@@ -40,7 +40,8 @@ int signals_open(const int *numbers, sigset_t *ret_before)
         return fd < 0 ? -errno : fd;
 }
 
-/* False: the time came first. Looks once in any case: who is always late must take signals, too. */
+/* False: the time came first. Looks once even if it is over: samples that are always late must not
+ * keep signals away. */
 static bool wait_signal(int fd, uint64_t end_usec, struct signalfd_siginfo *ret_info)
 {
         struct pollfd waiting = { .fd = fd, .events = POLLIN };
