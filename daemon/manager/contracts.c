@@ -248,7 +248,8 @@ static bool begin_new(Contracts *contracts, GPtrArray *units)
                         limit++;
                 *counts = (UnitCounts){ .id = ++contracts->last_id,
                                         .limit = limit++,
-                                        .early = contracts->bill != NULL };
+                                        .early = contracts->bill != NULL,
+                                        .report.latency_us = -1 };
                 added = true;
         }
         return added;

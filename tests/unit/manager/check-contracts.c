@@ -502,6 +502,7 @@ TEST(notes)
 
         id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
         follow(0, true);
+        ck_assert_int_eq(contracts_nth(contracts, 0)->counts.report.latency_us, -1); /* none yet */
         report.id = contracts_nth(contracts, 0)->counts.id;
         ck_assert(contracts_note(contracts, &report, 1));
         ck_assert(!contracts_note(contracts, &report, 1));
