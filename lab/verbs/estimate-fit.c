@@ -123,6 +123,8 @@ static Turbostat *new_samples(const Watch *watch)
 /* Adds the packages' residencies over the last interval, in the form of turbostat's. */
 static void add_sample(Turbostat *to, const Watch *watch)
 {
+        if (watch->n_states + 1 != to->n_states)
+                return; /* CPUs with other idle states came online, or went */
         for (guint p = 0; p < to->packages->len; p++) {
                 bool here = (int)p < watch->topology->n_packages, estimated; /* or unplugged */
                 CpuSet cpus = watch_package(watch, (int)p);
