@@ -247,9 +247,10 @@ static bool begin_new(Contracts *contracts, GPtrArray *units)
                 while (taken[limit])
                         limit++;
                 *counts = (UnitCounts){ .id = ++contracts->last_id,
-                                        .limit = limit++,
+                                        .limit = limit,
                                         .early = contracts->bill != NULL,
                                         .report.latency_us = -1 };
+                limit++;
                 added = true;
         }
         return added;
