@@ -14,7 +14,7 @@ NOTES = re.compile(r"\b(" + "|".join(a + b for a, b in (
     ("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK"))) + r")\b")
 SPDX = "SPDX-License-" + "Identifier:"
 # A kernel module may only be under the kernel's licence.
-LICENCES = {"tests/vm/module": "GPL-2.0-only"}
+LICENCES = {"tests/vm/module": "GPL-2.0-only", "tests/vm/teo": "GPL-2.0-only"}
 # Control characters other than tab and newline, soft hyphens, zero widths, bidirectional overrides.
 INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f"
                        "\ufeff\ufff9-\ufffb]")

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+MODULES = {"pmlab": "module", "teo": "teo"}  # where their sources are
 KEPT_SECONDS = 7 * 24 * 3600
 UNFINISHED = ".unfinished"  # suffix of a directory until it is complete
 UNAVAILABLE = 77  # exit status of build programs: packages are not available
@@ -144,20 +145,20 @@ def guest_image(suite, say=print, newer=False):
     return path
 
 
-def kernel_module(suite, image, say=print):
-    """The module for the image's kernel: built with headers of this machine, which are
+def kernel_module(suite, image, say=print, name="pmlab"):
+    """The module of this name for the image's kernel: built with headers of this machine, which are
     installed if they are missing, or, where tools of another suite would not run, in a chroot of that
     suite."""
     release = (image / "release").read_text().strip()
-    directory, compiler = HERE / "module", HERE / "compile"
+    directory, compiler = HERE / MODULES[name], HERE / "compile"
 
     def make(target):
-        say(f"building the kernel module for {release}")
+        say(f"building the kernel module {name} for {release}")
         run_logged([str(compiler), suite, release, str(directory), str(target)], target / "log",
-                   "the kernel module")
+                   f"the kernel module {name}")
 
     inputs = digest(directory, release, compiler.read_text(), sources())
-    return cached(f"module-{release}-{inputs}", make) / "pmlab.ko"
+    return cached(f"module-{release}-{inputs}", make) / f"{name}.ko"
 
 
 def image_and_module(suite, say=print):

@@ -67,13 +67,17 @@ def start(shape, module_options):
     return machine
 
 
-def boot(shape=None, module_options=None):
-    """A started machine of this shape, with the module loaded so."""
-    wants = (shape, module_options)
+def boot(shape=None, module_options=None, modules=()):
+    """A started machine of this shape, with the module loaded so, and others of ours."""
+    wants = (shape, module_options, modules)
     if _running.machine and _running.wants == wants and not _running.machine.lost:
         return _running.machine
     shut_down()
+    path = supplies()[0]
+    more = [image.kernel_module(settings.suite, path, settings.say, name) for name in modules]
     machine = start(shape, module_options)
+    for path in more:
+        machine.load(path)
     _running.wants = wants
     return machine
 
@@ -89,9 +93,10 @@ def install(machine):
 
 
 class GuestTest(unittest.TestCase):
-    """A test in a guest; `shape` and `module_options` say in which."""
+    """A test in a guest; `shape`, `module_options` and `modules` (more of image.MODULES) say in which."""
 
     shape = module_options = None
+    modules = ()
     long = False
     maxDiff = None
 
@@ -100,7 +105,7 @@ class GuestTest(unittest.TestCase):
         if cls.long and settings.short:
             raise unittest.SkipTest("takes long")
         try:
-            cls.guest = boot(cls.shape, cls.module_options)
+            cls.guest = boot(cls.shape, cls.module_options, cls.modules)
         except image.Unavailable as why:
             raise unittest.SkipTest(str(why)) from why
 

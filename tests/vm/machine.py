@@ -88,6 +88,11 @@ class Machine:
         shutil.copy(module, self.share / "pmlab.ko")
         (self.share / "pmlab.env").write_text(f"PMLAB_OPTIONS={options}\n")
 
+    def load(self, module):
+        """Loads one more, now."""
+        shutil.copy(module, self.share)
+        self.run(f"insmod /share/{module.name}")
+
     def clock_options(self):
         """All CPUs in parallel, by this machine's clock; or one after the other in a time that goes
         on by 2^icount ns an instruction and jumps while all of them sleep. The newest kernel crashes within
