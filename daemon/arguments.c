@@ -99,7 +99,7 @@ static int take_option(const Option *option, Arguments *arguments)
                 puts("idled " IDLED_VERSION);
                 return 0;
         }
-        if (!option->member)
+        if (g_str_equal(option->name, "session-bus"))
                 arguments->bus = "session";
         else if (option->argument)
                 *(const char **)member = optarg;

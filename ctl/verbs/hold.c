@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

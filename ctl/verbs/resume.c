@@ -3,7 +3,6 @@
  * idlectl resume: ends the pauses of idlectl pause.
  */
 #include "cli/client.h"
-#include "cli/facts.h"
 #include "pause.h"
 #include "verbs.h"
 

@@ -15,7 +15,6 @@
  * The parent process may ignore SIGCHLD, and we inherit that: the kernel would keep no exit status
  * for us then. The command gets it as it was found.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -24,12 +24,13 @@ static void describe_daemon(json_object *daemon, json_object *manager)
 {
         json_object *keeps = json_get(manager, "KeepsAffinities");
         json_object *trial = json_get(manager, "Trial");
+        json_object *object = json_get(trial, "owner") ? json_object_new_object() : NULL;
 
         json_put_texts(daemon, manager, "profile=Profile profile_reason=ProfileReason");
         json_put(daemon, "pauses", pauses_describe(manager));
-        json_put(daemon, "trial", json_get(trial, "owner") ? json_object_new_object() : NULL);
-        if (json_get(daemon, "trial"))
-                json_put_members(json_get(daemon, "trial"), trial, "owner reason");
+        json_put(daemon, "trial", object);
+        if (object)
+                json_put_members(object, trial, "owner reason");
         json_put_int(daemon, "holds", (int64_t)json_length(json_get(manager, "Holds")));
         json_put_members(daemon, manager,
                          "policies=Policies park_backend=ParkBackend config_files=ConfigFiles "

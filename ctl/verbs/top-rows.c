@@ -9,7 +9,6 @@
 #include "top.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A CPU that was idle for this share of an interval and entered no state slept all the time. */

@@ -127,7 +127,7 @@ GArray *top_columns_all(const Watch *watch);
  * string, is not one. */
 GPtrArray *top_columns_parse(const GArray *all, const char *list, char **ret_unknown);
 
-/* Without those that no row of this machine has a value for, unless they are asked for. */
+/* All; without those that no row of this machine has a value for, unless `unused`. */
 GPtrArray *top_columns_usual(const Top *top, bool unused);
 
 /* The value in the column's unit (percent, MHz, 1/s, us, W, degrees Celsius); NaN: none. */

@@ -11,7 +11,8 @@
 #include "bus/bus-parts.h"
 #include "model/kind.h"
 
-int bus_path_cpu(const Bus *bus, const char *path)
+/* The number of the CPU that a path names, -1 if there is none such. */
+static int path_cpu(const Bus *bus, const char *path)
 {
         const char *name = path + strlen(BUS_PATH_CPU);
         int cpu;
@@ -23,7 +24,7 @@ int bus_path_cpu(const Bus *bus, const char *path)
 
 static bool is_cpu(const Bus *bus, const char *path)
 {
-        return bus_path_cpu(bus, path) >= 0;
+        return path_cpu(bus, path) >= 0;
 }
 
 static void cpu_paths(const Bus *bus, GPtrArray *paths)
@@ -34,13 +35,13 @@ static void cpu_paths(const Bus *bus, GPtrArray *paths)
 
 BUS_OBJECTS(cpu, is_cpu, cpu_paths);
 
-BUS_VALUE(get_number, "u", bus_path_cpu(bus, path));
+BUS_VALUE(get_number, "u", path_cpu(bus, path));
 
 BUS_VALUE(get_online, "b",
-          cpuset_has(&manager_topology(bus->manager)->online, bus_path_cpu(bus, path)));
-BUS_VALUE(get_parked, "b", cpuset_has(manager_parked(bus->manager), bus_path_cpu(bus, path)));
+          cpuset_has(&manager_topology(bus->manager)->online, path_cpu(bus, path)));
+BUS_VALUE(get_parked, "b", cpuset_has(manager_parked(bus->manager), path_cpu(bus, path)));
 BUS_VALUE(get_isolated, "b",
-          cpuset_has(&manager_topology(bus->manager)->isolated, bus_path_cpu(bus, path)));
+          cpuset_has(&manager_topology(bus->manager)->isolated, path_cpu(bus, path)));
 
 /* Offline CPUs have no place. */
 static const TopologyCpu *place_of(const Bus *bus, const char *path)
@@ -49,7 +50,7 @@ static const TopologyCpu *place_of(const Bus *bus, const char *path)
                 .core = -1, .cluster = -1, .die = -1, .package = -1, .node = -1, .thread = -1
         };
         const Topology *topology = manager_topology(bus->manager);
-        int cpu = bus_path_cpu(bus, path);
+        int cpu = path_cpu(bus, path);
 
         return cpuset_has(&topology->online, cpu) ? &topology->cpus[cpu] : &none;
 }
@@ -61,13 +62,12 @@ BUS_VALUE(get_package, "i", place_of(bus, path)->package);
 BUS_VALUE(get_node, "i", place_of(bus, path)->node);
 BUS_VALUE(get_thread, "i", place_of(bus, path)->thread);
 
-BUS_VALUE(get_capacity, "u",
-          manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].capacity);
+BUS_VALUE(get_capacity, "u", manager_topology(bus->manager)->cpus[path_cpu(bus, path)].capacity);
 
 BUS_GETTER(get_kinds)
 {
         const Bus *bus = userdata;
-        unsigned kinds = manager_topology(bus->manager)->cpus[bus_path_cpu(bus, path)].kinds;
+        unsigned kinds = manager_topology(bus->manager)->cpus[path_cpu(bus, path)].kinds;
         int r = sd_bus_message_open_container(reply, 'a', "s");
 
         for (int i = 0; r >= 0 && kind_names[i]; i++)
@@ -80,7 +80,7 @@ BUS_GETTER(get_utilization)
 {
         const Bus *bus = userdata;
         const Snapshot *seen = observers_read(manager_observers(bus->manager), SENSE_LOAD);
-        int cpu = bus_path_cpu(bus, path);
+        int cpu = path_cpu(bus, path);
 
         return sd_bus_message_append(
                 reply, "d", seen && cpuset_has(&seen->cpus, cpu) ? (double)seen->busy[cpu] : 0.0);
@@ -99,13 +99,12 @@ const IdleStates *bus_idle_states(Bus *bus, int cpu)
 }
 
 BUS_VALUE(get_parked_usec, "t",
-          history_parked_usec(manager_history(bus->manager), bus_path_cpu(bus, path),
-                              manager_now()));
+          history_parked_usec(manager_history(bus->manager), path_cpu(bus, path), manager_now()));
 
 BUS_GETTER(get_idle_states)
 {
         Bus *bus = userdata;
-        const IdleStates *states = bus_idle_states(bus, bus_path_cpu(bus, path));
+        const IdleStates *states = bus_idle_states(bus, path_cpu(bus, path));
         int r = sd_bus_message_open_container(reply, 'a', "(suu)");
 
         for (int i = 0; r >= 0 && i < states->n; i++)
@@ -128,7 +127,7 @@ static const Residency *residency(const Bus *bus, int cpu)
 BUS_GETTER(get_residency)
 {
         Bus *bus = userdata;
-        int cpu = bus_path_cpu(bus, path);
+        int cpu = path_cpu(bus, path);
         const IdleStates *states = bus_idle_states(bus, cpu);
         const Residency *seen = residency(bus, cpu);
         uint64_t none = 0;
@@ -148,7 +147,7 @@ BUS_GETTER(get_residency)
 BUS_GETTER(get_estimated)
 {
         Bus *bus = userdata;
-        int cpu = bus_path_cpu(bus, path);
+        int cpu = path_cpu(bus, path);
         const IdleStates *states = bus_idle_states(bus, cpu);
         const Residency *seen = residency(bus, cpu);
         bool known = seen && seen->estimated >= 0 && seen->estimated < states->n;
@@ -169,12 +168,12 @@ BUS_GETTER(get_reason)
         const Bus *bus = userdata;
         Manager *manager = bus->manager;
         g_autofree char *obstacle = manager_obstacle(manager);
-        g_autofree char *text = manager_explain_cpu(manager, bus_path_cpu(bus, path), obstacle);
+        g_autofree char *text = manager_explain_cpu(manager, path_cpu(bus, path), obstacle);
 
         return bus_append_shown(reply, bus, text);
 }
 
-BUS_APPENDED(get_figures, bus_append_figures(reply, bus->manager, bus_path_cpu(bus, path)));
+BUS_APPENDED(get_figures, bus_append_figures(reply, bus->manager, path_cpu(bus, path)));
 
 static int append_disabled(sd_bus_message *reply, Bus *bus, int cpu, uint16_t disabled)
 {
@@ -198,7 +197,7 @@ static int append_limit(sd_bus_message *reply, const char *key, int64_t value, i
 
 BUS_GETTER(get_limits)
 {
-        int cpu = bus_path_cpu(userdata, path), r;
+        int cpu = path_cpu(userdata, path), r;
         CpuWish limits = manager_limits(((const Bus *)userdata)->manager, cpu);
         const struct {
                 const char *key;

@@ -221,9 +221,6 @@ int bus_export_below(Bus *bus, const char *prefix, const char *interface,
                      const sd_bus_vtable *vtable, sd_bus_object_find_t find,
                      sd_bus_node_enumerator_t enumerate);
 
-/* The number of the CPU that a path names, -1 if there is none such. */
-int bus_path_cpu(const Bus *bus, const char *path);
-
 /* The CPU's idle states, read when first asked for and again after CPUs came or went. */
 const IdleStates *bus_idle_states(Bus *bus, int cpu);
 

@@ -173,7 +173,7 @@ BUS_GETTER(get_blocks)
         const Evaluator *evaluator = path_evaluator(userdata, path);
 
         return sd_bus_message_append(reply, "t",
-                                     evaluator ? evaluator->estimator.n_blocks : UINT64_C(0));
+                                     evaluator ? 2 * evaluator->estimator.n_pairs : UINT64_C(0));
 }
 
 BUS_GETTER(get_blocks_dropped)

@@ -326,15 +326,14 @@ static bool is_wanted(const char *cgroup, void *data)
 /* Before bins are full the counts begin again, as policies expect of them. */
 static void add(UnitCounts *counts, const UnitWakeups *row)
 {
+        WakeupDelays all, idle;
+
         if (counts->wakeups.count > UINT32_MAX / 2)
                 counts->wakeups = counts->idle = (WakeupDelays){ 0 };
-        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++) {
-                if (!row->kinds[kind])
-                        continue;
-                wakeups_merge(&counts->wakeups, row->kinds[kind]);
-                if (kind < WAKEUPS_STATES)
-                        wakeups_merge(&counts->idle, row->kinds[kind]);
-        }
+        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
+        unit_wakeups_sum(row, 0, WAKEUPS_STATES - 1, &idle);
+        wakeups_merge(&counts->wakeups, &all);
+        wakeups_merge(&counts->idle, &idle);
 }
 
 static void add_reading(Contracts *contracts, const BillReading *reading)

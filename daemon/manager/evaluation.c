@@ -367,7 +367,7 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         Decided *decided = userdata;
         const EvaluateOptions options = options_of(decided);
         Evaluator *e = trying(decided);
-        uint64_t pairs, blocks, now;
+        uint64_t pairs, counted, now;
         Block block;
 
         if (!e || (block = read_block(decided)).seconds <= 0)
@@ -375,10 +375,10 @@ static int on_slot(sd_event_source *source, uint64_t usec, void *userdata)
         now = decided->evaluation->readings.current->time_usec;
         evaluation_pass(decided);
         pairs = e->estimator.n_pairs;
-        blocks = e->estimator.n_blocks + estimator_dropped(&e->estimator);
+        counted = pairs + estimator_dropped(&e->estimator);
         evaluator_step(e, &options, now, &block);
         set_timer(decided);
-        if (e->estimator.n_blocks + estimator_dropped(&e->estimator) > blocks)
+        if (e->estimator.n_pairs + estimator_dropped(&e->estimator) > counted)
                 ground_raise(decided->ground, CHANGE_EVALUATION);
         ground_raise(decided->ground, DUE_TICK);
         if (e->estimator.n_pairs > pairs && now - decided->evaluation->kept_usec > SAVE_USEC)

@@ -89,10 +89,8 @@ static gpointer write_job(gpointer data)
 /* Takes the result of the thread, for which it waits if it has to. */
 static void end_job(Recorder *recorder)
 {
-        if (!recorder->thread)
-                return;
-        g_thread_join(recorder->thread);
-        recorder->thread = NULL;
+        if (recorder->thread)
+                g_thread_join(g_steal_pointer(&recorder->thread));
         if (recorder->job.error < 0 && recorder->job.error != recorder->error)
                 log_warning("%s/" FILE_NAME ": samples cannot be recorded: %s", recorder->job.dir,
                             g_strerror(-recorder->job.error));

@@ -272,8 +272,8 @@ static int find_state(const StateTable *table, uint64_t timer_ns, uint64_t limit
  * 6. The latency limit is also the prediction divided by 1 + 10 x tasks that wait for I/O.
  * 7. Take the deepest enabled state that pays within the prediction and is fast enough. Rather than
  *    poll, take the next state if it is fast enough and pays before the timer. If a deeper one
- * would pay only after a prediction of a tick or more, the prediction becomes the state's
- * residency.
+ *    would pay only after a prediction of a tick or more, the prediction becomes the state's
+ *    residency.
  * 8. If the prediction is below a tick or the state polls, the tick is kept: go shallower until the
  *    state pays before it.
  */
@@ -303,17 +303,17 @@ static int menu_select_6_1(void *state, const StateTable *table, const Period *p
 /*
  * Linux 6.12 and 7.3, before a period:
  * 4. The prediction is the mean of the last intervals if they are alike; long ones are left out
- * until they are; in 7.3 whichever are furthest from the mean. Intervals that are all 0 predict
- * nothing.
+ *    until they are; in 7.3 whichever are furthest from the mean. Intervals that are all 0 predict
+ *    nothing.
  * 5. If it is above 15 us or there is none, ask for the next timer: the prediction is at most the
  *    time to it times the bucket's factor. Else the timer counts as never, the tick as half a
- * period away.
+ *    period away.
  * 6. If state 1 pays only after the timer or is too slow for the latency limit, and state 0 is
  *    enabled, take state 0; the same for a limit of 0 and if there is one state only.
  * 7. Take the deepest enabled state that pays within the prediction and is fast enough. Rather than
  *    poll, take the next state if it pays within 15 us and before the timer, and its exit latency
- * is within the prediction. If a deeper one would pay only after a prediction of a tick or more,
- * the prediction becomes the state's residency.
+ *    is within the prediction. If a deeper one would pay only after a prediction of a tick or more,
+ *    the prediction becomes the state's residency.
  * 8. If the prediction is below a tick or the state polls, the tick is kept: go shallower until the
  *    state pays before it.
  */

@@ -6,8 +6,8 @@
  *
  * Each state has a bin: periods at least as long as its target residency, and shorter than that of
  * the next. A bin counts hits (the CPU slept into the bin of the next timer) and intercepts (it
- * woke up in this bin, which is shallower). The steps are with each version; in 6.12 and later,
- * until they ask for the time to the next timer, which is costly, it counts as infinite.
+ * woke up in this bin, which is shallower). The steps are with each version; those before a
+ * period, in 6.12 and later, are behind the last of them.
  */
 #include "governors/governors.h"
 
@@ -240,18 +240,18 @@ static void teo_reflect(void *state, const StateTable *table, const Outcome *out
  * Before a period:
  * 4. If state 0 is enabled and the timer comes before state 1 pays, take state 0.
  * 5. The candidate is the deepest enabled state that pays until the timer; remember also the
- * deepest of them that is fast enough for the latency limit. If it is the shallowest enabled, take
- * it.
+ *    deepest of them that is fast enough for the latency limit. If it is the shallowest enabled,
+ *    take it.
  * 6. Early wake-ups are likely if the intercepts above the candidate outweigh all that speaks for
- * it and deeper states, or if more than 4 of the last 9 periods were intercepts above it. Then go
- *    shallower until over half of the intercepts lie at or below the state. The expected length
+ *    it and deeper states, or if more than 4 of the last 9 periods were intercepts above it. Then
+ *    go shallower until over half of the intercepts lie at or below the state. The expected length
  *    becomes the middle of its bin.
  * 7. Be no deeper than the latency limit allows.
  * 8. teo-util: if the CPU is used by more than 1/64 of its capacity, go one enabled state
- * shallower, but not into a polling one. With two states only, take the shallowest that does not
- * poll before all this, right after step 4.
+ *    shallower, but not into a polling one. With two states only, take the shallowest that does not
+ *    poll before all this, right after step 4.
  * 9. If the expected length is below a tick or the state polls, the tick is kept: go shallower
- * until the state pays before it.
+ *    until the state pays before it.
  */
 static void teo_init(void *state, const StateTable *table, const void *options, int cpu)
 {
@@ -335,20 +335,6 @@ static int teo_select_util(void *state, const StateTable *table, const Period *p
  * 2. The length is infinite if the CPU slept until the timer, or to a tick before a timer that is
  *    more than a tick away. Else it is what was measured, less half of the exit latency.
  * 3. If length and timer are in one bin, it gets a hit, else the length's bin gets an intercept.
- *
- * Before a period; until step 8 the time to the next timer is not asked for, which is costly, and
- * counts as infinite:
- * 4. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
- *    the latency limit. If only one is enabled, take it.
- * 5. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
- *    shallower until over half of these intercepts lie at or below the state. If that ends at state
- *    0, ask for the timer, to learn from it, and take state 0.
- * 6. Be no deeper than the latency limit allows. State 0 is taken at once.
- * 7. If state 0 polls and the candidate pays within 15 us, take it at once.
- * 8. Ask for the timer; go shallower until the state pays before it.
- * 9. If the state pays within a tick and over 5/8 of the events are intercepts, the expected length
- *    is half a tick, else the time to the timer. If that is below a tick or the state polls, the
- * tick is kept: go shallower until the state pays before it.
  */
 
 /* Steps 1 to 3 for the bin of a tick and more. True: the period was in it. */
@@ -389,19 +375,6 @@ static void learn_6_12(Teo *teo, const StateTable *table)
  * 2. The length is infinite if the CPU was woken by a tick before a timer that is more than a tick
  *    away. Else it is what was measured, less half of the exit latency.
  * 3. If length and timer are in one bin, it gets a hit, else the length's bin gets an intercept.
- *
- * Before a period; until step 7 the time to the next timer is not asked for, which is costly, and
- * counts as infinite:
- * 4. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
- *    the latency limit. If only one is enabled, take it.
- * 5. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
- *    shallower until over half of these intercepts lie at or below the state.
- * 6. Be no deeper than the latency limit allows. If the state is 0 or pays within 15 us, and at
- * least half of the periods were short or the limit is below 7.5 us, take it at once.
- * 7. Ask for the timer. State 0 is taken; else go shallower until the state pays before the timer.
- * 8. If the state pays within a tick and over 5/8 of the events are intercepts after a tick or
- * more, the expected length is half a tick, else the time to the timer. If that is below a tick or
- * the state polls, the tick is kept: go shallower until the state pays before it.
  */
 static void learn_6_18(Teo *teo, const StateTable *table)
 {
@@ -435,19 +408,6 @@ static void learn_6_18(Teo *teo, const StateTable *table)
  *    hit; else, where intercepts within a tick are fewer than two thirds, the timer's bin gets it.
  * 4. Otherwise, if length and timer are in one bin and the timer was no later than half of the exit
  *    latency after the length, the bin gets a hit, else the length's bin gets an intercept.
- *
- * Before a period:
- * 5. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
- *    the latency limit, and the bin with most intercepts. If only one is enabled, take it.
- * 6. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
- *    shallower, to the bin with most intercepts at least, until over half of these intercepts lie
- * at or below the state.
- * 7. Be no deeper than the latency limit allows. If the state is 0 or pays within 15 us, and at
- *    least half of the periods were short or the limit is below 7.5 us, take it at once.
- * 8. Ask for the timer. State 0 is taken; else go shallower until the state pays before the timer.
- * 9. If the state pays within a tick and two thirds of the total are intercepts within a tick, the
- *    expected length is half a tick, else the time to the timer. If that is below a tick or the
- *    state polls, the tick is kept: go shallower until the state pays before it.
  */
 
 /* Step 3: the bin that gets a hit for a tick; NONE: step 4 decides. */
@@ -485,7 +445,7 @@ static void learn_7_3(Teo *teo, const StateTable *table)
                 teo->tick_intercepts += PULSE;
 }
 
-/* Step 6. */
+/* Step 2 of 7.3, before a period. */
 static int expect_early_7_3(const Teo *teo, const StateTable *table, const Candidate *from)
 {
         uint32_t intercepts = 0;
@@ -504,6 +464,25 @@ static int expect_early_7_3(const Teo *teo, const StateTable *table, const Candi
         return state;
 }
 
+/*
+ * Linux 6.12 and later, before a period. Until step 5 the time to the next timer, which is costly,
+ * is not asked for and counts as infinite.
+ * 1. The candidate is the deepest enabled state; remember also the deepest that is fast enough for
+ *    the latency limit, and in 7.3 the bin with most intercepts. If only one is enabled, take it.
+ * 2. If the intercepts above the candidate outweigh all that speaks for it and deeper states, go
+ *    shallower until over half of these intercepts lie at or below the state; in 7.3 to the bin
+ *    with most intercepts at least. If that is state 0, 6.12 asks for the timer, to learn from it,
+ *    and takes state 0.
+ * 3. Be no deeper than the latency limit allows.
+ * 4. Take the state at once: in 6.12 if it is 0, or if it pays within 15 us and state 0 polls;
+ *    later if it is 0 or pays within 15 us, and at least half of the periods were short or the
+ *    limit is below 7.5 us.
+ * 5. Ask for the timer. State 0 is taken; else go shallower until the state pays before the timer.
+ * 6. If the state pays within a tick and early wake-ups are likely, the expected length is half a
+ *    tick, else the time to the timer. If that is below a tick or the state polls, the tick is
+ *    kept: go shallower until the state pays before it. Likely: over 5/8 of the events are
+ *    intercepts, in 6.18 those after a tick; in 7.3 two thirds of them, those within a tick.
+ */
 typedef enum Version { LINUX_6_12, LINUX_6_18, LINUX_7_3 } Version;
 
 /* True if the state is entered without asking for the timer. */
@@ -518,7 +497,7 @@ static bool is_taken_at_once(const Teo *teo, const StateTable *table, int state,
                (2 * teo->shorts >= teo->total || limit_ns < LOW_LIMIT_NS);
 }
 
-/* The choice of 6.12 and later, behind learning. */
+/* That choice, behind learning. */
 static int select_newer(Teo *teo, const StateTable *table, const Period *period, Version version)
 {
         uint32_t most = teo->total / 2 + teo->total / 8;

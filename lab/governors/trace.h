@@ -7,7 +7,6 @@
 #define IDLED_GOVERNORS_TRACE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define TRACE_CPUS_MAX 8192 /* CPU numbers are below that, as in the kernel */

@@ -22,7 +22,6 @@
 
 #include "advise-present.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "cli/client.h"
 #include "replay.h"
 #include "sense/sensor.h"

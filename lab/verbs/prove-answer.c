@@ -3,7 +3,6 @@
  * What idlelab prove found, as a document and for people, and the bar while it measures.
  */
 #include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/number.h"

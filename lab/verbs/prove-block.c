@@ -83,17 +83,17 @@ static void reconnect(Prove *prove)
         client_listen(prove->ctl->client);
 }
 
-static BlockEnd drop(Prove *prove, const ScheduleSlot *slot, BlockDrop why)
+static BlockEnd drop(Prove *prove, BlockDrop why)
 {
-        estimator_drop(prove->results.energy, why, slot->pair);
+        estimator_drop(prove->results.energy, why);
         return BLOCK_DROPPED;
 }
 
 /* Energy that is gone for so long will not come back. */
-static BlockEnd drop_energy(Prove *prove, const ScheduleSlot *slot, BlockDrop why)
+static BlockEnd drop_energy(Prove *prove, BlockDrop why)
 {
         if (++prove->failures < FAILURES_MAX)
-                return drop(prove, slot, why);
+                return drop(prove, why);
         if (meter_source(prove->meter) == ENERGY_SOURCE_BATTERY)
                 prove_fail(
                         prove,
@@ -135,7 +135,7 @@ static BlockEnd enter(Prove *prove, const ScheduleSlot *slot)
                         return BLOCK_FINE;
                 if (r == -EBUSY && wait_until(prove, now_usec() + prove->schedule.block_usec,
                                               false) != WOKE_SIGNAL)
-                        return drop(prove, slot, DROP_HOLD);
+                        return drop(prove, DROP_HOLD);
                 if (r != -ENOTCONN || now_usec() >= give_up) {
                         prove_fail(prove, "%s: %s", arms_label(prove->arms, slot->on), error);
                         return BLOCK_STOP;
@@ -310,17 +310,17 @@ static BlockEnd judge(Prove *prove, const ScheduleSlot *slot, Woke woke, const M
         if (woke == WOKE_COMMAND)
                 return drop_command(prove);
         if (reading->slept)
-                return drop(prove, slot, DROP_SLEEP);
+                return drop(prove, DROP_SLEEP);
         if (reading->hotplug)
-                return drop(prove, slot, DROP_HOTPLUG);
+                return drop(prove, DROP_HOTPLUG);
         if (woke == WOKE_TRIAL)
-                return drop(prove, slot, DROP_CONFIG);
+                return drop(prove, DROP_CONFIG);
         if (is_disturbed(prove, &why))
-                return drop(prove, slot, why);
+                return drop(prove, why);
         if (!isfinite(reading->block.joules))
-                return drop_energy(prove, slot, DROP_ENERGY);
+                return drop_energy(prove, DROP_ENERGY);
         if (meter_source(prove->meter) != ENERGY_SOURCE_ESTIMATE && reading->block.joules <= 0)
-                return drop_energy(prove, slot, DROP_FROZEN);
+                return drop_energy(prove, DROP_FROZEN);
         prove->failures = 0;
         prove_note_effect(&prove->results.effect, slot, arms_state(prove->arms),
                           arms_transitions(prove->arms) != measured->transitions);

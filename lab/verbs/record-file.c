@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 
 #include "base/clock.h"
-#include "base/cpuset-text.h"
 #include "base/file.h"
 #include "cli/client.h"
 #include "cli/price.h"
@@ -38,6 +37,7 @@ RecordAsks record_asked;
 
 typedef struct Recorder {
         Ctl *ctl;
+        uint64_t interval_usec;
         Watch *watch;
         RecordingBatch *batch;
         RecordingTable *machine;
@@ -77,7 +77,7 @@ static void put_facts(Recorder *recorder, char *const *command)
         RecordingSampler *sampler = recorder->sampler;
 
         recording_facts(sampler, recorder->ctl->root, "idlelab", IDLED_VERSION,
-                        interval_asked_usec);
+                        recorder->interval_usec);
         put_cpu_model(recorder);
         recording_fact(sampler, "energy_source", energy_source_text(recorder->source));
         if (command[0]) {
@@ -169,7 +169,7 @@ static void put_temperatures(Recorder *recorder)
 static void note_clocks(Recorder *recorder)
 {
         recording_clocks(recorder->sampler, clock_usec(CLOCK_REALTIME), clock_usec(CLOCK_BOOTTIME),
-                         interval_asked_usec);
+                         recorder->interval_usec);
 }
 
 static void write_frame(Recorder *recorder)
@@ -215,7 +215,7 @@ static bool sample_and_write(void *data)
 {
         Recorder *recorder = data;
 
-        unsigned long slack = MIN(SLACK_USEC, interval_asked_usec / 20);
+        unsigned long slack = MIN(SLACK_USEC, recorder->interval_usec / 20);
 
         prctl(PR_SET_TIMERSLACK, slack * 1000, 0, 0, 0); /* of this process, not of the command */
         take_sample(recorder);
@@ -339,8 +339,8 @@ static int record_all(Recorder *recorder, char *const *command)
         put_facts(recorder, command);
         note_clocks(recorder);
         recording_event_now(recorder->sampler, "start", NULL, NULL, command[0]);
-        observe(record_asked.file, usec, command, interval_asked_usec, sample_and_write, recorder,
-                &status);
+        observe(record_asked.file, usec, command, recorder->interval_usec, sample_and_write,
+                recorder, &status);
         if (recorder->error < 0)
                 return status;
         if (recorder->samples == 0 ||
@@ -398,8 +398,10 @@ static int recorder_init(Recorder *recorder, Ctl *ctl)
         BatteryReading battery;
         int r;
 
-        interval_asked_usec = interval_asked_usec ?: INTERVAL_USEC;
-        *recorder = (Recorder){ .ctl = ctl };
+        *recorder = (Recorder){
+                .ctl = ctl,
+                .interval_usec = interval_asked_usec ?: INTERVAL_USEC,
+        };
         r = watch_new(ctl->root, &recorder->watch);
         if (r < 0)
                 return complain_cpus(ctl, r);

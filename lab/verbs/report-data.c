@@ -96,7 +96,9 @@ size_t report_column(Report *report, ReportChart chart, ReportKind kind, const c
         return find_column(report, chart, kind, name, 0);
 }
 
-size_t report_column_interval(Report *report, ReportChart chart, const char *name)
+/* The same with an interval around it: the columns that follow the returned one are its low and
+ * high end. */
+static size_t column_interval(Report *report, ReportChart chart, const char *name)
 {
         return find_column(report, chart, REPORT_LINE, name, 1);
 }
@@ -201,7 +203,7 @@ void report_savings(Report *report, const RecordedTable *machine, size_t row)
 
                 if (!json_get(saving, "saved_watts"))
                         continue;
-                to = report_column_interval(report, REPORT_SAVED, json_text(saving, "policy"));
+                to = column_interval(report, REPORT_SAVED, json_text(saving, "policy"));
                 if (to == REPORT_NO_COLUMN)
                         continue;
                 for (size_t k = 0; k < G_N_ELEMENTS(ends); k++)

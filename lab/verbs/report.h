@@ -90,10 +90,6 @@ void report_free(Report *report);
  * room for it. */
 size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name);
 
-/* The same with an interval around it: the columns that follow the returned one are its low and
- * high end. */
-size_t report_column_interval(Report *report, ReportChart chart, const char *name);
-
 void report_note(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A text of a recording, cut where it is too long for a page, as a new string; and the same as a

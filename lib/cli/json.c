@@ -206,7 +206,7 @@ void json_put_texts(json_object *object, json_object *other, const char *names)
         put_members(object, other, names, true);
 }
 
-json_object *json_name_elements(json_object *array, const char *names)
+static json_object *name_elements(json_object *array, const char *names)
 {
         g_auto(GStrv) list = g_strsplit(names, " ", -1);
         json_object *object = json_object_new_object();
@@ -221,7 +221,7 @@ json_object *json_name_rows(json_object *rows, const char *names)
         json_object *objects = json_object_new_array(), *row;
 
         JSON_FOREACH(row, rows)
-                json_object_array_add(objects, json_name_elements(row, names));
+                json_object_array_add(objects, name_elements(row, names));
         return objects;
 }
 

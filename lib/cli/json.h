@@ -57,10 +57,8 @@ void json_put_real(json_object *object, const char *key, double value, int decim
 void json_put_members(json_object *object, json_object *other, const char *names);
 void json_put_texts(json_object *object, json_object *other, const char *names);
 
-/* An object with the elements of an array, shared, as members of these names: "kind name why". */
-json_object *json_name_elements(json_object *array, const char *names);
-
-/* An array of these, one for each row of an array of arrays. */
+/* An array of objects, one for each row of an array of arrays, whose elements are shared as members
+ * of these names: "kind name why". */
 json_object *json_name_rows(json_object *rows, const char *names);
 
 /* A number that is 0 with so many decimals, without its sign: "-0.0" has no meaning of its own.

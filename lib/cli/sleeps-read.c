@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "sense/sensor.h"
 #include "cli/client.h"
-#include "base/number.h"
 
 #define SECONDS_USUAL 10
 

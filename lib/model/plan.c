@@ -38,6 +38,18 @@ void plan_init(Plan *plan, CpuWish *cpus, int n_cpus)
         };
 }
 
+static void merge_quiet(Plan *plan, const Wish *wish)
+{
+        const QuietWish *w = &wish->quiet;
+        QuietWish *q = &plan->quiet;
+
+        q->interrupts |= w->interrupts;
+        q->workqueues |= w->workqueues;
+        q->stat_s = MAX(q->stat_s, w->stat_s);
+        q->check_s = MAX(q->check_s, w->check_s);
+        q->writeback_cs = MAX(q->writeback_cs, w->writeback_cs);
+}
+
 void plan_merge(Plan *plan, const Wish *wish)
 {
         cpuset_and(&plan->allowed, &wish->allowed);
@@ -52,7 +64,7 @@ void plan_merge(Plan *plan, const Wish *wish)
         plan->reads |= wish->reads;
         if (wish->p99_us && (!plan->p99_us || wish->p99_us < plan->p99_us))
                 plan->p99_us = wish->p99_us;
-        plan_merge_quiet(plan, wish);
+        merge_quiet(plan, wish);
         plan_merge_cpus(plan, wish);
 }
 
@@ -350,18 +362,6 @@ const char *safety_text(Safety safety)
         };
 
         return (size_t)safety < G_N_ELEMENTS(texts) ? texts[safety] : "";
-}
-
-void plan_merge_quiet(Plan *plan, const Wish *wish)
-{
-        const QuietWish *w = &wish->quiet;
-        QuietWish *q = &plan->quiet;
-
-        q->interrupts |= w->interrupts;
-        q->workqueues |= w->workqueues;
-        q->stat_s = MAX(q->stat_s, w->stat_s);
-        q->check_s = MAX(q->check_s, w->check_s);
-        q->writeback_cs = MAX(q->writeback_cs, w->writeback_cs);
 }
 
 void plan_sanitize_quiet(Plan *plan)

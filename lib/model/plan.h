@@ -91,10 +91,7 @@ void plan_merge_cpus(Plan *plan, const Wish *wish);
  * word whose speed is not known counts as slowest. */
 CpuWish plan_shared_wish(const Plan *plan, const CpuSet *cpus);
 
-/* plan_merge()'s part for `quiet`. */
-void plan_merge_quiet(Plan *plan, const Wish *wish);
-
-/* Makes that part safe: no request while `resting` is empty, and times are bounded. */
+/* Makes the part `quiet` safe: no request while `resting` is empty, and times are bounded. */
 void plan_sanitize_quiet(Plan *plan);
 
 /* True if both request the same of that, for the same CPUs. */

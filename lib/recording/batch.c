@@ -167,9 +167,9 @@ void recording_table_lasts(RecordingTable *table)
         table->lasts = true;
 }
 
-/* The column, which is most often the one behind the last one. It is made if there is a value. */
+/* The column, which is most often the one behind the last one. It is made if it is not there. */
 static Column *find_column(RecordingTable *table, const char *name, const char *of,
-                           const char *unit, int decimals, bool has_value)
+                           const char *unit, int decimals)
 {
         guint n = table->columns->len, at = table->next;
         Column *column;
@@ -183,8 +183,6 @@ static Column *find_column(RecordingTable *table, const char *name, const char *
                         return column;
                 }
         }
-        if (!has_value)
-                return NULL;
         column = g_new(Column, 1);
         *column = (Column){ name, unit, g_strdup(of), CLAMP(decimals, 0, 9), NAN };
         g_ptr_array_add(table->columns, column);
@@ -194,10 +192,8 @@ static Column *find_column(RecordingTable *table, const char *name, const char *
 void recording_put(RecordingTable *table, const char *name, const char *of, const char *unit,
                    int decimals, double value)
 {
-        Column *column = find_column(table, name, of, unit, decimals, isfinite(value));
-
-        if (column)
-                column->number = value;
+        if (isfinite(value)) /* a row begins without values */
+                find_column(table, name, of, unit, decimals)->number = value;
 }
 
 void recording_row_of(RecordingTable *table, const char *key, double number)
@@ -226,12 +222,13 @@ static char *make_valid(const char *text)
 
 void recording_put_text(RecordingTable *table, const char *name, const char *of, const char *text)
 {
-        Column *column = find_column(table, name, of, RECORDED_UNIT_TEXT, 0, text != NULL);
+        Column *column;
 
-        if (!column)
+        if (!text)
                 return;
+        column = find_column(table, name, of, RECORDED_UNIT_TEXT, 0);
         g_free(column->text);
-        column->text = text ? make_valid(text) : NULL;
+        column->text = make_valid(text);
 }
 
 size_t recording_batch_size(const RecordingBatch *batch)

@@ -70,6 +70,8 @@ void recording_fact(RecordingSampler *sampler, const char *key, const char *valu
 
         while (i < facts->len && !g_str_equal(g_ptr_array_index(facts, i), key))
                 i += 2;
+        if (i < facts->len && g_strcmp0(g_ptr_array_index(facts, i + 1), value) == 0)
+                return; /* said again */
         if (i < facts->len)
                 g_ptr_array_remove_range(facts, i, 2);
         if (value) {

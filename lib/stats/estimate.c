@@ -102,7 +102,7 @@ static void drop_half(Estimator *estimator)
         estimator->half.seconds = 0;
 }
 
-void estimator_drop(Estimator *estimator, BlockDrop why, uint64_t pair)
+void estimator_drop(Estimator *estimator, BlockDrop why)
 {
         drop_half(estimator);
         estimator->dropped[why]++;
@@ -114,7 +114,7 @@ void estimator_add(Estimator *estimator, const Block *block, uint64_t pair)
         BlockPair *next = &estimator->pairs[estimator->n_pairs % ESTIMATE_PAIRS];
 
         if (!is_sound(&whole)) {
-                estimator_drop(estimator, DROP_ENERGY, pair);
+                estimator_drop(estimator, DROP_ENERGY);
                 return;
         }
         if (half->seconds > 0 && (estimator->half_pair != pair || half->on == block->on))
@@ -128,7 +128,6 @@ void estimator_add(Estimator *estimator, const Block *block, uint64_t pair)
         next->arms[block->on] = whole;
         half->seconds = 0;
         estimator->n_pairs++;
-        estimator->n_blocks += 2;
 }
 
 uint64_t estimator_dropped(const Estimator *estimator)
@@ -193,7 +192,7 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
 {
         unsigned cut = (unsigned)(TRIM * s->n), left = s->n - 2 * cut;
         Series sorted = *s, wins = *s;
-        double sum = 0, squares = 0, mean, loss;
+        double sum = 0, squares = 0, mean;
 
         qsort(sorted.x, s->n, sizeof(sorted.x[0]), compare);
         for (unsigned i = cut; i < s->n - cut; i++)
@@ -203,11 +202,11 @@ static Mean trimmed_mean(const Series *s, unsigned fitted)
         mean = mean_of(&wins);
         for (unsigned i = 0; i < s->n; i++)
                 squares += (wins.x[i] - mean) * (wins.x[i] - mean);
-        loss = left > 1 + fitted ? (left - 1.0 - fitted) / left : 1.0 / left;
-        /* Variance of the winsorised numbers over (n - 1), by the share that was left, squared. */
+        /* Squares of the winsorised numbers by left (left - 1), less what was fitted (Yuen 1974).
+         */
         return (Mean){
                 .value = sum / left,
-                .error = s->n < 2 ? NAN : sqrt(squares / loss) / left,
+                .error = s->n < 2 ? NAN : sqrt(squares / MAX(left - 1.0 - fitted, 1) / left),
                 .df = left - 1.0 - fitted,
                 .n = s->n,
         };
@@ -557,7 +556,7 @@ char *estimator_format(const Estimator *e)
         GString *text = g_string_new(MAGIC "\n");
 
         g_string_append_printf(text, "pairs %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\ndropped",
-                               e->n_pairs, e->n_blocks);
+                               e->n_pairs, 2 * e->n_pairs);
         for (int i = 0; i < BLOCK_DROPS; i++)
                 g_string_append_printf(text, " %" G_GUINT64_FORMAT,
                                        e->dropped[i] + (i == DROP_UNPAIRED && e->half.seconds > 0));
@@ -612,7 +611,6 @@ int estimator_parse(const char *text, Estimator *ret_estimator)
             !parse_counts(lines[2], "dropped", e->dropped, BLOCK_DROPS))
                 return -EBADMSG;
         e->n_pairs = counts[0];
-        e->n_blocks = counts[1];
         kept = MIN(e->n_pairs, ESTIMATE_PAIRS);
         if (n != 5 + kept || !g_str_equal(lines[n - 2], "end") || *lines[n - 1])
                 return -EBADMSG;

@@ -54,7 +54,6 @@ typedef struct BlockPair {
 typedef struct Estimator {
         BlockPair pairs[ESTIMATE_PAIRS]; /* ring */
         uint64_t n_pairs;                /* ever; the newest is (n_pairs - 1) % ESTIMATE_PAIRS */
-        uint64_t n_blocks;               /* that counted, ever: two for each pair */
         uint64_t dropped[BLOCK_DROPS];   /* by reason, ever */
         Block half;                      /* waits for its partner; seconds 0: none does */
         uint64_t half_pair;              /* number of its pair */
@@ -109,8 +108,8 @@ typedef struct Estimate {
  * as DROP_ENERGY. What is not known (NAN) of waiting and switches counts as 0. */
 void estimator_add(Estimator *estimator, const Block *block, uint64_t pair);
 
-/* Counts a block of pair number `pair` as dropped; one of the same pair that waits goes with it. */
-void estimator_drop(Estimator *estimator, BlockDrop why, uint64_t pair);
+/* Counts a block as dropped; one that waits for its partner goes with it. */
+void estimator_drop(Estimator *estimator, BlockDrop why);
 
 uint64_t estimator_dropped(const Estimator *estimator);
 

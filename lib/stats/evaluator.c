@@ -182,7 +182,7 @@ void evaluator_interrupt(Evaluator *e, const EvaluateOptions *options, BlockDrop
 {
         if (e->trial.start_usec == 0)
                 return;
-        estimator_drop(&e->estimator, why, e->trial.pair);
+        estimator_drop(&e->estimator, why);
         end_trial(e, now);
         /* What makes one block useless may do so to the next. */
         e->budget.next_usec = MAX(e->budget.next_usec,
@@ -386,8 +386,7 @@ int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator
                 return -EBADMSG;
         if (!g_str_equal(lines[1], machine))
                 return -ESTALE;
-        e->trial.pair = e->estimator.n_pairs +
-                        e->estimator.n_blocks; /* another order than before */
+        e->trial.pair = 3 * e->estimator.n_pairs; /* another order than before */
         e->found_load = 0;
         e->budget.has = true;
         *evaluator = *e;

@@ -199,7 +199,7 @@ static void run_event(void)
 TEST(measures)
 {
         bool was_on = false, was_off = false;
-        uint64_t blocks;
+        uint64_t pairs;
         double saved;
 
         joules = RANGE_UJ / 1e6 - 30;
@@ -212,12 +212,12 @@ TEST(measures)
         ck_assert_double_gt(joules, RANGE_UJ / 1e6);
         ck_assert_double_eq_tol(evaluator()->found.watts.value, OFF_WATTS - on_watts, 1);
         ck_assert_double_gt(evaluator_effective_share(evaluator()), 0.3);
-        blocks = evaluator()->estimator.n_blocks;
+        pairs = evaluator()->estimator.n_pairs;
         saved = evaluator_saved_joules(evaluator()).value;
         ck_assert_double_gt(saved, 0);
         stop();
         start();
-        ck_assert_uint_eq(evaluator()->estimator.n_blocks, blocks);
+        ck_assert_uint_eq(evaluator()->estimator.n_pairs, pairs);
         ck_assert_double_ge(evaluator_saved_joules(evaluator()).value, saved);
         stop();
 }
@@ -528,7 +528,7 @@ TEST_EACH(sets_aside, files)
 {
         tree_put(&tree, "var/lib/idled/evaluate-tune", files[_i].text);
         start();
-        ck_case(files[_i].name, evaluator() == NULL || evaluator()->estimator.n_blocks == 0,
+        ck_case(files[_i].name, evaluator() == NULL || evaluator()->estimator.n_pairs == 0,
                 "was taken");
         ck_case(files[_i].name,
                 faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0, "is lost");

@@ -283,15 +283,15 @@ TEST(drops_blocks)
                                 { true, 10, 90, INFINITY, 0 } };
 
         estimator_add(e, &off, 0);
-        estimator_drop(e, DROP_SLEEP, 0);
+        estimator_drop(e, DROP_SLEEP);
         ck_assert_uint_eq(e->dropped[DROP_SLEEP], 1);
         ck_assert_uint_eq(e->dropped[DROP_UNPAIRED], 1);
         estimator_add(e, &off, 1);
         estimator_add(e, &on, 2); /* not its partner */
         ck_assert_uint_eq(e->dropped[DROP_UNPAIRED], 2);
-        ck_assert_uint_eq(e->n_blocks, 0);
+        ck_assert_uint_eq(e->n_pairs, 0);
         estimator_add(e, &off, 2);
-        ck_assert_uint_eq(e->n_blocks, 2);
+        ck_assert_uint_eq(e->n_pairs, 1);
         for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
                 estimator_add(e, &wrong[i], 3);
         ck_assert_uint_eq(e->dropped[DROP_ENERGY], 4);
@@ -348,7 +348,7 @@ TEST(survives_a_restart)
                 text = estimator_format(e);
                 ck_assert_int_eq(estimator_parse(text, again), 0);
                 after = estimate(again, &(EstimateQuery){ 0 });
-                ck_assert_uint_eq(again->n_blocks, 2 * numbers[i]);
+                ck_assert_uint_eq(again->n_pairs, numbers[i]);
                 ck_assert_uint_eq(again->dropped[DROP_HOLD], 3);
                 ck_assert_uint_eq(again->dropped[DROP_UNPAIRED], 1);
                 ck_assert(before.watts.value == after.watts.value || numbers[i] < 2);
