@@ -354,6 +354,25 @@ static bool could_run_parked(const struct task_struct *task)
         return !requested;
 }
 
+/* What it waits for now has no switch. */
+static void end(const struct task_struct *task)
+{
+        struct waiting_task *waiting = task_of(task->pid);
+
+        if (!waiting || waiting->pid != (__u32)task->pid || !waiting->woken_ns)
+                return;
+        __sync_fetch_and_add(&lost, 1);
+        waiting->woken_ns = 0;
+}
+
+/* The last switch of a task may be missing, too, where those before it are. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_sched_process_exit, struct task_struct *task)
+{
+        end(task);
+        return 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -362,13 +381,12 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         struct bill_cpu *cpu;
         __u64 now, woken;
 
-        if (prev->pid && (preempt || prev->__state == 0 || prev->__state & TASK_DEAD)) {
+        if (prev->pid && (preempt || prev->__state == 0)) {
                 waiting = task_of(prev->pid); /* it was not asleep when it was woken */
-                if (waiting && waiting->pid == (__u32)prev->pid) {
-                        if (waiting->woken_ns && prev->__state & TASK_DEAD)
-                                __sync_fetch_and_add(&lost, 1);
+                if (waiting && waiting->pid == (__u32)prev->pid)
                         waiting->woken_ns = 0;
-                }
+        } else if (prev->pid && prev->__state & TASK_DEAD) {
+                end(prev);
         }
         if (pid == 0) {
                 cpu = cpu_here();
