@@ -41,7 +41,7 @@ static int append_hold(sd_bus_message *reply, const Bus *bus, const UnitContract
 static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitContract *unit)
 {
         const ContractReport *report = &unit->counts.report;
-        g_autofree char *obstacle = manager_idle_obstacle(bus->manager);
+        g_autofree char *obstacle = manager_contracts_obstacle(bus->manager);
         int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
         if (r >= 0)

@@ -460,7 +460,7 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
                 { "RefusedAffinities", CHANGE_REFUSED },
-                { "Contracts", CHANGE_CONTRACTS | CHANGE_PAUSED },
+                { "Contracts", CHANGE_CONTRACTS | CHANGE_PAUSED | CHANGE_EVALUATION },
                 { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
         };
         char *names[G_N_ELEMENTS(rows) + 1];

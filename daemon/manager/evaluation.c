@@ -410,6 +410,13 @@ bool evaluation_honours(const Decided *decided, const ActivePolicy *active)
                evaluator_is_on(active->evaluator, &options);
 }
 
+bool evaluation_backs_off(const Decided *decided, const ActivePolicy *active)
+{
+        return !evaluation_honours(decided, active) &&
+               trial_honours(decided->asked->trial, active->policy->name) < 0 &&
+               !evaluator_is_trying(active->evaluator);
+}
+
 static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
 {
         const Interval *watts = &e->found.watts;

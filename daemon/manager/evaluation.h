@@ -39,8 +39,13 @@ void evaluation_pass(Decided *decided);
 /* Whatever is measured now is of no use. Ends the trial, if one goes on, and ticks soon. */
 void evaluation_interrupt(Decided *decided, BlockDrop why);
 
-/* False while the requests of the policy are ignored; then why, as a cause. */
+/* False while the requests of the policy are ignored. */
 bool evaluation_honours(const Decided *decided, const ActivePolicy *active);
+
+/* True while they are because they cost energy. */
+bool evaluation_backs_off(const Decided *decided, const ActivePolicy *active);
+
+/* Why they are, as a cause. */
 void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuCause *cause);
 
 #endif

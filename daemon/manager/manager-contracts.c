@@ -3,6 +3,7 @@
  * Contracts in the manager: whose there are, what the kernel counted for them, and what the policy
  * that serves them found out.
  */
+#include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 
 /* The policy that serves contracts; NULL: none is active. */
@@ -55,6 +56,16 @@ void manager_note_contracts(Manager *manager)
         if (rest != (manager->done->plan.p99_us > 0) ||
             (rest && first->limit_us != manager->done->plan.p99_us))
                 ground_raise(&manager->ground, DUE_TICK_SOON); /* the request is new */
+}
+
+char *manager_contracts_obstacle(const Manager *manager)
+{
+        const ActivePolicy *p = serving(manager);
+        char *obstacle = manager_idle_obstacle(manager);
+
+        if (obstacle || !p || !evaluation_backs_off(manager->decided, p))
+                return obstacle;
+        return g_strdup("ignored while contracts seem to cost energy (BackOff=)");
 }
 
 char *manager_contract_obstacle(const Manager *manager, const Held *held)

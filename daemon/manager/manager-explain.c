@@ -51,6 +51,19 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
                 cause->option_source = section_source(p->section, cause->reason.option);
 }
 
+/* Why a CPU is active that the policy decides about; -1: none does. */
+static void cause_of_active(const Manager *manager, int index, CpuCause *cause)
+{
+        const ActivePolicy *p = index < 0 ? NULL
+                                          : &g_array_index(manager->decided->policies, ActivePolicy,
+                                                           (guint)index);
+
+        if (p && !evaluation_honours(manager->decided, p))
+                evaluation_explain(manager->decided, p, cause);
+        else if (p)
+                cause_of_policy(manager, index, true, cause);
+}
+
 static bool is_set_aside(const Topology *topology, int cpu)
 {
         return cpuset_has(&topology->isolated, cpu) || cpuset_has(&topology->nohz_full, cpu);
@@ -151,17 +164,10 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
                 cause->reason.because = safety_because(manager, safety, owner);
                 if (safety == SAFETY_KEPT)
                         name_hold(manager, cpu, &cause->reason);
-        } else if (index < 0 && ignored >= 0) {
-                evaluation_explain(
-                        manager->decided,
-                        &g_array_index(manager->decided->policies, ActivePolicy, (guint)ignored),
-                        cause);
+        } else if (index >= 0) {
+                cause_of_policy(manager, index, false, cause);
         } else {
-                bool active = index < 0;
-
-                index = active ? last_with_reason(manager) : index;
-                if (index >= 0)
-                        cause_of_policy(manager, index, active, cause);
+                cause_of_active(manager, ignored >= 0 ? ignored : last_with_reason(manager), cause);
         }
 }
 

@@ -107,6 +107,9 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 /* Why nothing is in effect that policies and holds request: a pause, or a dry run; else NULL. */
 char *manager_idle_obstacle(const Manager *manager);
 
+/* Why no contract is in effect: that, or that contracts cost energy; else NULL. */
+char *manager_contracts_obstacle(const Manager *manager);
+
 /* Why the hold, or a part of it, is not in effect, with private words (private-text.h); NULL
  * if nothing is known to be in its way. */
 char *manager_hold_obstacle(Manager *manager, const Held *held);

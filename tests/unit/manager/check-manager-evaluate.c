@@ -240,6 +240,24 @@ TEST(keeps_others_from_parking)
         stop();
 }
 
+/* Requests that cost energy are ignored, and that is not taken for a trial. */
+TEST(backs_off)
+{
+        const ActivePolicy *active;
+
+        on_watts = OFF_WATTS * 1.2;
+        start();
+        active = &g_array_index(manager->decided->policies, ActivePolicy, 0);
+        manager_tick(manager);
+        wait_for(evaluator() && evaluator_is_trying(evaluator()));
+        ck_assert(!evaluation_backs_off(manager->decided, active));
+        wait_for(evaluator()->found.verdict == VERDICT_COSTS && !evaluator_is_trying(evaluator()));
+        manager_tick(manager);
+        ck_assert(!is_on());
+        ck_assert(evaluation_backs_off(manager->decided, active));
+        stop();
+}
+
 /* Where nothing comes of the requests nothing is saved, whatever was measured before. */
 TEST(saves_nothing_without_effect)
 {

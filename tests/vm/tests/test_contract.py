@@ -23,6 +23,8 @@ LIGHT = "50 20"
 STRICT_US = 4000
 SERVER = "exit_wait=Y state_names=C1,C1E,C6 latency_us=1,2,6000 residency_us=1,4,8000 gated_from=3"
 C1E_US, C6 = 2, 3
+# One idle state that is gated at once: parking saves nothing. Fewer CPUs are busier, and get higher frequencies.
+FLAT = "state_names=C1 latency_us=1 residency_us=1 pkg_power_mw=90000,60000,10000 gated_from=1"
 
 
 class Contract(lab.IdledTest, KernelTest):
@@ -112,6 +114,24 @@ class Contract(lab.IdledTest, KernelTest):
         history = self.guest.read("idlectl why --history")
         self.assertNotIn("by ondemand", history)
         self.assertIn("requests are ignored", history)
+
+    def test_costs(self):
+        """A contract whose cores cost more than all of them is ignored, and no window breaks because of that."""
+        self.load_module(FLAT)
+        self.guest.run(f"for policy in {CPU}/cpufreq/policy*; do echo schedutil >$policy/scaling_governor; done")
+        self.configure("[Daemon]\nPolicies=contract\n")
+        self.start_with_rule(f"poisson 1 {LOAD}", trials="yes")
+        self.wait_parked()
+        self.wait_for("ignoring the contract", lambda: "BackOff" in self.guest.read("idlectl why 2"), 600)
+        self.wait_for("unparking", lambda: self.string("Parked") == "")
+        before, after = self.contract(), self.measured(3)
+        status = self.guest.read("idlectl status")
+        print(before, after, status)
+        self.assertEqual(after["windows_broken"], before["windows_broken"])
+        self.assertIn("BackOff=", after["obstacle"])
+        self.assertNotIn("cores", after)
+        self.assertRegex(status, r"Parked +none: contract: its requests .* ignored.*\(saved -")
+        self.assertRegex(status, rf"{UNIT}\.service: 99 % .* ignored while .*, p99 .* kept, 0 broken")
 
     def test_proved(self):
         """idlelab prove compares the contract with everything active: what is drawn, and how late wake-ups are. Without
