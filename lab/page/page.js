@@ -811,7 +811,7 @@ const facts = {
                 (r) => r.latency && `${micros(r.latency.p50_us)}, ${micros(r.latency.p99_us)}`
 };
 
-const reportParts = ({ recordings }) => {
+const reportParts = ({ recordings, offset_seconds : offset }) => {
         const several = recordings.length > 1;
         const united = Math.max(...recordings.map((r) => r.samples_per_point));
         const named = (r, text) => several ? `${r.name}: ${text}` : text;
@@ -826,7 +826,7 @@ const reportParts = ({ recordings }) => {
         };
         const words = (e) => `${e.kind}${e.cpus ? ` ${e.cpus}` : ""}${e.text ? `: ${e.text}` : ""}`;
         const eventsOf = (r, i) => r.events.map(
-                (e, k) => ({ x : e.x, id : `event-${i}-${k}`, text : words(e) }));
+                (e, k) => ({ x : e.x + offset, id : `event-${i}-${k}`, text : words(e) }));
         const chart = (r, recording, k, [, unit, , max ]) => {
                 const series = r.charts[k], events = k === 0 ? eventsOf(r, recording) : undefined;
                 return series && {
@@ -835,7 +835,7 @@ const reportParts = ({ recordings }) => {
                         plot : {
                                 kind : "time",
                                 recording,
-                                x : r.times,
+                                x : r.times.map((x) => x + offset),
                                 unit,
                                 max,
                                 events,
@@ -876,9 +876,10 @@ const reportParts = ({ recordings }) => {
                                                 s.lacked_seconds]))
         };
         const eventTable = (r, i) => ({
-                ...tableOf("Time|Event|CPUs|Policy|Reason",
-                           r.events.map((e) => [time(e.x), e.kind, e.cpus, e.policy, e.text]),
-                           false),
+                ...tableOf(
+                        "Time|Event|CPUs|Policy|Reason",
+                        r.events.map((e) => [time(e.x + offset), e.kind, e.cpus, e.policy, e.text]),
+                        false),
                 caption : several && r.name,
                 ids : r.events.map((_, k) => `event-${i}-${k}`)
         });

@@ -3,37 +3,22 @@
  * Columns over time in bounded space.
  *
  * Every point takes `stride` samples. When there are twice as many points as there should be,
- * neighbours are united two by two and the stride doubles. Points on both sides of a gap stay
- * apart as long as there are not too many gaps.
+ * neighbours are united two by two and the stride doubles. Points on both sides of a gap, which is
+ * a point without samples, stay apart as long as there are not too many gaps.
  */
 #include "reduce.h"
 
 #include <math.h>
 
 typedef struct Cell {
-        double least, greatest, sum, seconds; /* sum: of values times seconds */
+        double least, sum, greatest, seconds; /* sum: of values times seconds */
 } Cell;
 
 typedef struct Point {
         double begin, end;
-        size_t samples;
-        bool gap;      /* before it */
-        GArray *cells; /* of Cell, by column; shorter: nothing behind */
+        size_t samples; /* 0: a gap */
+        Cell cells[REDUCED_COLUMNS];
 } Point;
-
-struct Reduced {
-        size_t most, stride, samples, gaps;
-        double seconds;    /* length of the last sample */
-        GPtrArray *points; /* of Point */
-};
-
-static void point_free(gpointer data)
-{
-        Point *point = data;
-
-        g_array_unref(point->cells);
-        g_free(point);
-}
 
 Reduced *reduced_new(size_t most)
 {
@@ -41,27 +26,19 @@ Reduced *reduced_new(size_t most)
 
         reduced->most = most;
         reduced->stride = 1;
-        reduced->points = g_ptr_array_new_with_free_func(point_free);
+        reduced->points = g_array_new(FALSE, TRUE, sizeof(Point));
         return reduced;
 }
 
 void reduced_free(Reduced *reduced)
 {
-        g_ptr_array_unref(reduced->points);
+        g_array_unref(reduced->points);
         g_free(reduced);
 }
 
-static Point *last_point(const Reduced *reduced)
+static Point *point_at(const Reduced *reduced, guint i)
 {
-        return reduced->points->len ? reduced->points->pdata[reduced->points->len - 1] : NULL;
-}
-
-/* The point's cell of this column, which is added if it is not there. */
-static Cell *cell_of(Point *point, size_t column)
-{
-        if (point->cells->len <= column)
-                g_array_set_size(point->cells, (guint)column + 1);
-        return &g_array_index(point->cells, Cell, column);
+        return &g_array_index(reduced->points, Point, i);
 }
 
 static void cell_unite(Cell *into, const Cell *from)
@@ -78,146 +55,105 @@ static void cell_unite(Cell *into, const Cell *from)
         into->seconds += from->seconds;
 }
 
+static void take_samples(Reduced *reduced, Point *point, size_t samples, double end)
+{
+        point->end = end;
+        point->samples += samples;
+        reduced->united = MAX(reduced->united, point->samples);
+}
+
 /* Unites neighbours; with `all` also those with a gap in between. */
 static void unite(Reduced *reduced, bool all)
 {
-        for (guint i = 0; i + 1 < reduced->points->len; i++) {
-                Point *point = reduced->points->pdata[i], *next = reduced->points->pdata[i + 1];
+        guint n = 0;
 
-                if (next->gap && !all)
+        for (guint i = 0; i < reduced->points->len; i++) {
+                Point *point = point_at(reduced, n++), *next = point_at(reduced, i + 1);
+
+                *point = *point_at(reduced, i);
+                if (i + 1 == reduced->points->len ||
+                    (!all && (point->samples == 0 || next->samples == 0)))
                         continue;
-                point->end = next->end;
-                point->samples += next->samples;
-                for (guint c = 0; c < next->cells->len; c++)
-                        cell_unite(cell_of(point, c), &g_array_index(next->cells, Cell, c));
-                g_ptr_array_remove_index(reduced->points, i + 1);
+                take_samples(reduced, point, next->samples, next->end);
+                for (int c = 0; c < REDUCED_COLUMNS; c++)
+                        cell_unite(&point->cells[c], &next->cells[c]);
+                i++;
         }
+        g_array_set_size(reduced->points, n);
         reduced->stride *= 2;
 }
 
-/* True if the sample belongs to the last point. */
-static bool extend(Reduced *reduced, double end)
+static void add_point(Reduced *reduced, double begin, double end, size_t samples)
 {
-        Point *last = last_point(reduced);
+        guint n = reduced->points->len;
 
-        if (!last || last->samples >= reduced->stride)
-                return false;
-        last->end = end;
-        last->samples++;
-        return true;
+        g_array_set_size(reduced->points, n + 1);
+        point_at(reduced, n)->begin = begin;
+        take_samples(reduced, point_at(reduced, n), samples, end);
 }
 
 void reduced_sample(Reduced *reduced, double begin, double end)
 {
-        Point *last = last_point(reduced), *point;
-        double before = last ? last->end : begin;
+        guint n = reduced->points->len;
+        double before = n ? point_at(reduced, n - 1)->end : begin;
         bool gap = begin - before > (end - begin) / 2;
 
         reduced->samples++;
         reduced->gaps += gap;
         reduced->seconds = end - begin;
-        if (!gap && extend(reduced, end))
-                return;
-        if (reduced->points->len >= 2 * reduced->most) {
+        if (n >= 2 * reduced->most &&
+            (gap || point_at(reduced, n - 1)->samples >= reduced->stride)) {
                 unite(reduced, false);
                 if (reduced->points->len > reduced->most + reduced->most / 2)
                         unite(reduced, true);
-                if (!gap && extend(reduced, end))
-                        return;
+                n = reduced->points->len;
         }
-        point = g_new(Point, 1);
-        *point = (Point){ gap ? begin : before, end, 1, gap,
-                          g_array_new(FALSE, TRUE, sizeof(Cell)) };
-        g_ptr_array_add(reduced->points, point);
+        if (gap)
+                add_point(reduced, before, begin, 0);
+        if (gap || n == 0 || point_at(reduced, n - 1)->samples >= reduced->stride)
+                add_point(reduced, gap ? begin : before, end, 1);
+        else
+                take_samples(reduced, point_at(reduced, n - 1), 1, end);
 }
 
-void reduced_put(Reduced *reduced, size_t column, double value)
+void reduced_put(Reduced *reduced, size_t column, double low, double value, double high,
+                 double seconds)
 {
-        double seconds = reduced->seconds;
-        Point *last = last_point(reduced);
+        guint n = reduced->points->len;
+        double begin = n ? point_at(reduced, n - 1)->end - seconds : 0;
 
-        if (last && isfinite(value))
-                cell_unite(cell_of(last, column),
-                           &(Cell){ value, value, value * seconds, seconds });
-}
+        for (guint i = n; isfinite(value) && column < REDUCED_COLUMNS && i-- > 0;) {
+                Point *point = point_at(reduced, i);
+                double covered = point->end - fmax(point->begin, begin);
 
-void reduced_put_since(Reduced *reduced, size_t column, double value, double begin)
-{
-        for (guint i = reduced->points->len; isfinite(value) && i-- > 0;) {
-                Point *point = reduced->points->pdata[i];
-                double seconds = point->end - fmax(point->begin, begin);
-
-                if (!(seconds > reduced->seconds / 2))
+                if (point->samples == 0 || !(covered > reduced->seconds / 2))
                         return;
-                cell_unite(cell_of(point, column),
-                           &(Cell){ value, value, value * seconds, seconds });
-                if (point->gap)
-                        return;
+                cell_unite(&point->cells[column], &(Cell){ low, value * covered, high, covered });
         }
 }
 
-size_t reduced_gaps(const Reduced *reduced)
-{
-        return reduced->gaps;
-}
-
-size_t reduced_samples(const Reduced *reduced)
-{
-        return reduced->samples;
-}
-
-size_t reduced_united(const Reduced *reduced)
-{
-        size_t most = 0;
-
-        for (guint i = 0; i < reduced->points->len; i++)
-                most = MAX(most, ((Point *)reduced->points->pdata[i])->samples);
-        return most;
-}
-
-json_object *reduced_times(const Reduced *reduced, double offset)
+json_object *reduced_times(const Reduced *reduced)
 {
         json_object *times = json_object_new_array();
-        const Point *before = NULL;
+        guint n = reduced->points->len;
 
-        for (guint i = 0; i < reduced->points->len; i++) {
-                const Point *point = reduced->points->pdata[i];
-
-                if (point->gap && before)
-                        json_object_array_add(times, json_real(before->end + offset, 3));
-                json_object_array_add(times, json_real(point->begin + offset, 3));
-                before = point;
-        }
-        if (before)
-                json_object_array_add(times, json_real(before->end + offset, 3));
+        for (guint i = 0; i < n; i++)
+                json_object_array_add(times, json_real(point_at(reduced, i)->begin, 3));
+        if (n > 0)
+                json_object_array_add(times, json_real(point_at(reduced, n - 1)->end, 3));
         return times;
-}
-
-static json_object *value_of(const Point *point, size_t column, ReducedValue value)
-{
-        const Cell *cell = column < point->cells->len ? &g_array_index(point->cells, Cell, column)
-                                                      : NULL;
-
-        if (!cell || cell->seconds == 0)
-                return NULL;
-        return json_plain(value == REDUCED_LEAST  ? cell->least
-                          : value == REDUCED_MEAN ? cell->sum / cell->seconds
-                                                  : cell->greatest);
 }
 
 json_object *reduced_values(const Reduced *reduced, size_t column, ReducedValue value)
 {
         json_object *values = json_object_new_array();
-        const Point *last = last_point(reduced);
+        guint n = reduced->points->len;
 
-        for (guint i = 0; i < reduced->points->len; i++) {
-                const Point *point = reduced->points->pdata[i];
+        for (guint i = 0; n > 0 && i <= n; i++) {
+                const Cell *cell = &point_at(reduced, MIN(i, n - 1))->cells[column];
+                double all[] = { cell->least, cell->sum / cell->seconds, cell->greatest };
 
-                if (point->gap)
-                        json_object_array_add(values, NULL);
-                json_object_array_add(values, value_of(point, column, value));
+                json_object_array_add(values, cell->seconds > 0 ? json_plain(all[value]) : NULL);
         }
-        if (last)
-                json_object_array_add(values, value_of(last, column, value));
         return values;
 }

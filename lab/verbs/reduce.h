@@ -9,9 +9,20 @@
 
 #include "cli/json.h"
 
-typedef struct Reduced Reduced;
+#define REDUCED_COLUMNS 96
 
-/* Keeps at most 2 * `most` points (2 or more). */
+typedef struct Reduced {
+        size_t samples; /* how many there are, */
+        size_t united;  /* and how many went into the largest point */
+        size_t gaps;    /* also those that are not shown any more */
+
+        /* The rest is for reduce.c. */
+        size_t most, stride;
+        double seconds; /* length of the last sample */
+        GArray *points;
+} Reduced;
+
+/* Keeps at most 2 * `most` points (2 or more), or one more. */
 Reduced *reduced_new(size_t most);
 void reduced_free(Reduced *reduced);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Reduced, reduced_free)
@@ -20,27 +31,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Reduced, reduced_free)
  * one. Where it begins later than that ended, by more than half of its length, there is a gap. */
 void reduced_sample(Reduced *reduced, double begin, double end);
 
-/* A value of the sample that was begun; what is not finite counts as not there. Columns are numbers
- * from 0. */
-void reduced_put(Reduced *reduced, size_t column, double value);
-
-/* A value of all samples since `begin`, of which there is at least the last one, as far back as the
- * last gap. */
-void reduced_put_since(Reduced *reduced, size_t column, double value, double begin);
-
-/* How many samples there are, and how many went into the largest point. */
-size_t reduced_samples(const Reduced *reduced);
-size_t reduced_united(const Reduced *reduced);
-
-/* How many gaps there were, also those that are not shown any more. */
-size_t reduced_gaps(const Reduced *reduced);
+/* A value with an interval around it, of the last `seconds` until the end of the sample that was
+ * begun, as far back as the last gap. What is not finite counts as not there, and so does a column
+ * that is not below REDUCED_COLUMNS. */
+void reduced_put(Reduced *reduced, size_t column, double low, double value, double high,
+                 double seconds);
 
 typedef enum ReducedValue { REDUCED_LEAST, REDUCED_MEAN, REDUCED_GREATEST } ReducedValue;
 
-/* The points as JSON arrays of the same length: when they begin, later by `offset` seconds, and the
- * values of a column. A gap is a point that is null; the last point repeats the
- * one before it at the end of its time, so that steps have a width. */
-json_object *reduced_times(const Reduced *reduced, double offset);
+/* The points as JSON arrays of the same length: when they begin, and the values of a column. A gap
+ * is a point that is null; the last point repeats the one before it at the end of its time, so that
+ * steps have a width. */
+json_object *reduced_times(const Reduced *reduced);
 json_object *reduced_values(const Reduced *reduced, size_t column, ReducedValue value);
 
 #endif

@@ -1,109 +1,48 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlelab report: what a recording comes to.
+ * idlelab report: what a recording comes to, as a document. page/page.js says which plots there
+ * are.
  */
-#include <math.h>
-
 #include "report.h"
 
-/* Texts of a recording are cut after so many bytes. */
-#define TEXT_MAX 600
+#include <math.h>
+#include <string.h>
 
-/* The members with the power that a policy saves, and its 95 % interval. */
-#define SAVED_WATTS "saved_watts saved_watts_low saved_watts_high"
+#include "cli/screen.h"
 
-static void series_clear(gpointer data)
+#define SOURCES_MAX 20 /* those that ended most sleeps */
+
+const char *const report_histograms[REPORT_HISTOGRAMS] = { "latency", "sleep_length" };
+
+static int compare_sources(const void *a, const void *b)
 {
-        g_free(((ReportSeries *)data)->name);
+        const ReportSource *x = a, *y = b;
+
+        if (x->sleeps != y->sleeps)
+                return x->sleeps < y->sleeps ? 1 : -1;
+        return strcmp(x->name, y->name);
 }
 
-Report *report_new(const char *path, size_t points)
+/* Those that ended most sleeps. */
+static json_object *describe_sources(const Report *report)
 {
-        Report *report = g_new0(Report, 1);
+        g_autoptr(GList)
+                sources = g_list_sort(g_hash_table_get_values(report->sources), compare_sources);
+        json_object *array = json_object_new_array();
 
-        report->path = g_strdup(path);
-        report->facts = json_object_new_object();
-        report->series = g_array_new(FALSE, TRUE, sizeof(ReportSeries));
-        g_array_set_clear_func(report->series, series_clear);
-        report->events = json_object_new_array();
-        report->sources = json_object_new_array();
-        report->savings = json_object_new_array();
-        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
-                report->histograms[i] = g_array_new(FALSE, TRUE, sizeof(ReportBucket));
-        report->notes = json_object_new_array();
-        report->samples = reduced_new(points / 2);
-        report->cpus = report->cores = report->packages = NAN;
-        report->begin = report->end = NAN;
-        report->joules = report->transitions = NAN;
-        for (int i = 0; i < REPORT_MEANS; i++)
-                report->means[i] = NAN;
-        return report;
-}
+        for (GList *i = sources; i && json_length(array) < SOURCES_MAX; i = i->next) {
+                const ReportSource *source = i->data;
+                json_object *object = json_add(array);
 
-void report_free(Report *report)
-{
-        g_free(report->path);
-        json_object_put(report->facts);
-        g_array_unref(report->series);
-        json_object_put(report->events);
-        json_object_put(report->sources);
-        json_object_put(report->savings);
-        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
-                g_array_unref(report->histograms[i]);
-        json_object_put(report->notes);
-        reduced_free(report->samples);
-        g_free(report);
-}
-
-/* The number that the next column gets. */
-static size_t next_column(const Report *report)
-{
-        size_t next = 0;
-
-        for (guint i = 0; i < report->series->len; i++) {
-                const ReportSeries *series = &g_array_index(report->series, ReportSeries, i);
-
-                next = MAX(next, MAX(series->column, series->high) + 1);
+                json_put_text(object, "name", source->name);
+                json_put_int(object, "sleeps", (int64_t)source->sleeps);
+                json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
         }
-        return next;
+        return array;
 }
 
-static size_t find_column(Report *report, ReportChart chart, ReportKind kind, const char *name,
-                          size_t more)
-{
-        ReportSeries added = { chart, kind };
-        size_t n = 0;
-
-        for (guint i = 0; i < report->series->len; i++) {
-                const ReportSeries *series = &g_array_index(report->series, ReportSeries, i);
-
-                if (series->chart == chart && g_str_equal(series->name, name))
-                        return series->column;
-                n += series->chart == chart;
-        }
-        if (n >= (kind == REPORT_STACK ? REPORT_STACKS : REPORT_SERIES))
-                return REPORT_NO_COLUMN;
-        added.name = g_strdup(name);
-        added.column = next_column(report);
-        added.low = added.column + more;
-        added.high = added.column + 2 * more;
-        g_array_append_val(report->series, added);
-        return added.column;
-}
-
-size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name)
-{
-        return find_column(report, chart, kind, name, 0);
-}
-
-/* The same with an interval around it: the columns that follow the returned one are its low and
- * high end. */
-static size_t column_interval(Report *report, ReportChart chart, const char *name)
-{
-        return find_column(report, chart, REPORT_LINE, name, 1);
-}
-
-void report_note(Report *report, const char *format, ...)
+static void add_note(Report *report, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void add_note(Report *report, const char *format, ...)
 {
         g_autofree char *note = NULL;
         va_list arguments;
@@ -114,119 +53,63 @@ void report_note(Report *report, const char *format, ...)
         json_add_text(report->notes, note);
 }
 
-char *report_text(const char *text)
+static void add_notes(Report *report, const char *problem)
 {
-        g_autofree char *cut = g_strndup(text, TEXT_MAX);
+        const char *daemon = json_text(report->facts, "daemon");
+        double known = report->weights[REPORT_MEAN_PARKED_CPUS];
+        bool any = report->samples->samples > 0;
+        size_t gaps = report->samples->gaps;
 
-        return g_utf8_make_valid(cut, -1);
-}
+        if (problem)
+                add_note(report, "%s.", problem);
+        if (*daemon && known == 0)
+                add_note(report, "Nothing of idled was recorded: %s.", daemon);
+        else if (any && known == 0)
+                add_note(report, "The recording does not say which CPUs were parked.");
+        else if (known < 0.99 * report->seconds) {
+                g_autofree char *time = text_duration(known);
+                g_autofree char *all = text_duration(report->seconds);
 
-void report_put_text(json_object *object, const char *key, const char *text)
-{
-        g_autofree char *cut = text ? report_text(text) : NULL;
-
-        json_put_text(object, key, cut);
-}
-
-/* The policy's object, as --json has it, which is added if it is not there. NULL: there are too
- * many. */
-static json_object *saving_of(Report *report, const char *policy)
-{
-        json_object *saving = json_find(report->savings, "policy", policy);
-
-        if (saving)
-                return saving;
-        if (json_length(report->savings) == REPORT_SERIES)
-                return NULL;
-        saving = json_add(report->savings);
-        json_put_text(saving, "policy", policy);
-        json_put_members(
-                saving, NULL,
-                "verdict energy_source saved_joules saved_joules_low saved_joules_high " SAVED_WATTS
-                " effective_percent");
-        return saving;
-}
-
-/* Takes a value of a policy, whose column has this name. */
-static void take_saving(json_object *saving, const char *name, double number, const char *text)
-{
-        if (text && g_str_equal(name, "saved_verdict"))
-                report_put_text(saving, "verdict", text);
-        if (text && g_str_equal(name, "saved_source"))
-                report_put_text(saving, "energy_source", text);
-        if (isfinite(number) && g_str_equal(name, "effective_share"))
-                json_put_real(saving, "effective_percent", number * 100, 1);
-        else if (isfinite(number) && json_object_object_get_ex(saving, name, NULL))
-                json_put_real(saving, name, number, g_str_has_prefix(name, "saved_watts") ? 3 : 1);
-}
-
-/* True if a row has a value in this column, and the column is about what a policy saves. */
-static bool is_about_saving(const RecordedColumn *column, size_t row)
-{
-        return (g_str_has_prefix(column->name, "saved_") ||
-                g_str_equal(column->name, "effective_share")) &&
-               (column->numbers ? isfinite(column->numbers[row]) : column->texts[row] != NULL);
-}
-
-/* What a policy saves is not known any more if a row is about the policy and does not have it: the
- * load is another one, for example. */
-static void forget_watts(Report *report, const RecordedTable *machine, size_t row)
-{
-        json_object *saving;
-
-        JSON_FOREACH(saving, report->savings)
-                for (int k = 0; k < machine->n_columns; k++)
-                        if (is_about_saving(&machine->columns[k], row) &&
-                            g_str_equal(machine->columns[k].of, json_text(saving, "policy")))
-                                json_put_members(saving, NULL, SAVED_WATTS);
-}
-
-void report_savings(Report *report, const RecordedTable *machine, size_t row)
-{
-        static const char *const ends[] = { "saved_watts", "saved_watts_low", "saved_watts_high" };
-        json_object *saving;
-
-        forget_watts(report, machine, row);
-        for (int i = 0; i < machine->n_columns; i++) {
-                const RecordedColumn *column = &machine->columns[i];
-
-                if (!is_about_saving(column, row))
-                        continue;
-                saving = saving_of(report, column->of);
-                if (saving)
-                        take_saving(saving, column->name,
-                                    column->numbers ? column->numbers[row] : NAN,
-                                    column->texts ? column->texts[row] : NULL);
+                add_note(report,
+                         "idled ran for %s of %s. What is said about parked CPUs is about that "
+                         "time.",
+                         time, all);
         }
-        JSON_FOREACH(saving, report->savings) {
-                size_t to;
+        if (!any)
+                add_note(report, "The recording has no samples.");
+        else if (report->weights[REPORT_MEAN_WATTS] == 0)
+                add_note(report, "No power was recorded: the machine has no RAPL and no power "
+                                 "table, or the recording was made without permission to read "
+                                 "energy.");
+        if (report->steps_back) {
+                g_autofree char *later = text_duration(report->shift);
 
-                if (!json_get(saving, "saved_watts"))
-                        continue;
-                to = column_interval(report, REPORT_SAVED, json_text(saving, "policy"));
-                if (to == REPORT_NO_COLUMN)
-                        continue;
-                for (size_t k = 0; k < G_N_ELEMENTS(ends); k++)
-                        reduced_put(report->samples, to + k, json_number(saving, ends[k], NAN));
+                add_note(report,
+                         "The clock was set back (%u time%s): what followed is shown up to %s "
+                         "later than it said.",
+                         report->steps_back, report->steps_back == 1 ? "" : "s", later);
         }
+        if (any && !report->any_states)
+                add_note(report, "No idle states were recorded: the machine has no cpuidle.");
+        if (gaps)
+                add_note(report, "Plots have gaps where nothing was recorded (%zu time%s).", gaps,
+                         gaps == 1 ? "" : "s");
 }
 
-/* Half of the histogram's counts, 99 %, ..., do not exceed this, to a bucket. NaN if it is empty.
- */
+/* Half of the histogram's counts, 99 %, ..., do not exceed this many microseconds, to a bucket. */
 static double quantile(const GArray *buckets, double share)
 {
         double sum = 0, seen = 0;
+        guint i = 0;
 
-        for (guint i = 0; i < buckets->len; i++)
-                sum += g_array_index(buckets, ReportBucket, i).count;
-        for (guint i = 0; i < buckets->len; i++) {
-                seen += g_array_index(buckets, ReportBucket, i).count;
-                if (seen > 0 && seen >= share * sum)
-                        return g_array_index(buckets, ReportBucket, i).to_us;
-        }
-        return NAN;
+        for (guint k = 0; k < buckets->len; k++)
+                sum += g_array_index(buckets, ReportBucket, k).count;
+        while ((seen += g_array_index(buckets, ReportBucket, i).count) < share * sum)
+                i++;
+        return g_array_index(buckets, ReportBucket, i).to_ns / 1e3;
 }
 
+/* Null if it is empty. */
 static json_object *describe_histogram(const GArray *buckets)
 {
         json_object *object;
@@ -240,39 +123,121 @@ static json_object *describe_histogram(const GArray *buckets)
         return object;
 }
 
-static void put_count(json_object *object, const char *key, double value)
-{
-        json_put(object, key, isfinite(value) ? json_object_new_int64((int64_t)value) : NULL);
-}
-
-json_object *report_describe(const Report *report)
+static json_object *describe(Report *report)
 {
         json_object *object = json_object_new_object();
+        const Reduced *samples = report->samples;
+        double joules = report->sums[REPORT_MEAN_WATTS], means[REPORT_MEANS];
 
+        for (int i = 0; i < REPORT_MEANS; i++)
+                means[i] = report->weights[i] > 0 ? report->sums[i] / report->weights[i] : NAN;
         json_put_text(object, "file", report->path);
         json_put_members(object, report->facts,
                          "program version hostname kernel cpu_model command energy_source daemon "
                          "sleeps");
-        put_count(object, "cpus", report->cpus);
-        put_count(object, "cores", report->cores);
-        put_count(object, "packages", report->packages);
-        put_count(object, "begin_usec", report->begin * 1e6);
-        put_count(object, "end_usec", report->end * 1e6);
+        json_put_real(object, "cpus", report->cpus, 0);
+        json_put_real(object, "cores", report->cores, 0);
+        json_put_real(object, "packages", report->packages, 0);
+        json_put_real(object, "begin_usec", report->begin * 1e6, 0);
+        json_put_real(object, "end_usec", report->end * 1e6, 0);
         json_put_real(object, "recorded_seconds", report->seconds, 3);
-        json_put_int(object, "samples", (int64_t)reduced_samples(report->samples));
-        json_put_int(object, "samples_per_point", (int64_t)reduced_united(report->samples));
-        json_put_int(object, "gaps", (int64_t)reduced_gaps(report->samples));
-        json_put_real(object, "busy_percent", report->means[REPORT_MEAN_BUSY_SHARE] * 100, 2);
-        json_put_real(object, "parked_cpus_mean", report->means[REPORT_MEAN_PARKED_CPUS], 2);
-        json_put_real(object, "parked_cores_mean", report->means[REPORT_MEAN_PARKED_CORES], 2);
-        json_put_real(object, "watts_mean", report->means[REPORT_MEAN_WATTS], 3);
-        json_put_real(object, "joules", report->joules, 1);
-        json_put_real(object, "wakeups_per_second", report->means[REPORT_MEAN_WAKEUPS], 2);
-        put_count(object, "transitions", report->transitions);
+        json_put_int(object, "samples", (int64_t)samples->samples);
+        json_put_int(object, "samples_per_point", (int64_t)samples->united);
+        json_put_int(object, "gaps", (int64_t)samples->gaps);
+        json_put_real(object, "busy_percent", means[REPORT_MEAN_BUSY_SHARE] * 100, 2);
+        json_put_real(object, "parked_cpus_mean", means[REPORT_MEAN_PARKED_CPUS], 2);
+        json_put_real(object, "parked_cores_mean", means[REPORT_MEAN_PARKED_CORES], 2);
+        json_put_real(object, "watts_mean", means[REPORT_MEAN_WATTS], 3);
+        json_put_real(object, "joules", report->weights[REPORT_MEAN_WATTS] > 0 ? joules : NAN, 1);
+        json_put_real(object, "wakeups_per_second", means[REPORT_MEAN_WAKEUPS], 2);
+        json_put_real(object, "transitions", report->transitions, 0);
         json_put(object, "savings", json_object_get(report->savings));
-        json_put(object, "latency", describe_histogram(report->histograms[REPORT_LATENCIES]));
-        json_put(object, "sleep_length", describe_histogram(report->histograms[REPORT_SLEEPS]));
-        json_put(object, "wakeup_sources", json_object_get(report->sources));
+        for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
+                json_put(object, report_histograms[i], describe_histogram(report->histograms[i]));
+        json_put(object, "wakeup_sources", describe_sources(report));
         json_put(object, "notes", json_object_get(report->notes));
+        return object;
+}
+
+static json_object *describe_series(const Reduced *samples, const ReportSeries *series,
+                                    size_t column)
+{
+        json_object *object = json_object_new_object();
+
+        json_put_text(object, "name", series->name);
+        json_put_bool(object, "steps", series->kind == REPORT_STEPS);
+        json_put_bool(object, "stacked", series->kind == REPORT_STACK);
+        json_put(object, "mid", reduced_values(samples, column, REDUCED_MEAN));
+        /* If a point unites samples its series has a band. */
+        if (series->chart == REPORT_SAVED ||
+            (series->kind != REPORT_STACK && samples->united > 1)) {
+                json_put(object, "low", reduced_values(samples, column, REDUCED_LEAST));
+                json_put(object, "high", reduced_values(samples, column, REDUCED_GREATEST));
+        }
+        return object;
+}
+
+/* The series of each chart; null for one that has none. */
+static json_object *describe_charts(const Report *report)
+{
+        json_object *charts = json_object_new_array();
+
+        for (int i = 0; i < REPORT_CHARTS; i++)
+                json_object_array_add(charts, NULL);
+        for (guint i = 0; i < report->series->len; i++) {
+                const ReportSeries *series = &g_array_index(report->series, ReportSeries, i);
+
+                if (!json_element(charts, series->chart))
+                        json_object_array_put_idx(charts, series->chart, json_object_new_array());
+                json_object_array_add(json_element(charts, series->chart),
+                                      describe_series(report->samples, series, i));
+        }
+        return charts;
+}
+
+/* Each bucket as [from, to, count], in microseconds. */
+static json_object *describe_buckets(const GArray *buckets)
+{
+        json_object *array = json_object_new_array();
+
+        for (guint i = 0; i < buckets->len; i++) {
+                const ReportBucket *bucket = &g_array_index(buckets, ReportBucket, i);
+                json_object *row = json_object_new_array();
+
+                json_object_array_add(row, json_plain(bucket->from_ns / 1e3));
+                json_object_array_add(row, json_plain(bucket->to_ns / 1e3));
+                json_object_array_add(row, json_plain(bucket->count));
+                json_object_array_add(array, row);
+        }
+        return array;
+}
+
+const char *const report_plots[] = { "name",   "times",       "charts",       "histograms",
+                                     "events", "events_left", "sources_left", NULL };
+
+static void describe_plots(const Report *report, json_object *object)
+{
+        g_autofree char *name = g_path_get_basename(report->path);
+        json_object *buckets = json_object_new_array();
+        size_t shown = json_length(json_get(object, "wakeup_sources"));
+
+        for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
+                json_object_array_add(buckets, describe_buckets(report->histograms[i]));
+        json_put_text(object, "name", name);
+        json_put(object, "times", reduced_times(report->samples));
+        json_put(object, "charts", describe_charts(report));
+        json_put(object, "histograms", buckets);
+        json_put(object, "events", json_object_get(report->events));
+        json_put_int(object, "events_left", (int64_t)report->events_left);
+        json_put_int(object, "sources_left", (int64_t)(g_hash_table_size(report->sources) - shown));
+}
+
+json_object *report_describe(Report *report, const char *problem)
+{
+        json_object *object;
+
+        add_notes(report, problem);
+        object = describe(report);
+        describe_plots(report, object);
         return object;
 }

@@ -6,12 +6,23 @@
  * order of time. Nothing about the values is certain, not even that they are numbers or that time
  * moves forward.
  */
+#include "report.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "cli/verb.h"
 #include "model/idle-table.h"
 #include "recording/read.h"
-#include "report.h"
+#include "reduce.h"
+
+/* Texts of a recording are cut after so many bytes. */
+#define TEXT_MAX 600
+
+/* How many elements of a list are kept. */
+#define EVENTS_MAX 300 /* the last */
+#define SERIES_MAX 8   /* of a chart, */
+#define STACKS_MAX 34  /* without those of idle states */
 
 /* More idle states than any machine has names for. */
 #define STATES_MAX 32
@@ -35,52 +46,28 @@ typedef struct Tally {
         double parked_cores;
 } Tally;
 
-/* Numbers of CPUs, which change in steps. */
-typedef enum ReportStep {
-        REPORT_PARKED_CPUS,
-        REPORT_PARKED_CORES,
-        REPORT_ONLINE_CPUS,
-        REPORT_STEPPED,
-} ReportStep;
+/* A text of a recording, cut where it is too long for a page, as a new string. */
+static char *cut_text(const char *text)
+{
+        g_autofree char *cut = g_strndup(text, TEXT_MAX);
 
-/* The last reading of power. Samples may be shorter than the time between two readings. */
-typedef struct LastPower {
-        double unread; /* seconds of samples since then */
-        double end;    /* of the last sample that was seen */
-} LastPower;
+        return g_utf8_make_valid(cut, -1);
+}
 
-/* A value over all of the recording. */
-typedef struct Mean {
-        double sum, seconds;
-} Mean;
+/* The same as a member of an object, null if it is NULL. */
+static void put_text(json_object *object, const char *key, const char *text)
+{
+        g_autofree char *cut = text ? cut_text(text) : NULL;
 
-/* What ended sleeps, on all CPUs. */
-typedef struct Source {
-        char *name;
-        double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
-} Source;
+        json_put_text(object, key, cut);
+}
 
-typedef struct Reading {
-        Report *report;
-        GArray *states;       /* of State, the shallowest first */
-        GHashTable *core_of;  /* CPU + 1: number of its core + 1 */
-        GHashTable *cores[2]; /* of a sample: numbers + 1; [1]: of those with a CPU that works */
-        GHashTable *sources;  /* name: Source */
-        GHashTable *buckets[REPORT_HISTOGRAMS]; /* begin in ns: ReportBucket */
-        double shift, last;                     /* seconds; see begin_sample() */
-        unsigned steps_back;                    /* of the clock */
-        Mean means[REPORT_MEANS];
-        double steps[REPORT_STEPPED]; /* of the sample before; NaN: not known */
-        LastPower power;
-        bool any_energy, any_states, any_parked;
-} Reading;
-
-static void add_mean(Reading *reading, ReportMean which, double value, double seconds)
+static void add_mean(Report *report, ReportMean which, double value, double seconds)
 {
         if (!isfinite(value) || !(seconds > 0))
                 return;
-        reading->means[which].sum += value * seconds;
-        reading->means[which].seconds += seconds;
+        report->sums[which] += value * seconds;
+        report->weights[which] += seconds;
 }
 
 /* The value, or NaN where there is no column. */
@@ -97,19 +84,36 @@ static double share_at(const double *numbers, size_t row)
         return share >= 0 && share <= 1 ? share : NAN;
 }
 
-static void put(Reading *reading, ReportChart chart, ReportKind kind, const char *name,
-                double value)
+/* The column of a series, which is added if it is not there; REDUCED_COLUMNS if the chart has no
+ * room for it. */
+static guint column_of(Report *report, ReportChart chart, ReportKind kind, const char *name)
 {
-        size_t column;
+        ReportSeries added = { chart, kind, NULL, NAN };
+        guint i, n = 0;
 
-        if (!isfinite(value))
-                return;
-        column = report_column(reading->report, chart, kind, name);
-        if (column != REPORT_NO_COLUMN)
-                reduced_put(reading->report->samples, column, value);
+        for (i = 0; i < report->series->len; i++) {
+                const ReportSeries *series = &g_array_index(report->series, ReportSeries, i);
+
+                if (series->chart == chart && g_str_equal(series->name, name))
+                        return i;
+                n += series->chart == chart;
+        }
+        if (n >= (kind == REPORT_STACK ? STACKS_MAX : SERIES_MAX))
+                return REDUCED_COLUMNS;
+        added.name = g_strdup(name);
+        g_array_append_val(report->series, added);
+        return i;
 }
 
-static void read_info(Reading *reading, const RecordedFrame *frame)
+/* A value of the sample. */
+static void put(Report *report, ReportChart chart, ReportKind kind, const char *name, double value)
+{
+        if (isfinite(value))
+                reduced_put(report->samples, column_of(report, chart, kind, name), value, value,
+                            value, report->samples->seconds);
+}
+
+static void read_info(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "info");
 
@@ -117,8 +121,8 @@ static void read_info(Reading *reading, const RecordedFrame *frame)
                 const char *key = recorded_text(table, "key", i);
                 const char *value = recorded_text(table, "value", i);
 
-                if (key && value && json_object_object_length(reading->report->facts) < FACTS_MAX)
-                        report_put_text(reading->report->facts, key, value);
+                if (key && value && json_object_object_length(report->facts) < FACTS_MAX)
+                        put_text(report->facts, key, value);
         }
 }
 
@@ -130,12 +134,12 @@ static int compare_states(const void *a, const void *b)
                (x->exit_latency_us < y->exit_latency_us);
 }
 
-static void add_state(Reading *reading, const char *name, double exit_latency_us)
+static void add_state(Report *report, const char *name, double exit_latency_us)
 {
         State state = { NULL, isfinite(exit_latency_us) ? exit_latency_us : 0 };
 
-        for (guint i = 0; i < reading->states->len; i++) {
-                State *known = &g_array_index(reading->states, State, i);
+        for (guint i = 0; i < report->states->len; i++) {
+                State *known = &g_array_index(report->states, State, i);
 
                 if (g_str_equal(known->name, name)) {
                         known->exit_latency_us = fmin(known->exit_latency_us,
@@ -143,13 +147,13 @@ static void add_state(Reading *reading, const char *name, double exit_latency_us
                         return;
                 }
         }
-        if (reading->states->len == STATES_MAX)
+        if (report->states->len == STATES_MAX)
                 return;
         state.name = g_strdup(name);
-        g_array_append_val(reading->states, state);
+        g_array_append_val(report->states, state);
 }
 
-static void read_states(Reading *reading, const RecordedFrame *frame)
+static void read_states(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "idle_state");
 
@@ -157,9 +161,9 @@ static void read_states(Reading *reading, const RecordedFrame *frame)
                 const char *name = recorded_text(table, "name", i);
 
                 if (name)
-                        add_state(reading, name, recorded_number(table, "exit_latency_us", i));
+                        add_state(report, name, recorded_number(table, "exit_latency_us", i));
         }
-        g_array_sort(reading->states, compare_states);
+        g_array_sort(report->states, compare_states);
 }
 
 /* How many different values a column has, at most 65536; NaN without column. */
@@ -174,7 +178,7 @@ static double count_values(const RecordedTable *table, const char *column)
         return g_hash_table_size(seen) ? g_hash_table_size(seen) : NAN;
 }
 
-static void read_topology(Reading *reading, const RecordedFrame *frame)
+static void read_topology(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "topology");
         const double *cpus = recorded_numbers(table, "cpu", NULL);
@@ -182,13 +186,13 @@ static void read_topology(Reading *reading, const RecordedFrame *frame)
 
         if (!cpus || !table->n_rows)
                 return;
-        reading->report->cpus = count_values(table, "cpu");
-        reading->report->cores = count_values(table, "core");
-        reading->report->packages = count_values(table, "package");
-        g_hash_table_remove_all(reading->core_of);
+        report->cpus = count_values(table, "cpu");
+        report->cores = count_values(table, "core");
+        report->packages = count_values(table, "package");
+        g_hash_table_remove_all(report->core_of);
         for (size_t i = 0; cores && i < table->n_rows; i++)
                 if (cores[i] >= 0 && cores[i] < 65536 && cpus[i] >= 0 && cpus[i] < 65536)
-                        g_hash_table_insert(reading->core_of, GINT_TO_POINTER((int)cpus[i] + 1),
+                        g_hash_table_insert(report->core_of, GINT_TO_POINTER((int)cpus[i] + 1),
                                             GINT_TO_POINTER((int)cores[i] + 1));
 }
 
@@ -200,7 +204,7 @@ typedef struct CpuColumns {
         const double *share[STATES_MAX], *entered[STATES_MAX];
 } CpuColumns;
 
-static CpuColumns find_columns(const Reading *reading, const RecordedFrame *frame)
+static CpuColumns find_columns(const Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "cpu");
         CpuColumns columns = { .table = table };
@@ -209,8 +213,8 @@ static CpuColumns find_columns(const Reading *reading, const RecordedFrame *fram
         columns.busy = recorded_numbers(table, "busy_share", NULL);
         columns.khz = recorded_numbers(table, "frequency_khz", NULL);
         columns.parked = recorded_numbers(table, "parked", NULL);
-        for (guint i = 0; i < reading->states->len; i++) {
-                const char *name = g_array_index(reading->states, State, i).name;
+        for (guint i = 0; i < report->states->len; i++) {
+                const char *name = g_array_index(report->states, State, i).name;
 
                 columns.share[i] = recorded_numbers(table, "residency_share", name);
                 columns.entered[i] = recorded_numbers(table, "entered", name);
@@ -220,16 +224,16 @@ static CpuColumns find_columns(const Reading *reading, const RecordedFrame *fram
         return columns;
 }
 
-static void tally_states(Reading *reading, Tally *tally, const CpuColumns *columns, size_t row,
+static void tally_states(Report *report, Tally *tally, const CpuColumns *columns, size_t row,
                          bool parked)
 {
-        for (guint i = 0; i < reading->states->len; i++) {
-                const State *state = &g_array_index(reading->states, State, i);
+        for (guint i = 0; i < report->states->len; i++) {
+                const State *state = &g_array_index(report->states, State, i);
                 double share = share_at(columns->share[i], row),
                        entered = at(columns->entered[i], row);
 
                 if (isfinite(share)) {
-                        reading->any_states = true;
+                        report->any_states = true;
                         tally->share[0][i] += share;
                         tally->share[1][i] += parked ? share : 0;
                 }
@@ -238,12 +242,12 @@ static void tally_states(Reading *reading, Tally *tally, const CpuColumns *colum
         }
 }
 
-static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns, size_t row)
+static void tally_cpu(Report *report, Tally *tally, const CpuColumns *columns, size_t row)
 {
         double busy = share_at(columns->busy, row), khz = at(columns->khz, row);
         double parked = at(columns->parked, row);
         gpointer core = g_hash_table_lookup(
-                reading->core_of, GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1));
+                report->core_of, GINT_TO_POINTER((int)CLAMP(columns->cpu[row], 0, 65535) + 1));
 
         if (!isfinite(busy))
                 return;
@@ -252,95 +256,92 @@ static void tally_cpu(Reading *reading, Tally *tally, const CpuColumns *columns,
                 tally->busy[which] += busy;
         }
         tally->known += isfinite(parked);
-        for (int which = 0; core && which < (parked > 0 ? 1 : 2); which++)
-                g_hash_table_add(reading->cores[which], core);
+        if (core)
+                g_hash_table_add(report->all_cores, core);
+        if (core && !(parked > 0))
+                g_hash_table_add(report->working, core);
         if (isfinite(khz) && busy > 0) {
                 tally->busy_mhz += khz / 1e3 * busy;
                 tally->busy_weight += busy;
                 tally->fastest_mhz = fmax(tally->fastest_mhz, khz / 1e3);
         }
-        tally_states(reading, tally, columns, row, parked > 0);
+        tally_states(report, tally, columns, row, parked > 0);
 }
 
 /* Takes the rows of table cpu that are of this time. */
-static Tally tally_rows(Reading *reading, CpuColumns *columns, double time_usec)
+static Tally tally_rows(Report *report, CpuColumns *columns, double time_usec)
 {
         Tally tally = { .sleeps = NAN, .parked_cores = NAN };
 
-        for (int which = 0; which < 2; which++)
-                g_hash_table_remove_all(reading->cores[which]);
+        g_hash_table_remove_all(report->all_cores);
+        g_hash_table_remove_all(report->working);
         for (size_t row = recorded_rows_at(columns->table, time_usec, &columns->next);
              row < columns->next; row++)
-                tally_cpu(reading, &tally, columns, row);
-        if (tally.known > 0 && g_hash_table_size(reading->core_of) > 0)
-                tally.parked_cores = g_hash_table_size(reading->cores[0]) -
-                                     g_hash_table_size(reading->cores[1]);
+                tally_cpu(report, &tally, columns, row);
+        if (tally.known > 0 && g_hash_table_size(report->core_of) > 0)
+                tally.parked_cores = g_hash_table_size(report->all_cores) -
+                                     g_hash_table_size(report->working);
         return tally;
 }
 
 /* The shares of the CPUs in percent; [1]: of those that are parked. */
-static void put_residency(Reading *reading, const Tally *tally, int which)
+static void put_residency(Report *report, const Tally *tally, int which)
 {
         ReportChart chart = which ? REPORT_PARKED_RESIDENCY : REPORT_RESIDENCY;
         double n = tally->cpus[which], rest = 1;
 
         if (n == 0)
                 return;
-        put(reading, chart, REPORT_STACK, "busy", 100 * tally->busy[which] / n);
+        put(report, chart, REPORT_STACK, "busy", 100 * tally->busy[which] / n);
         rest -= tally->busy[which] / n;
-        for (guint i = 0; reading->any_states && i < reading->states->len; i++) {
+        for (guint i = 0; report->any_states && i < report->states->len; i++) {
                 double share = tally->share[which][i] / n;
 
-                put(reading, chart, REPORT_STACK, g_array_index(reading->states, State, i).name,
+                put(report, chart, REPORT_STACK, g_array_index(report->states, State, i).name,
                     100 * share);
                 rest -= share;
         }
-        if (!reading->any_states)
-                put(reading, chart, REPORT_STACK, "idle", 100 * fmax(rest, 0));
+        if (!report->any_states)
+                put(report, chart, REPORT_STACK, "idle", 100 * fmax(rest, 0));
 }
 
 /* A number is that of its sample's end, so a line changes there, not before the event behind it. */
-static void put_step(Reading *reading, ReportStep step, const char *name, double value)
+static void put_step(Report *report, const char *name, double value)
 {
-        double before = reading->steps[step];
+        guint column = column_of(report, REPORT_CPUS, REPORT_STEPS, name);
+        ReportSeries *series = &g_array_index(report->series, ReportSeries, column);
 
-        put(reading, REPORT_CPUS, REPORT_STEPS, name, isfinite(before) ? before : value);
-        reading->steps[step] = value;
+        put(report, REPORT_CPUS, REPORT_STEPS, name,
+            isfinite(series->before) ? series->before : value);
+        series->before = value;
 }
 
-static void forget_steps(Reading *reading)
+static void put_cpus(Report *report, const Tally *tally, double seconds)
 {
-        for (int i = 0; i < REPORT_STEPPED; i++)
-                reading->steps[i] = NAN;
-}
-
-static void put_cpus(Reading *reading, const Tally *tally, double seconds)
-{
-        bool threads = reading->report->cores < reading->report->cpus;
+        bool threads = report->cores < report->cpus;
 
         if (tally->cpus[0] == 0)
                 return;
-        put(reading, REPORT_CPUS, REPORT_LINE, "busy CPUs (load)", tally->busy[0]);
-        add_mean(reading, REPORT_MEAN_BUSY_SHARE, tally->busy[0] / tally->cpus[0], seconds);
+        put(report, REPORT_CPUS, REPORT_LINE, "busy CPUs (load)", tally->busy[0]);
+        add_mean(report, REPORT_MEAN_BUSY_SHARE, tally->busy[0] / tally->cpus[0], seconds);
         if (tally->known > 0) {
-                put_step(reading, REPORT_PARKED_CPUS, "parked CPUs", tally->cpus[1]);
-                add_mean(reading, REPORT_MEAN_PARKED_CPUS, tally->cpus[1], seconds);
-                add_mean(reading, REPORT_MEAN_PARKED_CORES, tally->parked_cores, seconds);
-                reading->any_parked = true;
+                put_step(report, "parked CPUs", tally->cpus[1]);
+                add_mean(report, REPORT_MEAN_PARKED_CPUS, tally->cpus[1], seconds);
+                add_mean(report, REPORT_MEAN_PARKED_CORES, tally->parked_cores, seconds);
         }
         if (tally->known > 0 && threads)
-                put_step(reading, REPORT_PARKED_CORES, "parked cores", tally->parked_cores);
-        put_step(reading, REPORT_ONLINE_CPUS, "online CPUs", tally->cpus[0]);
-        put_residency(reading, tally, 0);
-        put_residency(reading, tally, 1);
+                put_step(report, "parked cores", tally->parked_cores);
+        put_step(report, "online CPUs", tally->cpus[0]);
+        put_residency(report, tally, 0);
+        put_residency(report, tally, 1);
         if (tally->busy_weight > 0) {
-                put(reading, REPORT_FREQUENCY, REPORT_LINE, "mean of busy CPUs",
+                put(report, REPORT_FREQUENCY, REPORT_LINE, "mean of busy CPUs",
                     tally->busy_mhz / tally->busy_weight);
-                put(reading, REPORT_FREQUENCY, REPORT_LINE, "fastest CPU", tally->fastest_mhz);
+                put(report, REPORT_FREQUENCY, REPORT_LINE, "fastest CPU", tally->fastest_mhz);
         }
         if (isfinite(tally->sleeps) && seconds > 0) {
-                put(reading, REPORT_WAKEUPS, REPORT_LINE, "all CPUs", tally->sleeps / seconds);
-                add_mean(reading, REPORT_MEAN_WAKEUPS, tally->sleeps / seconds, seconds);
+                put(report, REPORT_WAKEUPS, REPORT_LINE, "all CPUs", tally->sleeps / seconds);
+                add_mean(report, REPORT_MEAN_WAKEUPS, tally->sleeps / seconds, seconds);
         }
 }
 
@@ -352,18 +353,15 @@ static bool is_package(const char *domain)
                domain[n + strspn(domain + n, "0123456789")] == '\0';
 }
 
-static void put_watts(Reading *reading, const char *name, double watts)
+static void put_watts(Report *report, const char *name, double watts)
 {
-        size_t column = report_column(reading->report, REPORT_POWER, REPORT_LINE, name);
-
-        if (column != REPORT_NO_COLUMN)
-                reduced_put_since(reading->report->samples, column, watts,
-                                  reading->last - reading->power.unread);
+        reduced_put(report->samples, column_of(report, REPORT_POWER, REPORT_LINE, name), watts,
+                    watts, watts, report->unread);
 }
 
 /* The power of the domains in one row. Returns that of all packages, else of the
  * battery; NAN: the row has neither. */
-static double put_domains(Reading *reading, const RecordedTable *machine, size_t row)
+static double put_domains(Report *report, const RecordedTable *machine, size_t row)
 {
         static const char *const columns[] = { "power_watts", "estimated_watts" };
         double total = NAN, battery = NAN;
@@ -385,85 +383,153 @@ static double put_domains(Reading *reading, const RecordedTable *machine, size_t
                                 total = packages++ ? total + watts : watts;
                         else if (g_str_equal(column->of, "battery"))
                                 battery = watts;
-                        if (drawn++ < REPORT_SERIES - 1)
-                                put_watts(reading, name, watts);
+                        if (drawn++ < SERIES_MAX - 1)
+                                put_watts(report, name, watts);
                 }
         if (packages > 1)
-                put_watts(reading, "all packages", total);
+                put_watts(report, "all packages", total);
         return packages > 0 ? total : battery;
 }
 
 /* Power in one row. A reading is the mean since the one before it, so its energy is that of all
  * samples since then; a gap in the recording is not counted. */
-static void put_power(Reading *reading, const RecordedTable *machine, size_t row, double seconds)
+static void put_power(Report *report, const RecordedTable *machine, size_t row, double seconds)
 {
-        LastPower *power = &reading->power;
-        double end = reading->last, watts;
+        double watts;
 
-        if (!(end - seconds - power->end < seconds / 2))
-                power->unread = 0;
-        power->end = end;
-        power->unread += seconds;
-        watts = put_domains(reading, machine, row);
+        report->unread += seconds;
+        watts = put_domains(report, machine, row);
         if (!isfinite(watts))
                 return;
-        reading->any_energy = true;
-        add_mean(reading, REPORT_MEAN_WATTS, watts, power->unread);
-        power->unread = 0;
+        add_mean(report, REPORT_MEAN_WATTS, watts, report->unread);
+        report->unread = 0;
+}
+
+/* True if a row has a value in this column, and the column is about what a policy saves. */
+static bool is_about_saving(const RecordedColumn *column, size_t row)
+{
+        return (g_str_has_prefix(column->name, "saved_") ||
+                g_str_equal(column->name, "effective_share")) &&
+               (column->numbers ? isfinite(column->numbers[row]) : column->texts[row] != NULL);
+}
+
+/* The policy's object, as --json has it, which is added if it is not there. NULL: there are too
+ * many. */
+static json_object *saving_of(Report *report, const char *policy)
+{
+        json_object *saving = json_find(report->savings, "policy", policy);
+
+        if (saving || json_length(report->savings) == SERIES_MAX)
+                return saving;
+        saving = json_add(report->savings);
+        json_put_text(saving, "policy", policy);
+        json_put_members(saving, NULL,
+                         "verdict energy_source saved_joules saved_joules_low saved_joules_high "
+                         "saved_watts saved_watts_low saved_watts_high effective_percent");
+        return saving;
+}
+
+static void take_saving(json_object *saving, const RecordedColumn *column, size_t row)
+{
+        const char *name = column->name;
+
+        if (column->texts && g_str_equal(name, "saved_verdict"))
+                put_text(saving, "verdict", column->texts[row]);
+        else if (column->texts && g_str_equal(name, "saved_source"))
+                put_text(saving, "energy_source", column->texts[row]);
+        else if (column->numbers && g_str_equal(name, "effective_share"))
+                json_put_real(saving, "effective_percent", column->numbers[row] * 100, 1);
+        else if (column->numbers && json_object_object_get_ex(saving, name, NULL))
+                json_put_real(saving, name, column->numbers[row],
+                              g_str_has_prefix(name, "saved_watts") ? 3 : 1);
+}
+
+/* Takes what each policy saved until this row, and what it saves. That is not known any more if a
+ * row is about the policy and does not have it: the load is another one, for example. */
+static void put_savings(Report *report, const RecordedTable *machine, size_t row)
+{
+        json_object *saving;
+
+        for (int i = 0; i < 2 * machine->n_columns; i++) {
+                const RecordedColumn *column = &machine->columns[i % machine->n_columns];
+
+                saving = is_about_saving(column, row) ? saving_of(report, column->of) : NULL;
+                if (saving && i < machine->n_columns)
+                        json_put_members(saving, NULL,
+                                         "saved_watts saved_watts_low saved_watts_high");
+                else if (saving)
+                        take_saving(saving, column, row);
+        }
+        JSON_FOREACH(saving, report->savings)
+                if (json_get(saving, "saved_watts"))
+                        reduced_put(report->samples,
+                                    column_of(report, REPORT_SAVED, REPORT_LINE,
+                                              json_text(saving, "policy")),
+                                    json_number(saving, "saved_watts_low", NAN),
+                                    json_number(saving, "saved_watts", NAN),
+                                    json_number(saving, "saved_watts_high", NAN),
+                                    report->samples->seconds);
+}
+
+/* Forgets what is not known behind a gap. */
+static void begin_again(Report *report)
+{
+        report->unread = 0;
+        for (guint i = 0; i < report->series->len; i++)
+                g_array_index(report->series, ReportSeries, i).before = NAN;
 }
 
 /* Begins the sample that ends at this time. A clock that was set back is ignored: later samples
  * follow the ones before. False: the row says no time. */
-static bool begin_sample(Reading *reading, double time_usec, double interval_usec)
+static bool begin_sample(Report *report, double time_usec, double interval_usec)
 {
-        double end = time_usec / 1e6 + reading->shift, seconds = interval_usec / 1e6;
+        double end = time_usec / 1e6 + report->shift, seconds = interval_usec / 1e6;
 
         if (!isfinite(end) || !(seconds > 0 && seconds < 1e9))
                 return false;
-        if (isfinite(reading->last) && end - seconds / 2 < reading->last) {
-                double back = reading->last + seconds - end;
+        if (isfinite(report->end) && end - seconds / 2 < report->end) {
+                double back = report->end + seconds - end;
 
-                reading->steps_back++;
-                reading->shift += back;
+                report->steps_back++;
+                report->shift += back;
                 end += back;
         }
-        if (!isfinite(reading->last))
-                reading->report->begin = end - seconds;
-        else if (end - 1.5 * seconds > reading->last)
-                forget_steps(reading); /* not known for the gap */
-        reading->last = reading->report->end = end;
-        reading->report->seconds += seconds;
-        reduced_sample(reading->report->samples, end - seconds, end);
+        if (!isfinite(report->end))
+                report->begin = end - seconds;
+        else if (end - 1.5 * seconds > report->end)
+                begin_again(report);
+        report->end = end;
+        report->seconds += seconds;
+        reduced_sample(report->samples, end - seconds, end);
         return true;
 }
 
-static void read_samples(Reading *reading, const RecordedFrame *frame)
+static void read_samples(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *machine = recorded_table(frame, "machine");
         const double *times = recorded_numbers(machine, "time_usec", NULL);
         const double *intervals = recorded_numbers(machine, "interval_usec", NULL);
         const double *pressures = recorded_numbers(machine, "pressure_share", NULL);
-        CpuColumns columns = find_columns(reading, frame);
+        CpuColumns columns = find_columns(report, frame);
 
         for (size_t row = 0; times && row < machine->n_rows; row++) {
                 double seconds = at(intervals, row) / 1e6;
                 Tally tally;
 
-                if (!begin_sample(reading, times[row], at(intervals, row)))
+                if (!begin_sample(report, times[row], at(intervals, row)))
                         continue;
-                tally = tally_rows(reading, &columns, times[row]);
-                put_cpus(reading, &tally, seconds);
-                put_power(reading, machine, row, seconds);
-                report_savings(reading->report, machine, row);
-                put(reading, REPORT_PRESSURE, REPORT_LINE, "some task waited for a CPU",
+                tally = tally_rows(report, &columns, times[row]);
+                put_cpus(report, &tally, seconds);
+                put_power(report, machine, row, seconds);
+                put_savings(report, machine, row);
+                put(report, REPORT_PRESSURE, REPORT_LINE, "some task waited for a CPU",
                     100 * share_at(pressures, row));
         }
 }
 
-static void read_events(Reading *reading, const RecordedFrame *frame)
+static void read_events(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "event");
-        Report *report = reading->report;
 
         for (size_t i = 0; table && i < table->n_rows; i++) {
                 const char *kind = recorded_text(table, "kind", i);
@@ -474,19 +540,17 @@ static void read_events(Reading *reading, const RecordedFrame *frame)
                 if (!isfinite(time) || !kind || g_str_equal(kind, "request"))
                         continue;
                 if (g_str_equal(kind, "transition"))
-                        report->transitions = 1 + (isnan(report->transitions)
-                                                           ? 0
-                                                           : report->transitions);
+                        report->transitions = fmax(report->transitions, 0) + 1;
                 event = json_add(report->events);
-                json_put_real(event, "x", time / 1e6 + reading->shift, 3);
-                report_put_text(event, "kind", kind);
+                json_put_real(event, "x", time / 1e6 + report->shift, 3);
+                put_text(event, "kind", kind);
                 /* No CPU is not the same as nothing said. */
-                report_put_text(event, "cpus", cpus && !*cpus ? "none" : cpus);
-                report_put_text(event, "policy", recorded_text(table, "policy", i));
-                report_put_text(event, "text", recorded_text(table, "text", i));
+                put_text(event, "cpus", cpus && !*cpus ? "none" : cpus);
+                put_text(event, "policy", recorded_text(table, "policy", i));
+                put_text(event, "text", recorded_text(table, "text", i));
         }
-        if (json_length(report->events) > REPORT_EVENTS) {
-                size_t n = json_length(report->events) - REPORT_EVENTS;
+        if (json_length(report->events) > EVENTS_MAX) {
+                size_t n = json_length(report->events) - EVENTS_MAX;
 
                 json_object_array_del_idx(report->events, 0, n);
                 report->events_left += n;
@@ -494,24 +558,23 @@ static void read_events(Reading *reading, const RecordedFrame *frame)
 }
 
 /* The source of this name; beyond KINDS_MAX, that of all others. */
-static Source *source_of(Reading *reading, const char *key)
+static ReportSource *source_of(Report *report, const char *key)
 {
-        g_autofree char *cut = report_text(
-                g_hash_table_size(reading->sources) < KINDS_MAX ||
-                                g_hash_table_contains(reading->sources, key)
-                        ? key
-                        : "others");
-        Source *source = g_hash_table_lookup(reading->sources, cut);
+        g_autofree char *cut = cut_text(g_hash_table_size(report->sources) < KINDS_MAX ||
+                                                        g_hash_table_contains(report->sources, key)
+                                                ? key
+                                                : "others");
+        ReportSource *source = g_hash_table_lookup(report->sources, cut);
 
         if (source)
                 return source;
-        source = g_new0(Source, 1);
+        source = g_new0(ReportSource, 1);
         source->name = g_steal_pointer(&cut);
-        g_hash_table_insert(reading->sources, source->name, source);
+        g_hash_table_insert(report->sources, source->name, source);
         return source;
 }
 
-static void read_wakeups(Reading *reading, const RecordedFrame *frame)
+static void read_wakeups(Report *report, const RecordedFrame *frame)
 {
         const RecordedTable *table = recorded_table(frame, "wakeup");
 
@@ -522,133 +585,52 @@ static void read_wakeups(Reading *reading, const RecordedFrame *frame)
                 double sleeps = recorded_number(table, "sleeps", i);
                 double lacked = recorded_number(table, "lacked_usec", i);
                 g_autofree char *key = NULL;
-                Source *source;
+                ReportSource *source;
 
                 if (!kind || !(sleeps > 0))
                         continue;
                 key = g_strconcat(kind, *name ? " " : "", name, *unit ? " in " : "", unit, NULL);
-                source = source_of(reading, key);
+                source = source_of(report, key);
                 source->sleeps += sleeps;
                 source->lacked_seconds += isfinite(lacked) ? lacked / 1e6 : 0;
         }
 }
 
-static void read_histogram(GHashTable *buckets, const RecordedTable *table)
+/* Buckets that begin at the same length are one. */
+static void read_histogram(GArray *buckets, const RecordedTable *table)
 {
         for (size_t i = 0; table && i < table->n_rows; i++) {
                 double from = recorded_number(table, "at_least_ns", i);
                 double to = recorded_number(table, "below_ns", i);
                 double count = recorded_number(table, "count", i);
-                ReportBucket *bucket = g_hash_table_lookup(buckets, &from);
+                ReportBucket bucket = { from, to > from ? to : 2 * from, 0 };
+                guint at = buckets->len;
 
-                if (!(count > 0) || !(from >= 0) ||
-                    (!bucket && g_hash_table_size(buckets) >= KINDS_MAX))
+                if (!(count > 0) || !(from >= 0))
                         continue;
-                if (!bucket) {
-                        bucket = g_new(ReportBucket, 1);
-                        *bucket = (ReportBucket){ from / 1e3, (to > from ? to : 2 * from) / 1e3,
-                                                  0 };
-                        g_hash_table_insert(buckets, g_memdup2(&from, sizeof(from)), bucket);
+                while (at > 0 && g_array_index(buckets, ReportBucket, at - 1).from_ns >= from)
+                        at--;
+                if (at == buckets->len || g_array_index(buckets, ReportBucket, at).from_ns > from) {
+                        if (buckets->len == KINDS_MAX)
+                                continue;
+                        g_array_insert_val(buckets, at, bucket);
                 }
-                bucket->count += count;
+                g_array_index(buckets, ReportBucket, at).count += count;
         }
 }
 
-static int compare_sources(const void *a, const void *b)
+static void read_frame(const RecordedFrame *frame, void *data)
 {
-        const Source *x = a, *y = b;
+        Report *report = data;
 
-        if (x->sleeps != y->sleeps)
-                return x->sleeps < y->sleeps ? 1 : -1;
-        return strcmp(x->name, y->name);
-}
-
-static int compare_buckets(const void *a, const void *b)
-{
-        double x = ((const ReportBucket *)a)->from_us, y = ((const ReportBucket *)b)->from_us;
-
-        return (x > y) - (x < y);
-}
-
-static void collect_sources(Reading *reading)
-{
-        g_autoptr(GList)
-                sources = g_list_sort(g_hash_table_get_values(reading->sources), compare_sources);
-        Report *report = reading->report;
-
-        report->sources_left = g_hash_table_size(reading->sources);
-        for (GList *i = sources; i && json_length(report->sources) < REPORT_SOURCES; i = i->next) {
-                const Source *source = i->data;
-                json_object *object = json_add(report->sources);
-
-                json_put_text(object, "name", source->name);
-                json_put_int(object, "sleeps", (int64_t)source->sleeps);
-                json_put_real(object, "lacked_seconds", source->lacked_seconds, 3);
-                report->sources_left--;
-        }
-}
-
-static void collect_buckets(Reading *reading)
-{
-        Report *report = reading->report;
-        GHashTableIter iter;
-        gpointer value;
-
-        for (int i = 0; i < REPORT_HISTOGRAMS; i++) {
-                g_hash_table_iter_init(&iter, reading->buckets[i]);
-                while (g_hash_table_iter_next(&iter, NULL, &value))
-                        g_array_append_vals(report->histograms[i], value, 1);
-                g_array_sort(report->histograms[i], compare_buckets);
-        }
-}
-
-static void summarize(Reading *reading)
-{
-        Report *report = reading->report;
-        const Mean *means = reading->means;
-        const char *daemon = json_text(report->facts, "daemon");
-
-        collect_sources(reading);
-        collect_buckets(reading);
-        for (int i = 0; i < REPORT_MEANS; i++)
-                if (means[i].seconds > 0)
-                        report->means[i] = means[i].sum / means[i].seconds;
-        if (reading->any_energy)
-                report->joules = means[REPORT_MEAN_WATTS].sum;
-        if (*daemon && !reading->any_parked)
-                report_note(report, "Nothing of idled was recorded: %s.", daemon);
-        else if (!reading->any_parked && reduced_samples(report->samples))
-                report_note(report, "The recording does not say which CPUs were parked.");
-        else if (reading->any_parked &&
-                 means[REPORT_MEAN_PARKED_CPUS].seconds < 0.99 * report->seconds) {
-                g_autofree char *known = text_duration(means[REPORT_MEAN_PARKED_CPUS].seconds);
-                g_autofree char *all = text_duration(report->seconds);
-
-                report_note(report,
-                            "idled ran for %s of %s. What is said about parked CPUs is about that "
-                            "time.",
-                            known, all);
-        }
-        if (reduced_samples(report->samples) == 0)
-                report_note(report, "The recording has no samples.");
-        else if (!reading->any_energy)
-                report_note(report, "No power was recorded: the machine has no RAPL and no power "
-                                    "table, or the recording was made without permission to read "
-                                    "energy.");
-        if (reading->steps_back) {
-                g_autofree char *later = text_duration(reading->shift);
-
-                report_note(report,
-                            "The clock was set back (%u time%s): what followed is shown up to %s "
-                            "later than it said.",
-                            reading->steps_back, reading->steps_back == 1 ? "" : "s", later);
-        }
-        if (!reading->any_states && reduced_samples(report->samples))
-                report_note(report, "No idle states were recorded: the machine has no cpuidle.");
-        if (reduced_gaps(report->samples))
-                report_note(report, "Plots have gaps where nothing was recorded (%zu time%s).",
-                            reduced_gaps(report->samples),
-                            reduced_gaps(report->samples) == 1 ? "" : "s");
+        read_info(report, frame);
+        read_topology(report, frame);
+        read_states(report, frame);
+        read_samples(report, frame);
+        read_events(report, frame);
+        read_wakeups(report, frame);
+        for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
+                read_histogram(report->histograms[i], recorded_table(frame, report_histograms[i]));
 }
 
 static void state_clear(gpointer data)
@@ -656,59 +638,63 @@ static void state_clear(gpointer data)
         g_free(((State *)data)->name);
 }
 
-static void reading_init(Reading *reading, Report *report)
+static void series_clear(gpointer data)
 {
-        *reading = (Reading){ .report = report, .last = NAN };
-        reading->power.end = NAN;
-        forget_steps(reading);
-        reading->states = g_array_new(FALSE, TRUE, sizeof(State));
-        g_array_set_clear_func(reading->states, state_clear);
-        reading->core_of = g_hash_table_new(NULL, NULL);
-        for (int i = 0; i < 2; i++)
-                reading->cores[i] = g_hash_table_new(NULL, NULL);
-        reading->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
-                reading->buckets[i] = g_hash_table_new_full(g_double_hash, g_double_equal, g_free,
-                                                            g_free);
+        g_free(((ReportSeries *)data)->name);
 }
 
-static void reading_done(Reading *reading)
+static void reading_init(Report *report, const char *path, size_t points)
 {
-        g_array_unref(reading->states);
-        g_hash_table_unref(reading->core_of);
-        for (int i = 0; i < 2; i++)
-                g_hash_table_unref(reading->cores[i]);
-        g_hash_table_unref(reading->sources);
-        for (int i = 0; i < REPORT_HISTOGRAMS; i++)
-                g_hash_table_unref(reading->buckets[i]);
+        *report = (Report){ .path = path };
+        report->cpus = report->cores = report->packages = NAN;
+        report->begin = report->end = report->transitions = NAN;
+        report->samples = reduced_new(points / 2);
+        report->series = g_array_new(FALSE, TRUE, sizeof(ReportSeries));
+        g_array_set_clear_func(report->series, series_clear);
+        report->facts = json_object_new_object();
+        report->events = json_object_new_array();
+        report->savings = json_object_new_array();
+        report->notes = json_object_new_array();
+        report->states = g_array_new(FALSE, TRUE, sizeof(State));
+        g_array_set_clear_func(report->states, state_clear);
+        report->core_of = g_hash_table_new(NULL, NULL);
+        report->working = g_hash_table_new(NULL, NULL);
+        report->all_cores = g_hash_table_new(NULL, NULL);
+        report->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
+                report->histograms[i] = g_array_new(FALSE, TRUE, sizeof(ReportBucket));
 }
 
-static void read_frame(const RecordedFrame *frame, void *data)
+static void reading_done(Report *report)
 {
-        Reading *reading = data;
-
-        read_info(reading, frame);
-        read_topology(reading, frame);
-        read_states(reading, frame);
-        read_samples(reading, frame);
-        read_events(reading, frame);
-        read_wakeups(reading, frame);
-        read_histogram(reading->buckets[REPORT_LATENCIES], recorded_table(frame, "latency"));
-        read_histogram(reading->buckets[REPORT_SLEEPS], recorded_table(frame, "sleep_length"));
+        reduced_free(report->samples);
+        g_array_unref(report->series);
+        json_object_put(report->facts);
+        json_object_put(report->events);
+        json_object_put(report->savings);
+        json_object_put(report->notes);
+        g_array_unref(report->states);
+        g_hash_table_unref(report->core_of);
+        g_hash_table_unref(report->working);
+        g_hash_table_unref(report->all_cores);
+        g_hash_table_unref(report->sources);
+        for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
+                g_array_unref(report->histograms[i]);
 }
 
-int report_read(Report *report)
+json_object *report_read(const char *path, size_t points)
 {
         g_autofree char *problem = NULL;
-        Reading reading;
+        json_object *object = NULL;
+        Report report;
         int r;
 
-        reading_init(&reading, report);
-        r = recording_read_file(report->path, read_frame, &reading, &problem);
-        if (r > 0 && problem)
-                report_note(report, "%s.", problem);
+        reading_init(&report, path, points);
+        r = recording_read_file(path, read_frame, &report, &problem);
         if (r > 0)
-                summarize(&reading);
-        reading_done(&reading);
-        return r > 0 ? EXIT_FINE : complain("report: %s: %s", report->path, problem);
+                object = report_describe(&report, problem);
+        else
+                complain("report: %s: %s", path, problem);
+        reading_done(&report);
+        return object;
 }

@@ -3,9 +3,15 @@
  * idlelab report: a page about recordings.
  */
 #include "report.h"
-#include "verbs.h"
 
 #include <math.h>
+
+#include "cli/verb.h"
+#include "page/page.h"
+#include "verbs.h"
+
+/* More recordings than this are not next to each other on any screen. */
+#define RECORDINGS_MAX 8
 
 /* Points of each plot, of all recordings together: what a screen is wide. */
 #define POINTS       800
@@ -28,30 +34,43 @@ static int report_check(const Ctl *ctl, const Verb *verb)
         return EXIT_FINE;
 }
 
-static void report_free_void(gpointer report)
+/* EXIT_FAILED after a message. */
+static int write_page(json_object *recordings)
 {
-        report_free(report);
+        g_autoptr(json_object) page = json_object_new_object();
+        double begin = json_number(json_element(recordings, 0), "begin_usec", NAN) / 1e6;
+        /* The time zone of this machine when the first recording began; UTC if that is not known.
+         */
+        g_autoptr(GDateTime) time = isfinite(begin) && fabs(begin) < 2e11
+                                            ? g_date_time_new_from_unix_local((gint64)begin)
+                                            : NULL;
+        double offset = time ? (double)g_date_time_get_utc_offset(time) / 1e6 : 0;
+
+        json_put_text(page, "zone", time ? g_date_time_get_timezone_abbreviation(time) : "UTC");
+        json_put_real(page, "offset_seconds", offset, 0);
+        json_put(page, "recordings", json_object_get(recordings));
+        return page_write("report", page, output);
 }
 
 static int report_ask(Ctl *ctl, json_object **ret_answer)
 {
-        g_autoptr(GPtrArray) reports = g_ptr_array_new_with_free_func(report_free_void);
         g_autoptr(json_object) answer = json_object_new_object();
-        json_object *array = json_object_new_array();
+        json_object *recordings = json_object_new_array(), *recording;
         size_t points = MAX(POINTS / (size_t)ctl->n_args, POINTS_LEAST);
 
         json_put_text(answer, "page", output);
-        json_put(answer, "recordings", array);
+        json_put(answer, "recordings", recordings);
         for (int i = 0; i < ctl->n_args; i++) {
-                Report *report = report_new(ctl->args[i], points);
-
-                g_ptr_array_add(reports, report);
-                if (report_read(report) != EXIT_FINE)
+                recording = report_read(ctl->args[i], points);
+                if (!recording)
                         return EXIT_FAILED;
-                json_object_array_add(array, report_describe(report));
+                json_object_array_add(recordings, recording);
         }
-        if (report_write((const Report *const *)reports->pdata, reports->len, output) != EXIT_FINE)
+        if (write_page(recordings) != EXIT_FINE)
                 return EXIT_FAILED;
+        JSON_FOREACH(recording, recordings)
+                for (size_t i = 0; report_plots[i]; i++)
+                        json_object_object_del(recording, report_plots[i]);
         if (!g_str_equal(output, "-"))
                 *ret_answer = g_steal_pointer(&answer);
         return EXIT_FINE;
@@ -102,7 +121,7 @@ const Verb verb_report = {
         .options = { report_options },
         .check = report_check,
         .min_args = 1,
-        .max_args = REPORT_MOST,
+        .max_args = RECORDINGS_MAX,
         .ask = report_ask,
         .show = report_show,
 };

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlelab report: what a recording comes to, between its reader (report-read.c) and the page
- * (report-page.c). All of it is bounded, whatever the recording has.
- *
- * Everything here may be missing: a number is NaN, a text NULL, a list empty.
+ * idlelab report: what a recording comes to, between its reader (report-read.c) and its document
+ * (report-data.c). All of it is bounded, whatever the recording has.
  */
 #ifndef IDLED_REPORT_H
 #define IDLED_REPORT_H
 
-#include "cli/verb.h"
-#include "recording/read.h"
+#include "cli/json.h"
 #include "reduce.h"
 
-/* More recordings than this are not next to each other on any screen. */
-#define REPORT_MOST 8
-
-/* How many elements of a list are kept. */
-#define REPORT_EVENTS  300 /* the last */
-#define REPORT_SOURCES 20  /* those that ended most sleeps */
-#define REPORT_SERIES  8   /* of a chart, */
-#define REPORT_STACKS  34  /* without those of idle states */
-
-#define REPORT_NO_COLUMN SIZE_MAX
-
+/* In the order of page/page.js. */
 typedef enum ReportChart {
         REPORT_CPUS,
         REPORT_RESIDENCY,
@@ -37,21 +24,17 @@ typedef enum ReportChart {
 
 typedef enum ReportKind { REPORT_LINE, REPORT_STEPS, REPORT_STACK } ReportKind;
 
-/* Something that is drawn: a column of `samples`. */
+/* Something that is drawn: the column of the samples that has its number. */
 typedef struct ReportSeries {
         ReportChart chart;
         ReportKind kind;
         char *name;
-        size_t column;
-        size_t low, high; /* columns of an interval around it; `column`: its band is from the least
-                           * to the greatest of the samples that a point unites */
+        double before; /* of steps, in the sample before; NaN: not known */
 } ReportSeries;
 
 typedef struct ReportBucket {
-        double from_us, to_us, count;
+        double from_ns, to_ns, count;
 } ReportBucket;
-
-typedef enum ReportHistogram { REPORT_LATENCIES, REPORT_SLEEPS, REPORT_HISTOGRAMS } ReportHistogram;
 
 /* Means by time, of the whole recording. */
 typedef enum ReportMean {
@@ -63,52 +46,52 @@ typedef enum ReportMean {
         REPORT_MEANS,
 } ReportMean;
 
+/* What ended sleeps, on all CPUs. */
+typedef struct ReportSource {
+        char *name;
+        double sleeps, lacked_seconds; /* lacked: to the deepest state's target residency */
+} ReportSource;
+
+#define REPORT_HISTOGRAMS 2
+
+/* What is not known is NaN. */
 typedef struct Report {
-        char *path;
-        json_object *facts; /* keys and values of table info */
-        double cpus, cores, packages;
-        double begin, end; /* seconds since 1970 */
-        double seconds;    /* recorded, without gaps */
-        double joules;     /* of all packages */
-        double means[REPORT_MEANS];
-        double transitions;
-        GArray *series;                        /* of ReportSeries */
-        json_object *events;                   /* as the page has them, in the order of time */
-        json_object *sources;                  /* what ended sleeps, the most frequent first */
-        json_object *savings;                  /* of policies, as their evaluators last said */
-        GArray *histograms[REPORT_HISTOGRAMS]; /* of ReportBucket, ascending */
-        size_t events_left, sources_left;      /* that were too many */
-        json_object *notes;                    /* what a person should know: sentences */
+        const char *path;
         Reduced *samples;
+        GArray *series; /* of ReportSeries */
+        json_object *facts, *events, *savings, *notes;
+        GHashTable *sources;                   /* name: ReportSource */
+        GArray *histograms[REPORT_HISTOGRAMS]; /* of ReportBucket, ascending */
+        size_t events_left;                    /* that were too many */
+        double transitions, cpus, cores, packages;
+
+        GArray *states;               /* of State, the shallowest first */
+        GHashTable *core_of;          /* CPU + 1: number of its core + 1 */
+        GHashTable *working;          /* cores, + 1, of a sample that have a CPU that works */
+        GHashTable *all_cores;        /* the same of all */
+        double begin, end;            /* seconds since 1970 */
+        double seconds;               /* recorded, without gaps */
+        double shift;                 /* see begin_sample() */
+        unsigned steps_back;          /* of the clock */
+        double unread;                /* seconds of samples since the last reading of power */
+        double sums[REPORT_MEANS];    /* of values times seconds, */
+        double weights[REPORT_MEANS]; /* and of these seconds */
+        bool any_states;
 } Report;
 
-/* An empty one; `points` bounds its samples. */
-Report *report_new(const char *path, size_t points);
-void report_free(Report *report);
+/* The histograms, which are tables of a recording and members of the document, in the order of
+ * page/page.js. */
+extern const char *const report_histograms[REPORT_HISTOGRAMS];
 
-/* The column of a series, which is added if it is not there; REPORT_NO_COLUMN if the chart has no
- * room for it. */
-size_t report_column(Report *report, ReportChart chart, ReportKind kind, const char *name);
+/* Reads a recording, whose plots over time get up to so many points. Returns the document about it.
+ * NULL after a message. */
+json_object *report_read(const char *path, size_t points);
 
-void report_note(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What --json says, where everything may be null, and the members that only the page has. `problem`
+ * is what a person must know about the file; NULL: nothing. */
+json_object *report_describe(Report *report, const char *problem);
 
-/* A text of a recording, cut where it is too long for a page, as a new string; and the same as a
- * member of an object, null if it is NULL. */
-char *report_text(const char *text);
-void report_put_text(json_object *object, const char *key, const char *text);
-
-/* Takes what each policy saved until this row of table machine, and what it saves. */
-void report_savings(Report *report, const RecordedTable *machine, size_t row);
-
-/* Reads a recording. Returns EXIT_FINE, or EXIT_FAILED after a message. */
-int report_read(Report *report);
-
-/* What is in it, as JSON: the summary of the page and of the verb. */
-json_object *report_describe(const Report *report);
-
-/* Writes the page about `n` recordings, 1 .. REPORT_MOST. EXIT_FINE, or EXIT_FAILED after a
- * message.
- */
-int report_write(const Report *const *reports, size_t n, const char *path);
+/* What only the page has, ends with NULL. */
+extern const char *const report_plots[];
 
 #endif

@@ -19,7 +19,6 @@ OTHERS = {
     "lib/cli/facts.c": "a property of each CPU",
     "daemon/bus/bus-cpu.c": "a property of each CPU",
     "ctl/verbs/metrics-families.c": "families of OpenMetrics have help and types of their own",
-    "lab/verbs/report-page.c": "the title of a chart",
 }
 
 

@@ -15,11 +15,17 @@ static double *numbers(json_object *array, size_t *ret_n)
         return values;
 }
 
+/* A value of the last sample, of a second. */
+static void put(Reduced *reduced, size_t column, double value)
+{
+        reduced_put(reduced, column, value, value, value, 1);
+}
+
 static double *values_of(const Reduced *reduced, size_t column, ReducedValue value)
 {
         size_t n, n_times;
         double *values = numbers(reduced_values(reduced, column, value), &n);
-        g_autofree double *times = numbers(reduced_times(reduced, 0), &n_times);
+        g_autofree double *times = numbers(reduced_times(reduced), &n_times);
 
         ck_assert_uint_eq(n, n_times);
         return values;
@@ -58,15 +64,15 @@ TEST_EACH(bounded, lengths)
                 double value = i == samples / 3 ? 1e6 : i == samples / 2 ? -1e6 : (double)(i % 10);
 
                 reduced_sample(reduced, (double)i, (double)i + 1);
-                reduced_put(reduced, 3, value);
+                put(reduced, 3, value);
                 sum += value;
         }
-        times = numbers(reduced_times(reduced, 0), &n);
+        times = numbers(reduced_times(reduced), &n);
         least = values_of(reduced, 3, REDUCED_LEAST);
         means = values_of(reduced, 3, REDUCED_MEAN);
         greatest = values_of(reduced, 3, REDUCED_GREATEST);
-        ck_assert_uint_eq(reduced_samples(reduced), samples);
-        ck_assert_uint_eq(reduced_gaps(reduced), 0);
+        ck_assert_uint_eq(reduced->samples, samples);
+        ck_assert_uint_eq(reduced->gaps, 0);
         if (samples == 0) {
                 ck_assert_uint_eq(n, 0);
                 return;
@@ -95,11 +101,11 @@ TEST(gap)
                 double begin = i + (i >= 500 ? 300 : 0);
 
                 reduced_sample(reduced, begin, begin + 1);
-                reduced_put(reduced, 0, 1);
+                put(reduced, 0, 1);
         }
-        times = numbers(reduced_times(reduced, 0), &n);
+        times = numbers(reduced_times(reduced), &n);
         means = values_of(reduced, 0, REDUCED_MEAN);
-        ck_assert_uint_eq(reduced_gaps(reduced), 1);
+        ck_assert_uint_eq(reduced->gaps, 1);
         for (size_t i = 0; i < n; i++) {
                 gaps += isnan(means[i]);
                 if (isnan(means[i]))
@@ -117,10 +123,10 @@ TEST(gaps)
 
         for (int i = 0; i < 10000; i++) {
                 reduced_sample(reduced, 10 * i, 10 * i + 1);
-                reduced_put(reduced, 0, i);
+                put(reduced, 0, i);
         }
-        times = numbers(reduced_times(reduced, 0), &n);
-        ck_assert_uint_eq(reduced_gaps(reduced), 9999);
+        times = numbers(reduced_times(reduced), &n);
+        ck_assert_uint_eq(reduced->gaps, 9999);
         ck_assert_uint_le(n, 4 * 50 + 1);
         for (size_t i = 0; i + 1 < n; i++)
                 ck_assert(times[i] <= times[i + 1]);
@@ -134,14 +140,27 @@ TEST(unknown)
 
         for (int i = 0; i < 10; i++) {
                 reduced_sample(reduced, i, i + 1);
-                reduced_put(reduced, 0, i == 5 ? NAN : 1);
+                put(reduced, 0, i == 5 ? NAN : 1);
                 if (i == 8)
-                        reduced_put(reduced, 1, 2);
+                        put(reduced, 1, 2);
         }
         means = values_of(reduced, 0, REDUCED_MEAN);
         late = values_of(reduced, 1, REDUCED_MEAN);
         ck_assert(means[4] == 1 && isnan(means[5]) && means[6] == 1);
         ck_assert(isnan(late[7]) && late[8] == 2 && isnan(late[9]));
+}
+
+/* A column for which there is no room changes nothing. */
+TEST(no_room)
+{
+        g_autoptr(Reduced) reduced = reduced_new(50);
+        g_autofree double *last = NULL;
+
+        reduced_sample(reduced, 0, 1);
+        put(reduced, REDUCED_COLUMNS - 1, 1);
+        put(reduced, REDUCED_COLUMNS, 2);
+        last = values_of(reduced, REDUCED_COLUMNS - 1, REDUCED_MEAN);
+        ck_assert(last[0] == 1);
 }
 
 UNIT("reduce")
