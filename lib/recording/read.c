@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COLUMNS_MAX 4096u
+#define COLUMNS_MAX 4096
 
 /* The most values of a frame, which bounds memory. */
 #define CELLS_MAX (8u << 20)
 
 typedef struct Table {
-        RecordedTable table; /* as readers see it */
-        const char *key;     /* name of a column; NULL: none */
-        GArray *columns;     /* of RecordedColumn */
-        GPtrArray *values;   /* of GArray of double or char *, by column */
+        RecordedTable table;     /* as readers see it */
+        const char *key;         /* name of a column; NULL: none */
+        RecordedColumn *columns; /* NULL: none yet */
+        GPtrArray *cells;        /* of const char *, by row; NULL: no value */
 } Table;
 
 struct RecordingReader {
@@ -36,17 +36,16 @@ struct RecordingReader {
         RecordingReport report;
 };
 
-static void array_free(gpointer array)
-{
-        g_array_unref(array);
-}
-
 static void table_free(gpointer data)
 {
         Table *table = data;
 
-        g_array_unref(table->columns);
-        g_ptr_array_unref(table->values);
+        for (int i = 0; i < table->table.n_columns; i++) {
+                g_free((gpointer)table->columns[i].numbers);
+                g_free((gpointer)table->columns[i].texts);
+        }
+        g_free(table->columns);
+        g_ptr_array_unref(table->cells);
         g_free(table);
 }
 
@@ -132,24 +131,24 @@ static int begin_table(RecordingReader *reader)
         table->table.name = field(reader, 1);
         table->table.key = -1;
         table->key = field(reader, 2);
-        table->columns = g_array_new(FALSE, FALSE, sizeof(RecordedColumn));
-        table->values = g_ptr_array_new_with_free_func(array_free);
+        table->cells = g_ptr_array_new();
         g_ptr_array_add(reader->tables, table);
         return 0;
 }
 
 static int add_columns(RecordingReader *reader, Table *table)
 {
-        guint n = reader->fields->len - 1;
+        int n = (int)reader->fields->len - 1;
 
-        if (table->columns->len > 0 || table->table.n_rows > 0 || n > COLUMNS_MAX)
+        if (table->columns || table->table.n_rows > 0 || n > COLUMNS_MAX)
                 return -EBADMSG;
-        for (guint i = 1; i <= n; i++) {
-                RecordedColumn column = { field(reader, i), "", "" };
-
-                if (!column.name)
+        table->columns = g_new0(RecordedColumn, n + 1);
+        table->table.columns = table->columns;
+        table->table.n_columns = n;
+        for (int i = 0; i < n; i++) {
+                table->columns[i] = (RecordedColumn){ field(reader, (guint)i + 1), "", "" };
+                if (!table->columns[i].name)
                         return -EBADMSG;
-                g_array_append_val(table->columns, column);
         }
         return 0;
 }
@@ -157,67 +156,26 @@ static int add_columns(RecordingReader *reader, Table *table)
 /* A line that says the same of each column. */
 static int describe_columns(RecordingReader *reader, Table *table, bool is_unit)
 {
-        if (reader->fields->len - 1 > table->columns->len || table->values->len > 0)
+        int n = table->table.n_columns;
+
+        if ((int)reader->fields->len - 1 > n || table->table.n_rows > 0)
                 return -EBADMSG;
-        for (guint i = 0; i < table->columns->len; i++) {
-                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
-
-                *(is_unit ? &column->unit : &column->of) = field(reader, i + 1) ?: "";
-        }
-        return 0;
-}
-
-static bool is_text(const RecordedColumn *column)
-{
-        return g_str_equal(column->unit, RECORDED_UNIT_TEXT);
-}
-
-/* Makes room for values when the first row comes: then units are known. */
-static void begin_values(Table *table)
-{
-        for (guint i = table->values->len; i < table->columns->len; i++)
-                g_ptr_array_add(
-                        table->values,
-                        g_array_new(TRUE, FALSE, /* never NULL */
-                                    is_text(&g_array_index(table->columns, RecordedColumn, i))
-                                            ? sizeof(char *)
-                                            : sizeof(double)));
-}
-
-static int add_number(RecordedColumn *column, GArray *values, const char *text)
-{
-        const char *point = text ? strchr(text, '.') : NULL;
-        double number = NAN;
-        char *end;
-
-        if (text) {
-                number = g_ascii_strtod(text, &end);
-                if (end == text || *end || !(fabs(number) <= RECORDED_NUMBER_MAX))
-                        return -EBADMSG;
-        }
-        if (point)
-                column->decimals = MIN(MAX(column->decimals, (int)strlen(point + 1)), 9);
-        g_array_append_val(values, number);
+        for (int i = 0; i < n; i++)
+                *(is_unit ? &table->columns[i].unit
+                          : &table->columns[i].of) = field(reader, (guint)i + 1) ?: "";
         return 0;
 }
 
 static int add_row(RecordingReader *reader, Table *table)
 {
-        reader->cells += table->columns->len;
-        if (reader->fields->len - 1 > table->columns->len || reader->cells > CELLS_MAX)
-                return -EBADMSG;
-        begin_values(table);
-        table->table.n_rows++;
-        for (guint i = 0; i < table->columns->len; i++) {
-                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
-                const char *text = field(reader, i + 1);
-                GArray *values = table->values->pdata[i];
+        int n = table->table.n_columns;
 
-                if (is_text(column))
-                        g_array_append_val(values, text);
-                else if (add_number(column, values, text) < 0)
-                        return -EBADMSG;
-        }
+        reader->cells += (size_t)n;
+        if ((int)reader->fields->len - 1 > n || reader->cells > CELLS_MAX)
+                return -EBADMSG;
+        table->table.n_rows++;
+        for (int i = 0; i < n; i++)
+                g_ptr_array_add(table->cells, (gpointer)field(reader, (guint)i + 1));
         return 0;
 }
 
@@ -239,27 +197,55 @@ static int parse_line(RecordingReader *reader)
                                              : 0;
 }
 
-/* What readers see of the table. */
-static void finish_table(gpointer data, gpointer user_data)
+static int parse_number(RecordedColumn *column, const char *text, double *ret_number)
 {
-        Table *table = data;
+        const char *point = strchr(text, '.');
+        char *end;
 
-        begin_values(table);
-        for (guint i = 0; i < table->columns->len; i++) {
-                RecordedColumn *column = &g_array_index(table->columns, RecordedColumn, i);
-                const void *values = ((GArray *)table->values->pdata[i])->data;
+        *ret_number = g_ascii_strtod(text, &end);
+        if (end == text || *end || !(fabs(*ret_number) <= RECORDED_NUMBER_MAX))
+                return -EBADMSG;
+        if (point)
+                column->decimals = MIN(MAX(column->decimals, (int)strlen(point + 1)), 9);
+        return 0;
+}
 
-                if (!is_text(column) && g_strcmp0(column->name, table->key) == 0)
-                        table->table.key = (int)i;
-                if (is_text(column)) {
-                        column->texts = values;
-                        column->unit = "";
-                } else {
-                        column->numbers = values;
-                }
+/* The cells of a column, in its form. */
+static int finish_column(const Table *table, int i)
+{
+        RecordedColumn *column = &table->columns[i];
+        size_t n = table->table.n_rows, n_columns = (size_t)table->table.n_columns;
+        bool is_text = g_str_equal(column->unit, RECORDED_UNIT_TEXT);
+        const char **texts = is_text ? g_new(const char *, n + 1) : NULL; /* never NULL */
+        double *numbers = is_text ? NULL : g_new(double, n + 1);
+
+        column->texts = texts;
+        column->numbers = numbers;
+        for (size_t row = 0; row < n; row++) {
+                const char *cell = table->cells->pdata[row * n_columns + (size_t)i];
+
+                if (is_text)
+                        texts[row] = cell;
+                else if (!cell)
+                        numbers[row] = NAN;
+                else if (parse_number(column, cell, &numbers[row]) < 0)
+                        return -EBADMSG;
         }
-        table->table.n_columns = (int)table->columns->len;
-        table->table.columns = (const RecordedColumn *)(const void *)table->columns->data;
+        if (is_text)
+                column->unit = "";
+        return 0;
+}
+
+static int finish_table(Table *table)
+{
+        for (int i = 0; i < table->table.n_columns; i++) {
+                if (finish_column(table, i) < 0)
+                        return -EBADMSG;
+                if (table->columns[i].numbers && g_strcmp0(table->columns[i].name, table->key) == 0)
+                        table->table.key = i;
+        }
+        g_ptr_array_set_size(table->cells, 0);
+        return 0;
 }
 
 /* Reads the text of the frame. -EBADMSG: it is none. */
@@ -275,8 +261,8 @@ static int parse_text(RecordingReader *reader)
         while ((r = take_line(reader, &at)) > 0)
                 if ((r = parse_line(reader)) < 0)
                         break;
-        if (r == 0)
-                g_ptr_array_foreach(reader->tables, finish_table, NULL);
+        for (guint i = 0; i < reader->tables->len && r == 0; i++)
+                r = finish_table(reader->tables->pdata[i]);
         return r;
 }
 
