@@ -26,21 +26,11 @@ typedef struct Span {
         double power; /* when the time of the next reading of power begins */
 } Span;
 
-typedef struct Export Export;
-
-/* What a format does with a recording, on standard output. */
-typedef struct Format {
-        void (*begin)(void);
-        void (*frame)(const RecordedFrame *frame, Export *export);
-        void (*end)(void); /* may be NULL */
-} Format;
-
-struct Export {
-        const Format *format;
+typedef struct Export {
         size_t n_frames;
         GHashTable *seen;  /* as the format uses it, by texts */
         Span machine, cpu; /* the last of both tables */
-};
+} Export;
 
 /* The value of a row of the column, if it has one. Digits are those that were recorded. */
 static void print_number(const RecordedColumn *column, size_t row)
@@ -54,11 +44,6 @@ static bool is_lasting(const RecordedTable *table)
 {
         return g_str_equal(table->name, "info") || g_str_equal(table->name, "topology") ||
                g_str_equal(table->name, "idle_state");
-}
-
-static void csv_begin(void)
-{
-        fputs("time_usec,table,row,key,column,of,unit,value\r\n", stdout);
 }
 
 static void csv_value(const RecordedTable *table, const RecordedColumn *time, size_t row,
@@ -299,18 +284,8 @@ static void trace_frame(const RecordedFrame *frame, Export *export)
         }
 }
 
-static void trace_end(void)
-{
-        puts("\n]}");
-}
-
-static const Format formats[] = {
-        { csv_begin, csv_frame, NULL },
-        { trace_begin, trace_frame, trace_end },
-};
-
 static const char *const names[] = { "csv", "perfetto", NULL };
-static int asked; /* the number of the format */
+static int asked; /* the number of the format: not 0 for Perfetto */
 
 static const VerbOption export_options[] = {
         { "format", "FORMAT", "csv (the default) or perfetto", .choice = &asked, .choices = names,
@@ -321,22 +296,29 @@ static const VerbOption export_options[] = {
 static void export_frame(const RecordedFrame *frame, void *data)
 {
         Export *export = data;
+        bool first = export->n_frames++ == 0;
 
-        if (export->n_frames++ == 0)
-                export->format->begin();
-        export->format->frame(frame, export);
+        if (asked) {
+                if (first)
+                        trace_begin();
+                trace_frame(frame, export);
+                return;
+        }
+        if (first)
+                fputs("time_usec,table,row,key,column,of,unit,value\r\n", stdout);
+        csv_frame(frame, export);
 }
 
 static int export_ask(Ctl *ctl, json_object **ret_answer)
 {
-        Export export = { &formats[asked], .machine = { NAN, NAN, NAN }, .cpu = { NAN, NAN, NAN } };
+        Export export = { .machine = { NAN, NAN, NAN }, .cpu = { NAN, NAN, NAN } };
         g_autofree char *problem = NULL;
         int r;
 
         export.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         r = recording_read_file(ctl->args[0], export_frame, &export, &problem);
-        if (export.n_frames > 0 && export.format->end)
-                export.format->end();
+        if (asked && export.n_frames > 0)
+                puts("\n]}");
         if (problem)
                 complain("%s: %s", ctl->args[0], problem);
         g_hash_table_unref(export.seen);
