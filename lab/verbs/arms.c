@@ -270,30 +270,6 @@ static void leave_profile(Arms *arms)
         replace(&arms->hold, -1);
 }
 
-/* A hold for the profile. Another hold may be stronger, and a profile may be refused. */
-static int enter_profile(Arms *arms, const char *profile, char **ret_error)
-{
-        const HoldArguments request = { .profile = profile, .reason = arms->reason };
-        g_autoptr(json_object) active = NULL;
-        int r;
-
-        leave_profile(arms);
-        if (!*profile)
-                return 0;
-        r = client_hold(arms->ctl->client, &request, &arms->hold_path, &arms->hold, ret_error);
-        if (r < 0)
-                return r;
-        active = client_property(arms->ctl->client, "Profile");
-        if (active && g_str_equal(json_object_get_string(active), profile))
-                return 0;
-        *ret_error = client_hold_text(arms->ctl->client, arms->hold_path, "Obstacle");
-        if (!*ret_error)
-                *ret_error = g_strdup_printf("profile %s is active instead of %s",
-                                             active ? json_object_get_string(active) : "?",
-                                             profile);
-        return -EBUSY;
-}
-
 static int enter_knobs(Arms *arms, int arm, char **ret_error)
 {
         int r = sweep_leave(arms->sweep);
@@ -314,13 +290,17 @@ static int enter_knobs(Arms *arms, int arm, char **ret_error)
 
 int arms_enter(Arms *arms, int arm, char **ret_error)
 {
+        const char *profile;
         int r;
 
         if (arms->sweep)
                 return enter_knobs(arms, arm, ret_error);
         r = enter_trial(arms, arm, ret_error);
-        if (r >= 0 && arms_asked.kind == ARMS_PROFILE)
-                r = enter_profile(arms, arms_asked.values[arm]->pdata[0], ret_error);
+        leave_profile(arms);
+        profile = arms_asked.kind == ARMS_PROFILE ? arms_asked.values[arm]->pdata[0] : "";
+        if (r >= 0 && *profile)
+                r = sweep_hold(arms->ctl, profile, arms->reason, &arms->hold_path, &arms->hold,
+                               ret_error);
         if (r < 0)
                 arms_leave(arms);
         return r;

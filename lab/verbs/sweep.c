@@ -392,21 +392,30 @@ static int enter_dma_latency(Sweep *sweep, const SweepPoint *point, char **ret_e
         return -EIO;
 }
 
-static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error)
+int sweep_hold(const Ctl *ctl, const char *profile, const char *reason, char **ret_path,
+               int *ret_fd, char **ret_error)
 {
-        const HoldArguments request = { .profile = point->value,
-                                        .reason = "idlelab latency --sweep" };
-        g_autofree char *obstacle = NULL;
-        int r = client_hold(sweep->ctl->client, &request, &sweep->hold, &sweep->descriptor,
-                            ret_error);
+        const HoldArguments request = { .profile = profile, .reason = reason };
+        g_autoptr(json_object) active = NULL;
+        int r = client_hold(ctl->client, &request, ret_path, ret_fd, ret_error);
 
         if (r < 0)
                 return r;
-        obstacle = client_hold_text(sweep->ctl->client, sweep->hold, "Obstacle");
-        if (!obstacle || !*obstacle)
+        active = client_property(ctl->client, "Profile");
+        if (active && g_str_equal(json_object_get_string(active), profile))
                 return 0;
-        *ret_error = g_steal_pointer(&obstacle);
+        *ret_error = client_hold_text(ctl->client, *ret_path, "Obstacle");
+        if (!*ret_error)
+                *ret_error = g_strdup_printf("profile %s is active instead of %s",
+                                             active ? json_object_get_string(active) : "?",
+                                             profile);
         return -EBUSY;
+}
+
+static int enter_profile(Sweep *sweep, const SweepPoint *point, char **ret_error)
+{
+        return sweep_hold(sweep->ctl, point->value, "idlelab latency --sweep", &sweep->hold,
+                          &sweep->descriptor, ret_error);
 }
 
 const SweepPoint *sweep_find(const Sweep *sweep, const char *label)

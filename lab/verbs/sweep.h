@@ -22,6 +22,12 @@ typedef enum SweepKind {
         SWEEP_PROFILE,     /* a profile of idled's, by a hold */
 } SweepKind;
 
+/* Begins a hold for a profile, with a reason for idled's log: its path, a new string, and the
+ * descriptor whose closing ends it. -EBUSY, with `*ret_error`: another profile is in effect; then
+ * there is a hold as well. Else errors as those of client_hold(). */
+int sweep_hold(const Ctl *ctl, const char *profile, const char *reason, char **ret_path,
+               int *ret_fd, char **ret_error);
+
 typedef struct SweepPoint {
         SweepKind kind;
         char *value; /* "performance", "50us", "C1" */
