@@ -16,7 +16,6 @@
 #include "base/setting.h"
 #include "governors/states.h"
 
-#define TICK_NS            INT64_C(4000000)       /* HZ=250, as the traces were recorded */
 #define NO_LATENCY_LIMIT   INT64_C(2000000000000) /* 2000 s: what the kernel takes for none */
 #define CPU_CAPACITY       1024u                  /* of every CPU; utilisation is out of this */
 #define GOVERNOR_STATE_MAX 1024 /* bytes a governor may have that another one is built on */

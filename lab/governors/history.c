@@ -140,15 +140,6 @@ static int history_select(void *state, const StateTable *table, const Period *pe
         return self->base->select(self->below, table, &limited);
 }
 
-/* The next enabled state in this direction; -1: none. */
-static int next_enabled(const StateTable *table, int state, int step)
-{
-        for (int i = state + step; i >= 0 && i < table->n; i += step)
-                if (!table->states[i].off)
-                        return i;
-        return -1;
-}
-
 /* Step 1. */
 static void history_reflect(void *state, const StateTable *table, const Outcome *outcome)
 {
@@ -159,9 +150,9 @@ static void history_reflect(void *state, const StateTable *table, const Outcome 
 
         counts->sleeps++;
         if (outcome->residency_ns < at->residency_ns) {
-                counts->deep += next_enabled(table, outcome->state, -1) >= 0;
+                counts->deep += state_table_next(table, outcome->state, -1) >= 0;
         } else if (outcome->residency_ns > at->latency_ns) {
-                next = next_enabled(table, outcome->state, 1);
+                next = state_table_next(table, outcome->state, 1);
                 counts->shallow += next >= 0 && outcome->residency_ns - at->latency_ns >=
                                                         table->states[next].residency_ns;
         }

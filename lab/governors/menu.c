@@ -193,18 +193,6 @@ static bool has_choice(const StateTable *table, uint64_t timer_ns, int64_t limit
                                         limit_ns >= table->states[1].latency_ns);
 }
 
-/* The last step: if the CPU polls or is not expected to sleep for a tick period, the tick keeps
- * running, and the state must pay before it. */
-static int fit_tick(const StateTable *table, int state, uint64_t length_ns, int64_t tick_ns)
-{
-        const ReplayState *at = &table->states[state];
-
-        if ((!at->polling && length_ns >= (uint64_t)TICK_NS) || state == 0 ||
-            at->residency_ns <= tick_ns)
-                return state;
-        return state_table_shallower(table, state, tick_ns, false);
-}
-
 static void menu_reflect(void *state, const StateTable *table, const Outcome *outcome)
 {
         Menu *menu = state;
@@ -297,7 +285,7 @@ static int menu_select_6_1(void *state, const StateTable *table, const Period *p
         fair_ns = predicted_ns / (1 + LIMIT_PER_WAITER * (uint64_t)period->iowait);
         chosen = find_state(table, menu->timer_ns, limit_ns < fair_ns ? limit_ns : fair_ns,
                             LINUX_6_1, &predicted_ns);
-        return fit_tick(table, chosen, predicted_ns, tick_ns);
+        return state_table_fit_tick(table, chosen, 0, (int64_t)predicted_ns, tick_ns);
 }
 
 /*
@@ -339,7 +327,7 @@ static int select_newer(Menu *menu, const StateTable *table, const Period *perio
                 return 0;
         chosen = find_state(table, menu->timer_ns, (uint64_t)period->limit_ns, version,
                             &predicted_ns);
-        return fit_tick(table, chosen, predicted_ns, tick_ns);
+        return state_table_fit_tick(table, chosen, 0, (int64_t)predicted_ns, tick_ns);
 }
 
 static int menu_select_6_12(void *state, const StateTable *table, const Period *period)

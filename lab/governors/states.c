@@ -167,12 +167,17 @@ int state_table_parse(const char *text, const char *name, StateTable *ret_table,
         return 0;
 }
 
-int state_table_shallowest(const StateTable *table)
+int state_table_next(const StateTable *table, int state, int step)
 {
-        for (int i = 0; i < table->n; i++)
+        for (int i = state + step; i >= 0 && i < table->n; i += step)
                 if (!table->states[i].off)
                         return i;
-        return 0;
+        return -1;
+}
+
+int state_table_shallowest(const StateTable *table)
+{
+        return MAX(state_table_next(table, -1, 1), 0);
 }
 
 int state_table_ideal(const StateTable *table, int64_t idle_ns, int64_t limit_ns)
@@ -197,5 +202,17 @@ int state_table_shallower(const StateTable *table, int state, int64_t length_ns,
                 if (at->residency_ns <= length_ns)
                         break;
         }
+        return state;
+}
+
+int state_table_fit_tick(const StateTable *table, int state, int first, int64_t length_ns,
+                         int64_t tick_ns)
+{
+        const ReplayState *at = &table->states[state];
+
+        if (!at->polling && length_ns >= TICK_NS)
+                return state;
+        if (state > first && at->residency_ns > tick_ns)
+                return state_table_shallower(table, state, tick_ns, false);
         return state;
 }

@@ -15,6 +15,8 @@
 
 #include "model/idle-table.h"
 
+#define TICK_NS INT64_C(4000000) /* HZ=250, as the traces were recorded */
+
 typedef struct ReplayState {
         char name[32];
         int64_t latency_ns, residency_ns; /* exit latency, target residency */
@@ -49,5 +51,14 @@ int state_table_shallowest(const StateTable *table);
 /* The next enabled state above `state` that pays within `length_ns`, or the shallowest enabled one
  * if none does, polling ones left out if asked; `state` itself if there is none. */
 int state_table_shallower(const StateTable *table, int state, int64_t length_ns, bool no_polling);
+
+/* The state for a period of `length_ns`, where `first` is the shallowest. The tick keeps running if
+ * the CPU polls or is not expected to sleep for a tick period: then the state must also pay before
+ * the tick, in `tick_ns`. */
+int state_table_fit_tick(const StateTable *table, int state, int first, int64_t length_ns,
+                         int64_t tick_ns);
+
+/* The next enabled state in the direction of `step`, 1 or -1; -1: there is none. */
+int state_table_next(const StateTable *table, int state, int step);
 
 #endif

@@ -186,20 +186,6 @@ static int expect_early(const Teo *teo, const StateTable *table, Candidate *from
         return from->state;
 }
 
-/* The tick keeps running if the CPU polls or is not expected to sleep for a tick period: then the
- * state must fit the time to the tick as well. */
-static int fit_tick(const StateTable *table, int state, int first, int64_t length_ns,
-                    int64_t tick_ns)
-{
-        const ReplayState *at = &table->states[state];
-
-        if (!at->polling && length_ns >= TICK_NS)
-                return state;
-        if (state > first && at->residency_ns > tick_ns)
-                return state_table_shallower(table, state, tick_ns, false);
-        return state;
-}
-
 /* Asks for the timer, and goes shallower until the state pays before it, and before the tick if
  * that keeps running. State 0 stays. `early`: the CPU is expected to wake up within half a tick, if
  * the state pays within a tick. */
@@ -215,7 +201,7 @@ static int ask_timer(Teo *teo, const StateTable *table, int first, int state, bo
                 state = state_table_shallower(table, state, length_ns, false);
         if (early && table->states[state].residency_ns < TICK_NS)
                 length_ns = TICK_NS / 2;
-        return fit_tick(table, state, first, length_ns, period->tick_ns);
+        return state_table_fit_tick(table, state, first, length_ns, period->tick_ns);
 }
 
 static void teo_reflect(void *state, const StateTable *table, const Outcome *outcome)
@@ -304,7 +290,8 @@ static int select_6_1(Teo *teo, const StateTable *table, const Period *period, b
         if (is_used && table->n == 2) {
                 state = shallowest_of_two(table);
                 if (state != NONE)
-                        return fit_tick(table, state, 0, period->sleep_ns, period->tick_ns);
+                        return state_table_fit_tick(table, state, 0, period->sleep_ns,
+                                                    period->tick_ns);
         }
         if (!find_candidate(teo, table, period->limit_ns, &candidate))
                 return candidate.first;
@@ -313,7 +300,8 @@ static int select_6_1(Teo *teo, const StateTable *table, const Period *period, b
                 state = candidate.allowed;
         if (is_used)
                 state = state_table_shallower(table, state, candidate.length_ns, true);
-        return fit_tick(table, state, candidate.first, candidate.length_ns, period->tick_ns);
+        return state_table_fit_tick(table, state, candidate.first, candidate.length_ns,
+                                    period->tick_ns);
 }
 
 static int teo_select_6_1(void *state, const StateTable *table, const Period *period)

@@ -214,14 +214,6 @@ static GArray *find_candidates(const Ctl *ctl, bool here, char **ret_list)
         return g_steal_pointer(&found);
 }
 
-static bool is_enabled_deeper(const StateTable *table, int state)
-{
-        for (int i = state + 1; i < table->n; i++)
-                if (!table->states[i].off)
-                        return true;
-        return false;
-}
-
 /* All candidates with all limits. NULL after a message. */
 static GArray *try_all(const Ctl *ctl, const StateTable *table, const GArray *candidates,
                        const char *list)
@@ -232,7 +224,7 @@ static GArray *try_all(const Ctl *ctl, const StateTable *table, const GArray *ca
                 const ReplayState *state = &table->states[deepest];
                 Score scores[CANDIDATES] = { 0 };
 
-                if (state->off || (state->polling && is_enabled_deeper(table, deepest)))
+                if (state->off || (state->polling && state_table_next(table, deepest, 1) >= 0))
                         continue;
                 if (replay_limited(ctl, table, deepest, list, scores) < 0)
                         return NULL;
@@ -331,7 +323,7 @@ static json_object *describe_settings(const Ctl *ctl, const Result *best, const 
         g_autofree char *latency = g_strdup_printf("%" G_GINT64_FORMAT "us", latency_us);
 
         json_put_text(settings, "IdleGovernor", best->candidate->kernel);
-        if ((!by_auto && present_is_limited(ctl)) || is_enabled_deeper(table, best->deepest))
+        if ((!by_auto && present_is_limited(ctl)) || state_table_next(table, best->deepest, 1) >= 0)
                 json_put_text(settings, "DeepestState", latency);
         put_choice(ctl, settings, "UtilizationAware", best->candidate->by_utilisation);
         put_choice(ctl, settings, "History", best->candidate->by_history);
