@@ -713,11 +713,9 @@ static void show_candidates(const Ctl *ctl, json_object *answer)
                 table_cell(table, STYLE_PLAIN, json_text(row, "deepest_state"));
                 table_cellf(table, STYLE_PLAIN, "%s%.3f", mark,
                             json_number(row, "energy_ratio", NAN));
-                table_cellf(table, STYLE_PLAIN, "%.1f",
-                            json_number(row, "mean_exit_latency_us", NAN));
-                table_cellf(table, STYLE_PLAIN, "%.0f",
-                            json_number(row, "worst_exit_latency_us", NAN));
-                table_cellf(table, STYLE_PLAIN, "%.1f", json_number(row, "correct_percent", NAN));
+                table_number(table, json_number(row, "mean_exit_latency_us", NAN), 1);
+                table_number(table, json_number(row, "worst_exit_latency_us", NAN), 0);
+                table_number(table, json_number(row, "correct_percent", NAN), 1);
         }
         table_print(table, &ctl->screen);
 }

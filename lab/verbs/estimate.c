@@ -130,40 +130,32 @@ static double missing_percent(const Turbostat *seen)
         return fmax(1 - sum / seen->packages->len, 0) * 100;
 }
 
-static json_object *describe_state(const Turbostat *seen, const PowerTable *table, guint package,
-                                   int state)
-{
-        double share = mean_share(seen, package, state);
-        double price = power_table_find(table, seen->states[state]);
-        json_object *object = json_object_new_object();
-
-        json_put_text(object, "state", seen->states[state]);
-        json_put_real(object, "percent", share * 100, 2);
-        json_put_real(object, "table_watts", price, 3);
-        json_put_real(object, "watts", isnan(price) ? 0 : share * price, 3);
-        return object;
-}
-
 /* One package's object. Its watts, and the share of its time that no figure is for, are added to
  * the sums. */
 static json_object *describe_package(const Turbostat *seen, const PowerTable *table, guint package,
                                      double *watts, double *unknown)
 {
         json_object *object = json_object_new_object(), *states = json_object_new_array();
-        g_autofree double *shares = g_new(double, (gsize)seen->n_states);
-        double price, without;
+        double sum = 0, without = 0;
 
         for (int s = 0; s < seen->n_states; s++) {
-                shares[s] = mean_share(seen, package, s);
-                json_object_array_add(states, describe_state(seen, table, package, s));
+                double share = mean_share(seen, package, s);
+                double price = power_table_find(table, seen->states[s]);
+                double drawn = isnan(price) ? 0 : share * price;
+                json_object *state = json_add(states);
+
+                json_put_text(state, "state", seen->states[s]);
+                json_put_real(state, "percent", share * 100, 2);
+                json_put_real(state, "table_watts", price, 3);
+                json_put_real(state, "watts", drawn, 3);
+                sum += drawn;
+                without += isnan(price) ? share : 0;
         }
-        price = power_table_price(table, (const char *const *)seen->states, shares,
-                                  (size_t)seen->n_states, &without);
         json_put_int(object, "package", g_array_index(seen->packages, int, package));
-        json_put_real(object, "watts", without > POWER_TABLE_UNKNOWN_MAX ? NAN : price, 2);
+        json_put_real(object, "watts", without > POWER_TABLE_UNKNOWN_MAX ? NAN : sum, 2);
         json_put_real(object, "measured_watts", mean_watts(seen, package), 2);
         json_put(object, "states", states);
-        *watts += price;
+        *watts += sum;
         *unknown += without;
         return object;
 }
@@ -306,8 +298,7 @@ static void show_states(const Ctl *ctl, json_object *answer)
                 states = json_get(package, "states");
                 JSON_FOREACH(state, states) {
                         if (many)
-                                table_cellf(table, STYLE_PLAIN, "%d",
-                                            (int)json_int(package, "package", 0));
+                                table_member(table, package, "package", 1, 0, "");
                         table_cell(table, STYLE_PLAIN, json_text(state, "state"));
                         table_cellf(table, STYLE_PLAIN, "%s%.2f", mark,
                                     json_number(state, "percent", 0));

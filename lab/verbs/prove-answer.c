@@ -211,10 +211,7 @@ static void add_number(Table *table, json_object *object, const char *key, const
         double value = json_number(object, name, NAN);
         int decimals = decimals_of(value);
 
-        if (isfinite(value))
-                table_cellf(table, STYLE_PLAIN, "%.*f", decimals, json_rounded(value, decimals));
-        else
-                table_cell(table, STYLE_DIM, "-");
+        table_number(table, json_rounded(value, decimals), decimals);
 }
 
 static void add_row(Table *table, const char *title, json_object *object, const char *suffix)

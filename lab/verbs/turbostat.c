@@ -458,11 +458,8 @@ static void sample_make(const Reader *reader, const GPtrArray *rows, const guint
                                                                   ? value_of(rows, watts, package)
                                                                   : NAN);
 
-                for (int s = 0; s < turbostat->n_states; s++) {
-                        double percent = value_of(rows, columns[s], package);
-
-                        shares[s] = isnan(percent) ? 0 : fmax(percent, 0) / 100;
-                }
+                for (int s = 0; s < turbostat->n_states; s++) /* 0 for NaN */
+                        shares[s] = fmax(value_of(rows, columns[s], package), 0) / 100;
                 if (turbostat->software)
                         scale_idle(shares, turbostat->n_states);
         }
@@ -488,11 +485,8 @@ static bool hardware_complete(const Reader *reader)
         int n = columns_find(reader, ROLE_HARDWARE, columns);
         double sum = 0;
 
-        for (int s = 0; s < n; s++) {
-                double percent = value_of(rows, columns[s], -1);
-
-                sum += isnan(percent) ? 0 : percent;
-        }
+        for (int s = 0; s < n; s++) /* 0 for NaN */
+                sum += fmax(value_of(rows, columns[s], -1), 0);
         return n > 1 && sum >= ACCOUNTED;
 }
 
