@@ -66,9 +66,9 @@ static void add_notes(Report *report, const char *problem)
                 add_note(report, "Nothing of idled was recorded: %s.", daemon);
         else if (any && known == 0)
                 add_note(report, "The recording does not say which CPUs were parked.");
-        else if (known < 0.99 * report->seconds) {
+        else if (known < 0.99 * report->time.recorded) {
                 g_autofree char *time = text_duration(known);
-                g_autofree char *all = text_duration(report->seconds);
+                g_autofree char *all = text_duration(report->time.recorded);
 
                 add_note(report,
                          "idled ran for %s of %s. What is said about parked CPUs is about that "
@@ -81,13 +81,13 @@ static void add_notes(Report *report, const char *problem)
                 add_note(report, "No power was recorded: the machine has no RAPL and no power "
                                  "table, or the recording was made without permission to read "
                                  "energy.");
-        if (report->steps_back) {
-                g_autofree char *later = text_duration(report->shift);
+        if (report->time.steps_back) {
+                g_autofree char *later = text_duration(report->time.shift);
 
                 add_note(report,
                          "The clock was set back (%u time%s): what followed is shown up to %s "
                          "later than it said.",
-                         report->steps_back, report->steps_back == 1 ? "" : "s", later);
+                         report->time.steps_back, report->time.steps_back == 1 ? "" : "s", later);
         }
         if (any && !report->any_states)
                 add_note(report, "No idle states were recorded: the machine has no cpuidle.");
@@ -138,9 +138,9 @@ static json_object *describe(Report *report)
         json_put_real(object, "cpus", report->cpus, 0);
         json_put_real(object, "cores", report->cores, 0);
         json_put_real(object, "packages", report->packages, 0);
-        json_put_real(object, "begin_usec", report->begin * 1e6, 0);
-        json_put_real(object, "end_usec", report->end * 1e6, 0);
-        json_put_real(object, "recorded_seconds", report->seconds, 3);
+        json_put_real(object, "begin_usec", report->time.begin * 1e6, 0);
+        json_put_real(object, "end_usec", report->time.end * 1e6, 0);
+        json_put_real(object, "recorded_seconds", report->time.recorded, 3);
         json_put_int(object, "samples", (int64_t)samples->samples);
         json_put_int(object, "samples_per_point", (int64_t)samples->united);
         json_put_int(object, "gaps", (int64_t)samples->gaps);

@@ -44,6 +44,7 @@ typedef struct Tally {
         double busy_mhz, busy_weight, fastest_mhz;
         double sleeps; /* NaN: not known */
         double parked_cores;
+        GHashTable *cores[2]; /* numbers, + 1; [1]: of those with a CPU that works */
 } Tally;
 
 /* A text of a recording, cut where it is too long for a page, as a new string. */
@@ -257,9 +258,9 @@ static void tally_cpu(Report *report, Tally *tally, const CpuColumns *columns, s
         }
         tally->known += isfinite(parked);
         if (core)
-                g_hash_table_add(report->all_cores, core);
+                g_hash_table_add(tally->cores[0], core);
         if (core && !(parked > 0))
-                g_hash_table_add(report->working, core);
+                g_hash_table_add(tally->cores[1], core);
         if (isfinite(khz) && busy > 0) {
                 tally->busy_mhz += khz / 1e3 * busy;
                 tally->busy_weight += busy;
@@ -273,14 +274,16 @@ static Tally tally_rows(Report *report, CpuColumns *columns, double time_usec)
 {
         Tally tally = { .sleeps = NAN, .parked_cores = NAN };
 
-        g_hash_table_remove_all(report->all_cores);
-        g_hash_table_remove_all(report->working);
+        for (int i = 0; i < 2; i++)
+                tally.cores[i] = g_hash_table_new(NULL, NULL);
         for (size_t row = recorded_rows_at(columns->table, time_usec, &columns->next);
              row < columns->next; row++)
                 tally_cpu(report, &tally, columns, row);
         if (tally.known > 0 && g_hash_table_size(report->core_of) > 0)
-                tally.parked_cores = g_hash_table_size(report->all_cores) -
-                                     g_hash_table_size(report->working);
+                tally.parked_cores = g_hash_table_size(tally.cores[0]) -
+                                     g_hash_table_size(tally.cores[1]);
+        for (int i = 0; i < 2; i++)
+                g_hash_table_unref(tally.cores[i]);
         return tally;
 }
 
@@ -356,7 +359,7 @@ static bool is_package(const char *domain)
 static void put_watts(Report *report, const char *name, double watts)
 {
         reduced_put(report->samples, column_of(report, REPORT_POWER, REPORT_LINE, name), watts,
-                    watts, watts, report->unread);
+                    watts, watts, report->time.unread);
 }
 
 /* The power of the domains in one row. Returns that of all packages, else of the
@@ -397,12 +400,12 @@ static void put_power(Report *report, const RecordedTable *machine, size_t row, 
 {
         double watts;
 
-        report->unread += seconds;
+        report->time.unread += seconds;
         watts = put_domains(report, machine, row);
         if (!isfinite(watts))
                 return;
-        add_mean(report, REPORT_MEAN_WATTS, watts, report->unread);
-        report->unread = 0;
+        add_mean(report, REPORT_MEAN_WATTS, watts, report->time.unread);
+        report->time.unread = 0;
 }
 
 /* True if a row has a value in this column, and the column is about what a policy saves. */
@@ -474,7 +477,7 @@ static void put_savings(Report *report, const RecordedTable *machine, size_t row
 /* Forgets what is not known behind a gap. */
 static void begin_again(Report *report)
 {
-        report->unread = 0;
+        report->time.unread = 0;
         for (guint i = 0; i < report->series->len; i++)
                 g_array_index(report->series, ReportSeries, i).before = NAN;
 }
@@ -483,23 +486,23 @@ static void begin_again(Report *report)
  * follow the ones before. False: the row says no time. */
 static bool begin_sample(Report *report, double time_usec, double interval_usec)
 {
-        double end = time_usec / 1e6 + report->shift, seconds = interval_usec / 1e6;
+        double end = time_usec / 1e6 + report->time.shift, seconds = interval_usec / 1e6;
 
         if (!isfinite(end) || !(seconds > 0 && seconds < 1e9))
                 return false;
-        if (isfinite(report->end) && end - seconds / 2 < report->end) {
-                double back = report->end + seconds - end;
+        if (isfinite(report->time.end) && end - seconds / 2 < report->time.end) {
+                double back = report->time.end + seconds - end;
 
-                report->steps_back++;
-                report->shift += back;
+                report->time.steps_back++;
+                report->time.shift += back;
                 end += back;
         }
-        if (!isfinite(report->end))
-                report->begin = end - seconds;
-        else if (end - 1.5 * seconds > report->end)
+        if (!isfinite(report->time.end))
+                report->time.begin = end - seconds;
+        else if (end - 1.5 * seconds > report->time.end)
                 begin_again(report);
-        report->end = end;
-        report->seconds += seconds;
+        report->time.end = end;
+        report->time.recorded += seconds;
         reduced_sample(report->samples, end - seconds, end);
         return true;
 }
@@ -542,7 +545,7 @@ static void read_events(Report *report, const RecordedFrame *frame)
                 if (g_str_equal(kind, "transition"))
                         report->transitions = fmax(report->transitions, 0) + 1;
                 event = json_add(report->events);
-                json_put_real(event, "x", time / 1e6 + report->shift, 3);
+                json_put_real(event, "x", time / 1e6 + report->time.shift, 3);
                 put_text(event, "kind", kind);
                 /* No CPU is not the same as nothing said. */
                 put_text(event, "cpus", cpus && !*cpus ? "none" : cpus);
@@ -647,7 +650,7 @@ static void reading_init(Report *report, const char *path, size_t points)
 {
         *report = (Report){ .path = path };
         report->cpus = report->cores = report->packages = NAN;
-        report->begin = report->end = report->transitions = NAN;
+        report->time.begin = report->time.end = report->transitions = NAN;
         report->samples = reduced_new(points / 2);
         report->series = g_array_new(FALSE, TRUE, sizeof(ReportSeries));
         g_array_set_clear_func(report->series, series_clear);
@@ -658,8 +661,6 @@ static void reading_init(Report *report, const char *path, size_t points)
         report->states = g_array_new(FALSE, TRUE, sizeof(State));
         g_array_set_clear_func(report->states, state_clear);
         report->core_of = g_hash_table_new(NULL, NULL);
-        report->working = g_hash_table_new(NULL, NULL);
-        report->all_cores = g_hash_table_new(NULL, NULL);
         report->sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
                 report->histograms[i] = g_array_new(FALSE, TRUE, sizeof(ReportBucket));
@@ -675,8 +676,6 @@ static void reading_done(Report *report)
         json_object_put(report->notes);
         g_array_unref(report->states);
         g_hash_table_unref(report->core_of);
-        g_hash_table_unref(report->working);
-        g_hash_table_unref(report->all_cores);
         g_hash_table_unref(report->sources);
         for (size_t i = 0; i < REPORT_HISTOGRAMS; i++)
                 g_array_unref(report->histograms[i]);

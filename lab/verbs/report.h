@@ -54,6 +54,14 @@ typedef struct ReportSource {
 
 #define REPORT_HISTOGRAMS 2
 
+typedef struct ReportTime {
+        double begin, end;   /* seconds since 1970 */
+        double recorded;     /* seconds, without gaps */
+        double shift;        /* see begin_sample() */
+        unsigned steps_back; /* of the clock */
+        double unread;       /* seconds of samples since the last reading of power */
+} ReportTime;
+
 /* What is not known is NaN. */
 typedef struct Report {
         const char *path;
@@ -65,15 +73,9 @@ typedef struct Report {
         size_t events_left;                    /* that were too many */
         double transitions, cpus, cores, packages;
 
-        GArray *states;               /* of State, the shallowest first */
-        GHashTable *core_of;          /* CPU + 1: number of its core + 1 */
-        GHashTable *working;          /* cores, + 1, of a sample that have a CPU that works */
-        GHashTable *all_cores;        /* the same of all */
-        double begin, end;            /* seconds since 1970 */
-        double seconds;               /* recorded, without gaps */
-        double shift;                 /* see begin_sample() */
-        unsigned steps_back;          /* of the clock */
-        double unread;                /* seconds of samples since the last reading of power */
+        GArray *states;      /* of State, the shallowest first */
+        GHashTable *core_of; /* CPU + 1: number of its core + 1 */
+        ReportTime time;
         double sums[REPORT_MEANS];    /* of values times seconds, */
         double weights[REPORT_MEANS]; /* and of these seconds */
         bool any_states;
