@@ -32,7 +32,7 @@
  */
 #define BILL_SHARES 8
 
-/* Tasks that wait, by the last bits of their PIDs: 1 MB. */
+/* Tasks that wait, by the last bits of their PIDs: 1.5 MB. */
 #define BILL_TASKS 65536
 
 /* A CPU that sees more wake-ups a second than this takes a sample of them. */
@@ -75,6 +75,7 @@ struct bill_cpu {
         uint64_t skipped;  /* wake-ups that others in the sample stand for */
         uint64_t pending;  /* of those skipped here, and less those that others stood for here */
         uint64_t due_ns;   /* when the timer was due that is being handled; 0: none */
+        uint64_t left_ns;  /* when a task ran after the idle task last */
         uint32_t n, each;  /* the sample is one of `each`; 0: all */
         uint32_t state;    /* the idle state that the idle task entered last */
 } __attribute__((aligned(64)));

@@ -6,8 +6,9 @@
  *    being handled, it is the time at which that was due, because the CPU had to wake up for it.
  *    Timers that are later than a second are counted from waking: their clock was set.
  * 2. The task runs (sched_switch). If the CPU's idle task ran before it, the delay is that of the
- *    idle state that this task entered; otherwise, and if the task moved from another CPU while it
- *    was runnable, it waited for a CPU.
+ *    idle state that this task entered. So it is if another task ran in between, but the CPU left
+ *    its idle state for most of the delay, or the one that handled the timer did. Otherwise, and
+ *    if the task moved from another CPU while it was runnable, it waited for a CPU.
  * 3. The delay is counted in a row, which the cgroup and the cause share. A reader swaps the two
  *    halves of the tables (`epoch`) and takes the rows of the one that rests.
  * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes
@@ -57,10 +58,12 @@ volatile __u64 limits_ns[WAKEUPS_LIMITS];
 __u64 lost, unstored, full;
 
 struct waiting_task {
-        __u64 woken_ns; /* 0: it does not wait */
+        __u64 woken_ns;   /* 0: it does not wait */
+        __u64 handled_ns; /* when the timer was handled that woke it, else as above */
         __u32 pid;
         __u16 skipped; /* its wake-ups since the last that was counted */
-        __u8 moved, spare;
+        __u8 moved;
+        __u8 state; /* that the CPU left which handled it; STATE_NONE: none */
 };
 
 /* By PID. */
@@ -166,6 +169,8 @@ static int on_woken(const struct task_struct *task, bool is_new)
         if (now - cpu->since_ns > WINDOW_NS)
                 choose_sample(cpu, now);
         waiting->moved = 0;
+        waiting->state = bpf_get_current_pid_tgid() ? STATE_NONE : cpu->state;
+        waiting->handled_ns = now;
         waiting->woken_ns = now - cpu->due_ns <= LATE_MOST_NS ? cpu->due_ns : now;
         return 0;
 }
@@ -354,6 +359,19 @@ static bool could_run_parked(const struct task_struct *task)
         return !requested;
 }
 
+/* What the task waited for from `woken` to `now`: what took most of that time. */
+static __u32 kind_of(const struct waiting_task *waiting, const struct bill_cpu *cpu,
+                     const struct task_struct *task, __u64 woken, __u64 now)
+{
+        __s64 half = (__s64)((now - woken) >> 1);
+
+        if (waiting->state != STATE_NONE && (__s64)(waiting->handled_ns - woken) > half)
+                return waiting->state;
+        if (!waiting->moved && (__s64)(cpu->left_ns - woken) >= half)
+                return cpu->state;
+        return could_run_parked(task) ? WAKEUPS_PARKED : WAKEUPS_WAITING;
+}
+
 /* What it waits for now has no switch. */
 static void end(const struct task_struct *task)
 {
@@ -388,32 +406,27 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         } else if (prev->pid && prev->__state & TASK_DEAD) {
                 end(prev);
         }
-        if (pid == 0) {
-                cpu = cpu_here();
-                if (cpu)
-                        cpu->state = STATE_NONE;
-                return 0;
-        }
-        waiting = task_of(pid);
-        if (!waiting || waiting->pid != pid || !waiting->woken_ns)
-                return 0;
         cpu = cpu_here();
         if (!cpu)
                 return 0;
-        woken = waiting->woken_ns;
-        waiting->woken_ns = 0;
+        if (pid == 0) {
+                cpu->state = STATE_NONE;
+                return 0;
+        }
         now = bpf_ktime_get_ns();
-        if (prev->pid == 0 && !waiting->moved)
-                kind = cpu->state;
-        else if (could_run_parked(next))
-                kind = WAKEUPS_PARKED;
-        else
-                kind = WAKEUPS_WAITING;
+        if (prev->pid == 0)
+                cpu->left_ns = now;
+        waiting = task_of(pid);
+        if (!waiting || waiting->pid != pid || !waiting->woken_ns)
+                return 0;
+        woken = waiting->woken_ns < now ? waiting->woken_ns : now;
+        waiting->woken_ns = 0;
+        kind = kind_of(waiting, cpu, next, woken, now);
         cpu->pending -= waiting->skipped;
         cpu->skipped += waiting->skipped;
         if (detail == BILL_COARSE)
                 kind = kind < WAKEUPS_STATES ? 0 : WAKEUPS_WAITING;
-        count(next, kind, now > woken ? now - woken : 0, 1 + waiting->skipped);
+        count(next, kind, now - woken, 1 + waiting->skipped);
         waiting->skipped = 0;
         return 0;
 }

@@ -6,8 +6,9 @@
  * waited on average.
  *
  * With a limit of the wake-up latency, the p99 is estimated by making the delays of CPUs that left
- * a deeper state shorter by the difference of the exit latencies. What it costs is the difference
- * in power of these states, for as long as CPUs were in them, by a power table.
+ * a deeper state shorter by the difference of the exit latencies (wakeups_merge_shorter()). What it
+ * costs is the difference in power of these states, for as long as CPUs were in them, by a power
+ * table.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -38,23 +38,6 @@ void wakeups_merge(WakeupDelays *into, const WakeupDelays *from)
                 into->late[i] += (uint32_t)MIN(from->late[i], UINT32_MAX - into->late[i]);
 }
 
-void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
-{
-        WakeupDelays shorter = { .count = from->count };
-
-        shorter.sum_ns = from->sum_ns - MIN(less_ns * from->count, from->sum_ns);
-        shorter.max_ns = from->max_ns - MIN(less_ns, from->max_ns);
-        for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
-                uint64_t begin = wakeups_bin_begin(i);
-                uint64_t end = i < WAKEUPS_BINS - 1 ? wakeups_bin_begin(i + 1) : from->max_ns;
-                uint64_t ns = (begin + MAX(begin, end)) / 2;
-                uint32_t *bin = &shorter.bins[wakeups_bin(ns - MIN(less_ns, ns))];
-
-                *bin += MIN(from->bins[i], UINT32_MAX - *bin);
-        }
-        wakeups_merge(into, &shorter);
-}
-
 uint64_t wakeups_binned(const WakeupDelays *delays)
 {
         uint64_t n = 0;
@@ -93,4 +76,26 @@ double wakeups_quantile_us(const WakeupDelays *delays, double q)
                         break;
         }
         return ns / 1000;
+}
+
+void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
+{
+        WakeupDelays shorter = { .count = from->count, .sum_ns = from->sum_ns };
+        uint64_t half_ns = (uint64_t)fmax(wakeups_quantile_us(from, 0.5) * 1000, 0);
+        uint64_t usual_ns = half_ns - MIN(less_ns, half_ns);
+
+        for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
+                uint64_t begin = wakeups_bin_begin(i);
+                uint64_t end = i < WAKEUPS_BINS - 1 ? wakeups_bin_begin(i + 1) : from->max_ns;
+                uint64_t ns = (begin + MAX(begin, end)) / 2;
+                uint64_t less = MIN(2 * less_ns, ns - MIN(usual_ns, ns));
+                uint32_t *bin = &shorter.bins[wakeups_bin(ns - less)];
+
+                if (from->bins[i] == 0)
+                        continue;
+                shorter.sum_ns -= MIN(from->bins[i] * less, shorter.sum_ns);
+                shorter.max_ns = from->max_ns - MIN(less, from->max_ns);
+                *bin += MIN(from->bins[i], UINT32_MAX - *bin);
+        }
+        wakeups_merge(into, &shorter);
 }

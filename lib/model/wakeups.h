@@ -71,8 +71,10 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns);
 /* Adds all of `from`, bins that are full stay so. */
 void wakeups_merge(WakeupDelays *into, const WakeupDelays *from);
 
-/* Adds all of `from`, as they are expected to be if each was shorter by `less_ns`; none becomes
- * negative. */
+/* Adds all of `from`, as they are expected to be if CPUs left their idle state `less_ns` earlier.
+ * Half of the delays lose that once; longer ones twice, but not more than leaves them as long as
+ * that half: the CPU that handled the timer or the interrupt left an idle state, and then the one
+ * that ran the task. */
 void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns);
 
 /* How many delays the bins hold. */
