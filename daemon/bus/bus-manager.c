@@ -127,8 +127,8 @@ static int append_missing(sd_bus_message *reply, const char *what, int error)
 
 static int append_unwatched(sd_bus_message *reply, const Manager *manager)
 {
-        const char *terminals = manager_terminals_unwatched(manager),
-                   *cpusets = manager_cpusets_unwatched(manager);
+        const char *terminals = watching_terminals_unwatched(manager_watching(manager)),
+                   *cpusets = watching_cpusets_unwatched(manager_watching(manager));
         int r = terminals ? sd_bus_message_append(reply, "(ss)", "terminal watch", terminals) : 0;
 
         if (r >= 0 && cpusets)
@@ -138,7 +138,7 @@ static int append_unwatched(sd_bus_message *reply, const Manager *manager)
 
 static int append_refused(sd_bus_message *reply, const Manager *manager)
 {
-        int error = refusals_error(manager_refusals(manager));
+        int error = refusals_error(watching_refusals(manager_watching(manager)));
         g_autofree char *why = error == -EOPNOTSUPP
                                        ? g_strdup("this idled was built without BPF programs")
                                        : g_strdup_printf("loading its BPF program by bpf(2): %s",
@@ -331,7 +331,8 @@ static int append_affinity(sd_bus_message *reply, const Bus *bus, const Refused 
 BUS_GETTER(get_refused)
 {
         const Bus *bus = userdata;
-        const RefusedTable *table = refusals_table(manager_refusals(bus->manager));
+        const RefusedTable *table = refusals_table(
+                watching_refusals(manager_watching(bus->manager)));
         const Refused *refused;
         int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
 

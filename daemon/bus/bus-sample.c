@@ -127,9 +127,9 @@ int bus_method_sample(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r >= 0)
                 r = append_key(reply, "Transitions", "a(sst)", bus, append_transitions);
         if (r >= 0)
-                r = sd_bus_message_append(
-                        reply, "{sv}", "RefusedAffinities", "t",
-                        refused_total(refusals_table(manager_refusals(bus->manager))));
+                r = sd_bus_message_append(reply, "{sv}", "RefusedAffinities", "t",
+                                          refused_total(refusals_table(watching_refusals(
+                                                  manager_watching(bus->manager)))));
         if (r >= 0 && load && load->have & SENSE_PRESSURE)
                 r = sd_bus_message_append(
                         reply, "{sv}", "PressureUSec", "t",

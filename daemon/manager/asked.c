@@ -98,7 +98,7 @@ static void take_back(Asked *asked)
         g_autofree char *text = NULL;
 
         if (option_changes_undo(trial->changes, asked->ground->config,
-                                &asked->seen->machine.topology->possible, &text) < 0)
+                                &seen_topology(asked->seen)->possible, &text) < 0)
                 log_warning("An option of a trial could not be set back: %s", text);
         asked_use_options(asked, trial->changes);
         trial_free(trial);
@@ -145,7 +145,7 @@ static int check_policies(const Config *config, const Trial *trial, char **ret_e
 /* Puts the trial into effect; an error leaves nothing of it. */
 static int begin(Asked *asked, Trial *trial, int *ret_fd, char **ret_error)
 {
-        const CpuSet *possible = &asked->seen->machine.topology->possible;
+        const CpuSet *possible = &seen_topology(asked->seen)->possible;
         Config *config = asked->ground->config;
         g_autofree char *never = NULL;
         int r = check_policies(config, trial, ret_error);
@@ -197,7 +197,7 @@ void asked_forget_senders(Asked *asked)
 
 static ProfileScene scene_of(const Asked *asked, Config *config)
 {
-        return (ProfileScene){ config, asked->holds, asked->seen->readings.seen->on_battery };
+        return (ProfileScene){ config, asked->holds, seen_snapshot(asked->seen)->on_battery };
 }
 
 /* Raises what the call changed. True if options did. */
@@ -270,7 +270,7 @@ static void on_holds(bool moved, void *userdata)
 
 bool asked_follow_holds(Asked *asked)
 {
-        if (!holds_follow(asked->holds, &asked->seen->machine.topology->online, manager_now()))
+        if (!holds_follow(asked->holds, &seen_topology(asked->seen)->online, manager_now()))
                 return false;
         ground_raise(asked->ground, CHANGE_HOLD_CPUS);
         return true;
@@ -300,6 +300,36 @@ bool asked_for_frequency(const Asked *asked)
         return false;
 }
 
+Holds *asked_holds(const Asked *asked)
+{
+        return asked->holds;
+}
+
+Contracts *asked_contracts(const Asked *asked)
+{
+        return asked->contracts;
+}
+
+Pauses *asked_pauses(const Asked *asked)
+{
+        return asked->pauses;
+}
+
+Apps *asked_apps(const Asked *asked)
+{
+        return asked->apps;
+}
+
+const ActiveProfile *asked_profile(const Asked *asked)
+{
+        return &asked->profile;
+}
+
+const Trial *asked_trial(const Asked *asked)
+{
+        return asked->trial;
+}
+
 Asked *asked_new(Ground *ground, const Seen *seen)
 {
         const ManagerSetup *setup = &ground->setup;
@@ -308,11 +338,11 @@ Asked *asked_new(Ground *ground, const Seen *seen)
         asked->ground = ground;
         asked->seen = seen;
         asked->pauses = pauses_new(ground);
-        asked->holds = holds_new(ground->event, setup->root, &seen->machine.topology->online,
+        asked->holds = holds_new(ground->event, setup->root, &seen_topology(seen)->online,
                                  HOLDS_FOLLOW_USEC, on_holds, asked);
         asked->contracts = contracts_new(
                 openat(setup->root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
-                seen->machine.topology->n_cpus);
+                seen_topology(seen)->n_cpus);
         active_profile_init(&asked->profile, setup->state, !setup->dry_run);
         return asked;
 }

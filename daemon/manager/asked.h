@@ -28,6 +28,15 @@ typedef struct Asked {
 Asked *asked_new(Ground *ground, const Seen *seen);
 void asked_free(Asked *asked);
 
+/* Its parts: what clients ask for, and the profile that follows from it. Apps are NULL without
+ * rules; the trial is NULL if none runs. */
+Holds *asked_holds(const Asked *asked);
+Contracts *asked_contracts(const Asked *asked);
+Pauses *asked_pauses(const Asked *asked);
+Apps *asked_apps(const Asked *asked);
+const ActiveProfile *asked_profile(const Asked *asked);
+const Trial *asked_trial(const Asked *asked);
+
 /* Brings up to date which CPUs the holds are about; true if they changed. */
 bool asked_follow_holds(Asked *asked);
 

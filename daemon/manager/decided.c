@@ -6,20 +6,18 @@
 
 #include <sys/mman.h>
 
-#include "act/park/park.h"
-#include "base/cpuset-text.h"
 #include "manager/evaluation.h"
 #include "model/pack.h"
 
 static const CpuSet *allowed_now(const Decided *decided)
 {
-        return &decided->done->plan.allowed;
+        return &done_plan(decided->done)->allowed;
 }
 
 unsigned decided_senses(const Decided *decided)
 {
         unsigned senses = SENSE_LOAD | active_profile_senses(decided->ground->config) |
-                          evaluation_senses(decided) | decided->done->plan.reads;
+                          evaluation_senses(decided) | done_plan(decided->done)->reads;
 
         for (guint i = 0; i < decided->policies->len; i++) {
                 const ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
@@ -34,21 +32,21 @@ unsigned decided_senses(const Decided *decided)
 PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
 {
         const Hold *holds;
-        unsigned n_holds = holds_list(decided->asked->holds, &holds);
+        unsigned n_holds = holds_list(asked_holds(decided->asked), &holds);
         PolicyInput input = {
                 .holds = holds,
                 .n_holds = (int)n_holds,
-                .topology = decided->seen->machine.topology,
-                .snapshot = decided->seen->readings.seen,
+                .topology = seen_topology(decided->seen),
+                .snapshot = seen_snapshot(decided->seen),
                 .allowed = allowed_now(decided),
                 .effect = evaluation_honours(decided, active) && !decided->ground->setup.dry_run,
-                .idle = decided->seen->machine.idle,
-                .frequency = decided->seen->machine.frequency,
-                .n_frequency = decided->seen->machine.n_frequency,
+                .idle = seen_machine(decided->seen)->idle,
+                .frequency = seen_machine(decided->seen)->frequency,
+                .n_frequency = seen_machine(decided->seen)->n_frequency,
                 .options = active->section->options,
         };
 
-        input.n_contracts = contracts_list(decided->asked->contracts, &input.contracts);
+        input.n_contracts = contracts_list(asked_contracts(decided->asked), &input.contracts);
         return input;
 }
 
@@ -56,9 +54,9 @@ PolicyInput decided_input(const Decided *decided, const ActivePolicy *active)
  * such requests. */
 static CpuWish *free_cpu_wishes(const Decided *decided)
 {
-        if (!decided->seen->machine.needed)
+        if (!seen_machine(decided->seen)->needed)
                 return NULL;
-        return decided->cpu_wishes[decided->done->plan.cpus == decided->cpu_wishes[0]];
+        return decided->cpu_wishes[done_plan(decided->done)->cpus == decided->cpu_wishes[0]];
 }
 
 /* Removes the cores beyond max_cores from the policy's request. */
@@ -70,9 +68,9 @@ static void pack_wish(const Decided *decided, ActivePolicy *p, const CpuSet *off
         if (!p->pack)
                 p->pack = g_new0(Pack, 1);
         cpuset_and(&choice, offered);
-        pack_update(p->pack, decided->seen->machine.topology, &choice, PACK_EFFICIENCY,
+        pack_update(p->pack, seen_topology(decided->seen), &choice, PACK_EFFICIENCY,
                     (PackKinds){ 0 });
-        pack_parked(p->pack, decided->seen->machine.topology, size, &parked);
+        pack_parked(p->pack, seen_topology(decided->seen), size, &parked);
         cpuset_subtract(&p->wish.allowed, &parked);
 }
 
@@ -85,7 +83,7 @@ static void ask(Decided *decided, ActivePolicy *p, const Plan *plan)
         input.kept = &plan->kept;
         wish_init(&p->wish);
         if (p->cpus)
-                wish_init_cpus(&p->wish, p->cpus, decided->seen->machine.topology->n_cpus);
+                wish_init_cpus(&p->wish, p->cpus, seen_topology(decided->seen)->n_cpus);
         p->policy->decide(p->state, &input, &p->wish);
         if (p->wish.max_cores > 0)
                 pack_wish(decided, p, &plan->allowed);
@@ -108,17 +106,29 @@ static void merge(const Decided *decided, const ActivePolicy *p, Plan *plan)
         timing.reads = p->wish.reads;
         timing.p99_us = p->wish.p99_us;
         if (!cpuset_is_empty(&p->wish.kept) &&
-            trial_honours(decided->asked->trial, p->policy->name) < 0) {
+            trial_honours(asked_trial(decided->asked), p->policy->name) < 0) {
                 timing.kept = plan->allowed; /* no policy parks instead */
-                cpuset_and(&timing.kept, &decided->seen->machine.topology->online);
+                cpuset_and(&timing.kept, &seen_topology(decided->seen)->online);
         }
         plan_merge(plan, &timing);
 }
 
-void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan)
+/* Pinned tasks can end without an event. True if it is time to check whether idled could park the
+ * CPUs that stay active for them. The timer starts a tick at that time. */
+static bool should_recheck(const Decided *decided)
 {
-        plan_init(ret_plan, free_cpu_wishes(decided), decided->seen->machine.topology->n_cpus);
-        for (guint i = 0; i < decided->policies->len && !pauses_any(decided->asked->pauses); i++) {
+        uint64_t due = affinity_cache_due(seen_affinities(decided->seen));
+
+        return due > 0 && manager_now() >= due;
+}
+
+bool decided_decide(Decided *decided, bool by_holds, Plan *ret_plan)
+{
+        guint n = pauses_any(asked_pauses(decided->asked)) ? 0 : decided->policies->len;
+        Plan before = decided->wished;
+
+        plan_init(ret_plan, free_cpu_wishes(decided), seen_topology(decided->seen)->n_cpus);
+        for (guint i = 0; i < n; i++) {
                 ActivePolicy *p = &g_array_index(decided->policies, ActivePolicy, i);
 
                 p->before = p->wish.allowed;
@@ -128,8 +138,9 @@ void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan)
                 if (p->policy->wishes & WISHES_NAMED_CPUS)
                         cpuset_and(&ret_plan->widest, &p->wish.allowed);
         }
-        plan_sanitize_cpus(ret_plan, decided->seen->machine.idle);
+        plan_sanitize_cpus(ret_plan, seen_machine(decided->seen)->idle);
         decided->wished = *ret_plan;
+        return !plan_equal(&before, ret_plan) || should_recheck(decided);
 }
 
 static bool depends_on_affinities(Safety safety)
@@ -158,42 +169,28 @@ static bool parks_more(Decided *decided, const Plan *plan)
         CpuSet leave = *allowed_now(decided);
 
         cpuset_subtract(&leave, &plan->allowed);
-        cpuset_and(&leave, &decided->seen->machine.topology->online);
+        cpuset_and(&leave, &seen_topology(decided->seen)->online);
         if (cpuset_intersects(&leave, &plan->widest) &&
-            watching_find_window(decided->seen->watching))
+            watching_find_window(seen_watching(decided->seen)))
                 cpuset_subtract(&leave, &plan->widest);
         return !cpuset_is_empty(&leave);
 }
 
-/* What idled limits units to, for holds. */
-static GArray *unit_limits(const Knobs *all)
-{
-        GArray *limits = g_array_new(FALSE, FALSE, sizeof(CpuSet));
-        const Knob *const *knobs;
-        CpuSet limit;
-
-        for (int i = 0, n = knobs_list(all, &knobs); i < n; i++)
-                if (knobs[i]->kind == &park_kinds_kind && knobs[i]->state == KNOB_OURS &&
-                    cpuset_parse(knobs[i]->ours, &limit) >= 0)
-                        g_array_append_val(limits, limit);
-        return limits;
-}
-
 void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes)
 {
-        g_autoptr(GArray) limits = unit_limits(decided->done->knobs);
-        AffinityCache *cache = decided->seen->affinities;
+        g_autoptr(GArray) limits = done_unit_limits(decided->done);
+        AffinityCache *cache = seen_affinities(decided->seen);
         bool parks = parks_more(decided, plan), units_known, keeps = false;
-        bool known = !parks || affinity_cache_refresh(cache, decided->seen->machine.topology,
+        bool known = !parks || affinity_cache_refresh(cache, seen_topology(decided->seen),
                                                       allowed_now(decided), limits);
         Dependents who;
 
         if (!parks)
                 affinity_cache_expire(cache); /* it will be old when it is wanted */
-        units_known = watching_dependents(decided->seen->watching, parks,
+        units_known = watching_dependents(seen_watching(decided->seen), parks,
                                           done_follows_starts(decided->done), &who);
         who.tasks = affinity_cache_tasks(cache);
-        plan_sanitize(plan, decided->seen->machine.topology, &who, notes);
+        plan_sanitize(plan, seen_topology(decided->seen), &who, notes);
         decided->asking = !known || !units_known;
         if (decided->asking)
                 keep_what_is_allowed(
@@ -203,16 +200,9 @@ void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes)
                         notes);
         plan_sanitize_quiet(plan);
         ground_take(decided->ground, DUE_UNSAFE);
-        for (int cpu = 0; cpu < decided->seen->machine.topology->n_cpus; cpu++)
+        for (int cpu = 0; cpu < seen_topology(decided->seen)->n_cpus; cpu++)
                 keeps |= depends_on_affinities(notes->safety[cpu]);
         affinity_cache_note(cache, keeps);
-}
-
-bool decided_should_recheck(const Decided *decided)
-{
-        uint64_t due = affinity_cache_due(decided->seen->affinities);
-
-        return due > 0 && manager_now() >= due;
 }
 
 static void drop_policies(GArray *policies)
@@ -260,7 +250,7 @@ static void take_state(const Decided *decided, ActivePolicy *active)
         active->state = state_new(policy);
         evaluation_begin(decided, active, false);
         if (policy->init)
-                policy->init(active->state, decided->seen->machine.topology);
+                policy->init(active->state, seen_topology(decided->seen));
 }
 
 static GArray *start_policies(const Decided *decided, const Config *config)
@@ -277,49 +267,49 @@ static GArray *start_policies(const Decided *decided, const Config *config)
                 wish_init(&active.wish);
                 take_state(decided, &active);
                 if (policy->wishes & WISHES_CPUS)
-                        active.cpus = g_new0(CpuWish,
-                                             (gsize)decided->seen->machine.topology->n_cpus);
+                        active.cpus = g_new0(CpuWish, (gsize)seen_topology(decided->seen)->n_cpus);
                 g_array_append_val(policies, active);
         }
         return policies;
 }
 
-bool decided_serves_holds(const Decided *decided)
+const ActivePolicy *decided_who(const Decided *decided, unsigned wishes)
 {
-        for (guint i = 0; i < decided->policies->len; i++)
-                if (g_array_index(decided->policies, ActivePolicy, i).policy->wishes &
-                    WISHES_BY_HOLDS)
-                        return true;
-        return false;
-}
+        const ActivePolicy *p;
 
-/* True if some policy has requests for single CPUs. */
-static bool wishes_cpus(const Decided *decided)
-{
-        for (guint i = 0; i < decided->policies->len; i++)
-                if (g_array_index(decided->policies, ActivePolicy, i).policy->wishes & WISHES_CPUS)
-                        return true;
-        return false;
+        for (unsigned i = 0; (p = decided_policy(decided, i)); i++)
+                if (p->policy->wishes & wishes)
+                        break;
+        return p;
 }
 
 void decided_use_config(Decided *decided, const Config *config)
 {
-        int n_cpus = decided->seen->machine.topology->n_cpus;
+        int n_cpus = seen_topology(decided->seen)->n_cpus;
         GArray *policies;
+        bool single; /* there are requests for single CPUs */
 
         evaluation_choose_source(decided, config);
         policies = start_policies(decided, config);
         drop_policies(decided->policies);
         g_array_unref(decided->policies);
         decided->policies = policies;
-        if (!wishes_cpus(decided)) {
-                seen_read_facts(decided->seen, false);
-                return;
-        }
-        seen_read_facts(decided->seen, true);
+        single = decided_who(decided, WISHES_CPUS);
+        seen_read_facts(decided->seen, single);
         for (int i = 0; i < 2; i++)
-                if (!decided->cpu_wishes[i])
+                if (single && !decided->cpu_wishes[i])
                         decided->cpu_wishes[i] = g_new0(CpuWish, (gsize)n_cpus);
+}
+
+const ActivePolicy *decided_policy(const Decided *decided, unsigned i)
+{
+        return i < decided->policies->len ? &g_array_index(decided->policies, ActivePolicy, i)
+                                          : NULL;
+}
+
+bool decided_is_asking(const Decided *decided)
+{
+        return decided->asking;
 }
 
 Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done *done)
@@ -328,7 +318,6 @@ Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done 
 
         *decided = (Decided){ .ground = ground, .seen = seen, .asked = asked, .done = done };
         decided->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
-        decided->history = history_new(seen->machine.topology->n_cpus, manager_now());
         evaluation_init(decided);
         return decided;
 }
@@ -340,7 +329,6 @@ void decided_free(Decided *decided)
         drop_policies(decided->policies);
         g_array_unref(decided->policies);
         evaluation_done(decided);
-        history_free(decided->history);
         g_free(decided->cpu_wishes[0]);
         g_free(decided->cpu_wishes[1]);
         g_free(decided);

@@ -8,7 +8,6 @@
 #include "manager/active-policy.h"
 #include "manager/asked.h"
 #include "manager/done.h"
-#include "manager/history.h"
 #include "idled-policy.h"
 
 /* Only decided.c and evaluation.c change it. */
@@ -21,7 +20,6 @@ typedef struct Decided {
         Plan wished;      /* what the policies together requested, before CPUs were made safe */
         CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
         bool asking;            /* nothing more is parked until tasks and units are known */
-        History *history;
         struct Evaluation *evaluation;
 } Decided;
 
@@ -40,19 +38,23 @@ unsigned decided_senses(const Decided *decided);
 /* The input of a policy's decide(), without `offered`. */
 PolicyInput decided_input(const Decided *decided, const ActivePolicy *active);
 
+/* The active policies by rank, one by one; NULL after the last. */
+const ActivePolicy *decided_policy(const Decided *decided, unsigned i);
+
+/* The first active policy by rank with one of these Wishes flags; NULL: there is none. */
+const ActivePolicy *decided_who(const Decided *decided, unsigned wishes);
+
 /* Calls every policy by its rank and merges their requests, or requests nothing while paused. With
- * `by_holds` it calls only those that read holds, and the others keep their last requests. */
-void decided_decide(Decided *decided, bool by_holds, Plan *ret_plan);
+ * `by_holds` it calls only those that read holds, and the others keep their last requests. True if
+ * the requests are not those of the last time, or if it is time to look whether tasks that kept
+ * CPUs active have ended, of which there is no event. */
+bool decided_decide(Decided *decided, bool by_holds, Plan *ret_plan);
 
 /* Makes `plan` safe; scans for pinned tasks before CPUs are parked. `notes` has room for every CPU
  * number. */
 void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes);
 
-/* Pinned tasks can end without an event. True if it is time to check whether idled could park the
- * CPUs that stay active for them. The timer starts a tick at that time. */
-bool decided_should_recheck(const Decided *decided);
-
-/* True if a policy that reads holds is active. */
-bool decided_serves_holds(const Decided *decided);
+/* True while nothing more is parked until it is known what tasks and units need. */
+bool decided_is_asking(const Decided *decided);
 
 #endif

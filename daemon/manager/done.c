@@ -24,6 +24,7 @@
 #include <sys/inotify.h>
 
 #include "act/park/park.h"
+#include "base/cpuset-text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sched-ext.h"
@@ -86,7 +87,7 @@ static char *failed_by(const Done *done, const ActuatorState *a, int error)
  * requested what this machine does not offer. */
 static char *failure(const Done *done, const ActuatorState *a, int error)
 {
-        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
+        const ActFacts facts = machine_facts(seen_machine(done->seen), done->ground->unit_kinds);
         g_autofree char *offered = NULL, *option = NULL;
         const char *word;
 
@@ -277,7 +278,7 @@ static void forget(Done *done)
 static unsigned act_by(Done *done, const ActuatorState *a, bool parks)
 {
         const Actuator *actuator = a->actuator;
-        ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
+        ActFacts facts = machine_facts(seen_machine(done->seen), done->ground->unit_kinds);
         g_autofree char *before = g_strdup(actuator->describe(a->state));
         const char *now;
         int r, known = a->error;
@@ -359,7 +360,7 @@ static const Knob *lost_knob(const Done *done)
 
 CpuSet done_planned(const Done *done)
 {
-        CpuSet planned = done->seen->machine.topology->online;
+        CpuSet planned = seen_topology(done->seen)->online;
 
         cpuset_subtract(&planned, &done->plan.allowed);
         return planned;
@@ -378,7 +379,7 @@ static bool lacks_parked(const Done *done)
 {
         CpuSet planned = done_planned(done);
 
-        return !cpuset_is_subset(&planned, &done->seen->parked);
+        return !cpuset_is_subset(&planned, seen_parked(done->seen));
 }
 
 /* True if nothing failed, and there is nothing to confine, as there always is for a partition. */
@@ -487,9 +488,9 @@ static unsigned count_degraded(const Done *done)
 
 CpuWish done_limits(const Done *done, int cpu)
 {
-        const ActFacts facts = machine_facts(&done->seen->machine, done->ground->unit_kinds);
+        const ActFacts facts = machine_facts(seen_machine(done->seen), done->ground->unit_kinds);
 
-        if (done->ground->setup.dry_run || !cpuset_has(&done->seen->machine.topology->online, cpu))
+        if (done->ground->setup.dry_run || !cpuset_has(&seen_topology(done->seen)->online, cpu))
                 return (CpuWish){ .latency_us = -1, .bias = -1, .boost = -1 };
         return actuator_set_limits(done->actuators, &facts, cpu);
 }
@@ -525,7 +526,7 @@ void done_carry_out(Done *done, const Plan *plan)
                 changes |= CHANGE_OBSTACLES;
         check_drivers(done);
         done_watch_groups(done);
-        watching_follow(done->seen->watching, &done->plan.widest);
+        watching_follow(seen_watching(done->seen), &done->plan.widest);
         ground_raise(done->ground, changes);
 }
 
@@ -667,6 +668,29 @@ void done_keep(Done *done, const Plan *plan)
         done->plan.quiet = before.quiet;
 }
 
+const Plan *done_plan(const Done *done)
+{
+        return &done->plan;
+}
+
+const ActuatorSet *done_actuators(const Done *done)
+{
+        return done->actuators;
+}
+
+GArray *done_unit_limits(const Done *done)
+{
+        GArray *limits = g_array_new(FALSE, FALSE, sizeof(CpuSet));
+        const Knob *const *knobs;
+        CpuSet limit;
+
+        for (int i = 0, n = knobs_list(done->knobs, &knobs); i < n; i++)
+                if (knobs[i]->kind == &park_kinds_kind && knobs[i]->state == KNOB_OURS &&
+                    cpuset_parse(knobs[i]->ours, &limit) >= 0)
+                        g_array_append_val(limits, limit);
+        return limits;
+}
+
 Done *done_new(Ground *ground, Seen *seen, Knobs *knobs)
 {
         const ManagerSetup *setup = &ground->setup;
@@ -679,7 +703,7 @@ Done *done_new(Ground *ground, Seen *seen, Knobs *knobs)
         done->knobs = knobs;
         done->actuators = actuator_set_new(&context);
         plan_init(&done->plan, NULL, 0);
-        done->plan.allowed = seen->machine.topology->online;
+        done->plan.allowed = seen_topology(seen)->online;
         return done;
 }
 

@@ -50,8 +50,15 @@ uint64_t done_check_after(const Done *done);
  * not noticed yet that it was taken over. */
 void done_forget_foreign(Done *done);
 
-/* The CPUs that the plan leaves out. */
+/* The plan in effect, merged and safe; and the CPUs that it leaves out. */
+const Plan *done_plan(const Done *done);
 CpuSet done_planned(const Done *done);
+
+/* The actuators, which carry it out. */
+const ActuatorSet *done_actuators(const Done *done);
+
+/* What idled limits units to, for holds: CpuSets, as a new array. */
+GArray *done_unit_limits(const Done *done);
 
 /* True if new units and cgroups must be reported; if jobs and CPUs of systemd's units must be. */
 bool done_follows_units(const Done *done);

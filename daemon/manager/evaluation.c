@@ -83,13 +83,13 @@ WorkUnit evaluation_work_unit(const Decided *decided)
 static EnergySource find_source(const Decided *decided, const Config *config)
 {
         const EnergyDomain *domains;
-        int n = sensors_energy_domains(decided->seen->sensors, &domains);
+        int n = sensors_energy_domains(seen_sensors(decided->seen), &domains);
         BatteryReading battery;
 
         for (int i = 0; i < n; i++)
                 if (domains[i].package)
                         return domains[i].source;
-        if (config->power && sensors_have(decided->seen->sensors) & SENSE_RESIDENCY)
+        if (config->power && sensors_have(seen_sensors(decided->seen)) & SENSE_RESIDENCY)
                 return ENERGY_SOURCE_ESTIMATE;
         /* Also while it is plugged in: the source does not change with the plug. */
         if (battery_read(decided->ground->setup.root, &battery) == 0)
@@ -109,7 +109,7 @@ void evaluation_choose_source(Decided *decided, const Config *config)
 {
         EnergySource source = find_source(decided, config);
         bool other = work_meter_choose(&decided->evaluation->work, decided->ground->setup.root,
-                                       decided->seen->machine.topology);
+                                       seen_topology(decided->seen));
 
         if (source == decided->evaluation->source && !other)
                 return;
@@ -161,7 +161,7 @@ static bool recall(const Decided *decided, const char *policy, Evaluator *evalua
         if (r >= 0) {
                 whole = g_strconcat(text, "\n", NULL);
                 r = evaluator_parse(whole, evaluation_source(decided),
-                                    decided->seen->machine.topology->n_cpus, evaluator);
+                                    seen_topology(decided->seen)->n_cpus, evaluator);
                 evaluator->budget.away_usec = since_usec(&st.st_mtim);
         }
         if (r == -ESTALE)
@@ -187,7 +187,7 @@ void evaluation_keep(Decided *decided)
                 if (!p->evaluator || p->evaluator->total_sec <= 0)
                         continue;
                 text = evaluator_format(p->evaluator, evaluation_source(decided),
-                                        decided->seen->machine.topology->n_cpus);
+                                        seen_topology(decided->seen)->n_cpus);
                 r = file_replace(decided->ground->setup.state, path, text);
                 if (r < 0 && r != decided->evaluation->keep_error)
                         log_error_errno(r, "%s: what was measured cannot be kept: %m", path);
@@ -210,7 +210,7 @@ void evaluation_begin(const Decided *decided, ActivePolicy *active, bool always)
 /* The names of idle states, which may change with the driver. */
 static void read_states(Decided *decided)
 {
-        const Topology *t = decided->seen->machine.topology;
+        const Topology *t = seen_topology(decided->seen);
 
         if (decided->evaluation->source != ENERGY_SOURCE_ESTIMATE)
                 return;
@@ -250,7 +250,7 @@ static double read_joules(Decided *decided, double seconds)
                 if (!(s->have & SENSE_RESIDENCY) || !decided->evaluation->idle)
                         return NAN;
                 return seconds * power_table_watts(decided->ground->config->power,
-                                                   decided->seen->machine.topology,
+                                                   seen_topology(decided->seen),
                                                    decided->evaluation->idle, s);
         default:
                 return NAN;
@@ -264,12 +264,12 @@ static Block read_block(Decided *decided)
         TaskTime *tasks = decided->evaluation->tasks;
         Block block = { 0 };
 
-        if (readings_read(&decided->evaluation->readings, decided->seen->sensors,
+        if (readings_read(&decided->evaluation->readings, seen_sensors(decided->seen),
                           senses_of(decided->evaluation->source)) < 0)
                 return block;
         task_time_read(tasks, decided->ground->setup.root, s);
         work_meter_add(&decided->evaluation->work, decided->ground->setup.root,
-                       decided->seen->machine.topology, s, tasks, &block);
+                       seen_topology(decided->seen), s, tasks, &block);
         block.joules = read_joules(decided, block.seconds);
         return block;
 }
@@ -298,21 +298,21 @@ static bool takes_effect(const Decided *decided, const ActivePolicy *p)
 {
         const EvaluateOptions options = options_of(decided);
         const Evaluator *e = p->evaluator;
-        CpuSet wanted = decided->seen->machine.topology->online;
+        CpuSet wanted = seen_topology(decided->seen)->online;
 
         cpuset_subtract(&wanted, &p->wish.allowed);
         if (cpuset_is_empty(&wanted) || !evaluator_is_on(e, &options) ||
             (evaluator_due(e) != UINT64_MAX && !e->trial.slot.counted))
                 return true;
-        return cpuset_intersects(&wanted, &decided->seen->parked);
+        return cpuset_intersects(&wanted, seen_parked(decided->seen));
 }
 
 /* False while energy cannot be measured now: by battery, while the machine is plugged in. */
 static bool has_energy(const Decided *decided)
 {
         if (decided->evaluation->source == ENERGY_SOURCE_BATTERY)
-                return decided->seen->readings.seen->have & SENSE_POWER &&
-                       decided->seen->readings.seen->on_battery;
+                return seen_snapshot(decided->seen)->have & SENSE_POWER &&
+                       seen_snapshot(decided->seen)->on_battery;
         return decided->evaluation->source != ENERGY_SOURCE_NONE;
 }
 
@@ -323,13 +323,14 @@ static void pass(Decided *decided, ActivePolicy *p)
         bool effective = !decided->ground->setup.dry_run && takes_effect(decided, p);
         EvaluatorView view = {
                 .now_usec = manager_now(),
-                .wanted = p->wish.for_saving && !pauses_any(decided->asked->pauses) &&
-                          trial_honours(decided->asked->trial, p->policy->name) != 0,
-                .possible = effective && !decided->asked->trial &&
+                .wanted = p->wish.for_saving && !pauses_any(asked_pauses(decided->asked)) &&
+                          trial_honours(asked_trial(decided->asked), p->policy->name) != 0,
+                .possible = effective && !asked_trial(decided->asked) &&
                             (!other || other == p->evaluator) &&
-                            !watching_has_window(decided->seen->watching) && has_energy(decided),
-                .work = work_meter_rate(&decided->evaluation->work, decided->seen->machine.topology,
-                                        decided->seen->readings.seen),
+                            !watching_has_window(seen_watching(decided->seen)) &&
+                            has_energy(decided),
+                .work = work_meter_rate(&decided->evaluation->work, seen_topology(decided->seen),
+                                        seen_snapshot(decided->seen)),
                 .idle = !effective,
         };
 
@@ -353,7 +354,7 @@ void evaluation_pass(Decided *decided)
         }
         if (any)
                 work_meter_read(&decided->evaluation->work, decided->ground->setup.root,
-                                decided->seen->machine.topology, decided->seen->readings.seen,
+                                seen_topology(decided->seen), seen_snapshot(decided->seen),
                                 trying(decided) != NULL);
         for (guint i = 0; i < decided->policies->len; i++)
                 if (nth(decided, i))
@@ -402,7 +403,7 @@ void evaluation_interrupt(Decided *decided, BlockDrop why)
 bool evaluation_honours(const Decided *decided, const ActivePolicy *active)
 {
         const EvaluateOptions options = options_of(decided);
-        int honours = trial_honours(decided->asked->trial, active->policy->name);
+        int honours = trial_honours(asked_trial(decided->asked), active->policy->name);
 
         if (honours >= 0)
                 return honours;
@@ -413,7 +414,7 @@ bool evaluation_honours(const Decided *decided, const ActivePolicy *active)
 bool evaluation_backs_off(const Decided *decided, const ActivePolicy *active)
 {
         return !evaluation_honours(decided, active) &&
-               trial_honours(decided->asked->trial, active->policy->name) < 0 &&
+               trial_honours(asked_trial(decided->asked), active->policy->name) < 0 &&
                !evaluator_is_trying(active->evaluator);
 }
 
@@ -445,7 +446,7 @@ void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuC
 
         cause->ignored = true;
         cause->policy = active->policy->name;
-        if (trial_honours(decided->asked->trial, active->policy->name) == 0)
+        if (trial_honours(asked_trial(decided->asked), active->policy->name) == 0)
                 cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
         else
                 explain_evaluation(e, section, cause);
@@ -454,8 +455,8 @@ void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuC
 void evaluation_init(Decided *decided)
 {
         decided->evaluation = g_new0(Evaluation, 1);
-        readings_init(&decided->evaluation->readings, decided->seen->machine.topology->n_cpus);
-        decided->evaluation->tasks = task_time_new(decided->seen->machine.topology->n_cpus);
+        readings_init(&decided->evaluation->readings, seen_topology(decided->seen)->n_cpus);
+        decided->evaluation->tasks = task_time_new(seen_topology(decided->seen)->n_cpus);
 }
 
 void evaluation_listen(Decided *decided)

@@ -6,6 +6,7 @@
 #define IDLED_EVALUATION_H
 
 #include "manager/decided.h"
+#include "manager/history.h"
 #include "model/energy-source.h"
 #include "model/work-unit.h"
 

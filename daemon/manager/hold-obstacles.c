@@ -14,27 +14,27 @@
 
 char *manager_idle_obstacle(const Manager *manager)
 {
-        if (pauses_any(manager->asked->pauses))
-                return pauses_text(manager->asked->pauses);
+        if (pauses_any(manager_pauses(manager)))
+                return pauses_text(manager_pauses(manager));
         return manager->ground.setup.dry_run ? g_strdup("this is a dry run") : NULL;
 }
 
 /* Why nothing of the hold is in effect; NULL if it may be. */
 static char *whole_obstacle(const Manager *manager, const Held *held)
 {
-        const Profile *refused = manager->asked->profile.refused;
+        const Profile *refused = manager_profile(manager)->refused;
         char *obstacle = manager_idle_obstacle(manager);
 
         if (obstacle)
                 return obstacle;
         if (!held->profile)
-                return decided_serves_holds(manager->decided) || held->kinds || held->p99_us > 0
+                return manager_serves_holds(manager) || held->kinds || held->p99_us > 0
                                ? NULL
                                : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->ground.config, held->profile))
                 return g_strdup_printf("there is no profile \"%s\" any more", held->profile);
         return refused && g_str_equal(refused->name, held->profile)
-                       ? g_strdup(manager->asked->profile.problem)
+                       ? g_strdup(manager_profile(manager)->problem)
                        : NULL;
 }
 
@@ -83,7 +83,7 @@ static bool takes_knob(const Demand *demand, const Knob *knob)
 static const Knob *find_lost(const Manager *manager, const Demand *demand)
 {
         const Knob *const *knobs;
-        int n = knobs_list(manager->done->knobs, &knobs);
+        int n = knobs_list(manager->knobs, &knobs);
 
         for (int i = 0; i < n; i++)
                 if (knobs[i]->state != KNOB_OURS && takes_knob(demand, knobs[i]))
@@ -95,7 +95,7 @@ static const Knob *find_lost(const Manager *manager, const Demand *demand)
 static bool report_closed(const Manager *manager, Demand *demand)
 {
         const char *section = demand->actuator->section;
-        const ActuatorState *a = actuator_set_find(manager->done->actuators, demand->actuator);
+        const ActuatorState *a = actuator_set_find(manager_actuators(manager), demand->actuator);
 
         if (!demand->absent && !options_of(manager, demand->actuator)->manage)
                 report(demand, "Manage= of [%s] is no", section);
@@ -123,8 +123,7 @@ static void report_lost(const Manager *manager, Demand *demand)
 static void report_global(const Manager *manager, Demand *demand)
 {
         int r = actuator_unreported_error(
-                actuator_set_find(manager->done->actuators, demand->actuator),
-                manager->done->knobs);
+                actuator_set_find(manager_actuators(manager), demand->actuator), manager->knobs);
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
                 report(demand, "Exclude= of [%s] excludes the limit of all CPUs",
@@ -156,13 +155,14 @@ static void report_latency(const Manager *manager, const Hold *hold, GString *te
 /* Something that keeps the policy below what is held; false: nothing does. */
 static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *demand)
 {
-        const FreqPolicy *policy = &manager->seen->machine.frequency[i];
+        const MachineFacts *machine = seen_machine(manager->seen);
+        const FreqPolicy *policy = &machine->frequency[i];
         g_autofree char *name = g_strdup_printf("cpufreq/policy%d", policy->number);
         const FreqReach *reach;
         uint64_t turn = 0;
 
         sd_event_get_iteration(manager->ground.event, &turn);
-        reach = machine_reach(&manager->seen->machine, i, turn);
+        reach = machine_reach(machine, i, turn);
 
         if (policy->max_khz && policy->max_khz < hold->min_khz)
                 report(demand, "the highest frequency of %s is %g GHz", name,
@@ -180,17 +180,20 @@ static bool report_reach(Manager *manager, const Hold *hold, int i, Demand *dema
 /* A maximum below what is held, which the kernel takes without a word: it is the minimum then. */
 static void report_maximum(Manager *manager, const Hold *hold, Demand *demand)
 {
-        for (int i = 0; i < manager->seen->machine.n_frequency; i++)
-                if (cpuset_has(&demand->numbers, manager->seen->machine.frequency[i].number) &&
+        const MachineFacts *machine = seen_machine(manager->seen);
+
+        for (int i = 0; i < machine->n_frequency; i++)
+                if (cpuset_has(&demand->numbers, machine->frequency[i].number) &&
                     report_reach(manager, hold, i, demand))
                         return;
 }
 
 static void report_frequency(Manager *manager, const Hold *hold, GString *text)
 {
+        const MachineFacts *machine = seen_machine(manager->seen);
         Demand demand = { .what = "its frequency cannot be kept",
                           .actuator = &actuator_cpufreq,
-                          .absent = manager->seen->machine.n_frequency == 0,
+                          .absent = machine->n_frequency == 0,
                           .name = "cpufreq",
                           .end = "/scaling_min_freq",
                           .text = text };
@@ -199,13 +202,13 @@ static void report_frequency(Manager *manager, const Hold *hold, GString *text)
         if (report_closed(manager, &demand))
                 return;
         exclude = &options_of(manager, demand.actuator)->exclude;
-        for (int i = 0; i < manager->seen->machine.n_frequency; i++) {
-                CpuSet cpus = manager->seen->machine.frequency[i].cpus;
+        for (int i = 0; i < machine->n_frequency; i++) {
+                CpuSet cpus = machine->frequency[i].cpus;
 
                 if (!cpuset_intersects(&cpus, &hold->cpus))
                         continue;
                 if (!cpuset_intersects(&cpus, exclude)) {
-                        cpuset_add(&demand.numbers, manager->seen->machine.frequency[i].number);
+                        cpuset_add(&demand.numbers, machine->frequency[i].number);
                         continue;
                 }
                 cpuset_and(&cpus, &hold->cpus);
@@ -222,11 +225,11 @@ static void report_unit(const Manager *manager, const Held *held, const CpuSet *
 {
         const char *name = strrchr(held->unit, '/') + 1;
         const Knob *knob = knob_find(manager->knobs, &park_kinds_kind, name);
-        const CpuSet *online = &manager->seen->machine.topology->online;
+        const CpuSet *online = &manager_topology(manager)->online;
         CpuSet others = *online;
 
         cpuset_subtract(&others, active);
-        cpuset_subtract(&others, &manager->seen->parked);
+        cpuset_subtract(&others, manager_parked(manager));
         if (knob && knob->state == KNOB_FOREIGN)
                 report(demand, "another program has taken over AllowedCPUs of %s", name);
         else if (knob && knob->error < 0)
@@ -241,8 +244,8 @@ static void report_unit(const Manager *manager, const Held *held, const CpuSet *
 
 static void report_kinds(const Manager *manager, const Held *held, GString *text)
 {
-        const ActuatorState *a = actuator_set_find(manager->done->actuators, &actuator_kinds);
-        CpuSet active = topology_of_kinds(manager->seen->machine.topology, held->kinds);
+        const ActuatorState *a = actuator_set_find(manager_actuators(manager), &actuator_kinds);
+        CpuSet active = topology_of_kinds(manager_topology(manager), held->kinds);
         g_autofree char *kinds = kinds_format(held->kinds);
         Demand demand = { .what = "its kind of cores is not kept", .text = text };
 
@@ -255,7 +258,7 @@ static void report_kinds(const Manager *manager, const Held *held, GString *text
                 report(&demand, "%s", a && a->why ? a->why : "systemd cannot be reached");
         if (demand.reported || !held->unit)
                 return;
-        cpuset_subtract(&active, &manager->seen->parked);
+        cpuset_subtract(&active, manager_parked(manager));
         report_unit(manager, held, &active, &demand);
 }
 
@@ -264,7 +267,7 @@ static void report_policy(Manager *manager, const Held *held, GString *text)
 {
         const Hold *hold = holds_hold(held);
 
-        if (!decided_serves_holds(manager->decided)) {
+        if (!manager_serves_holds(manager)) {
                 if (hold_needs_policy(hold))
                         g_string_append_printf(text, "only its %s is in effect: " NO_POLICY_SERVES,
                                                held->profile ? "profile" : "kind of cores");

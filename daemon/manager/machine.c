@@ -141,7 +141,7 @@ static bool is_boost_off(const MachineFacts *machine, int policy)
                is_set(machine, own, 0);
 }
 
-const FreqReach *machine_reach(MachineFacts *machine, int i, uint64_t turn)
+const FreqReach *machine_reach(const MachineFacts *machine, int i, uint64_t turn)
 {
         const FreqPolicy *policy = &machine->frequency[i];
         g_autofree char *path = NULL;

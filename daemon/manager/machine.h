@@ -48,6 +48,6 @@ ActFacts machine_facts(const MachineFacts *machine, const GPtrArray *unit_kinds)
 
 /* What keeps cpufreq policy `i` of the table down; read once in a `turn` of the loop, however many
  * holds are reported in it. */
-const FreqReach *machine_reach(MachineFacts *machine, int i, uint64_t turn);
+const FreqReach *machine_reach(const MachineFacts *machine, int i, uint64_t turn);
 
 #endif

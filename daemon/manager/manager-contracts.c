@@ -9,21 +9,15 @@
 /* The policy that serves contracts; NULL: none is active. */
 static const ActivePolicy *serving(const Manager *manager)
 {
-        for (guint i = 0; i < manager->decided->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
-
-                if (p->policy->wishes & WISHES_BY_CONTRACTS)
-                        return p;
-        }
-        return NULL;
+        return decided_who(manager->decided, WISHES_BY_CONTRACTS);
 }
 
 bool manager_follow_contracts(Manager *manager, bool fresh)
 {
-        const Holds *holds = serving(manager) ? manager->asked->holds : NULL;
+        const Holds *holds = serving(manager) ? manager_holds(manager) : NULL;
 
-        if (!contracts_follow(manager->asked->contracts, holds,
-                              &manager->seen->machine.topology->online, manager->done->plan.p99_us,
+        if (!contracts_follow(asked_contracts(manager->asked), holds,
+                              &manager_topology(manager)->online, manager_plan(manager)->p99_us,
                               fresh, manager_now()))
                 return false;
         ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
@@ -33,13 +27,13 @@ bool manager_follow_contracts(Manager *manager, bool fresh)
 void manager_read_contracts(Manager *manager)
 {
         manager_follow_contracts(manager, false);
-        if (contracts_read(manager->asked->contracts))
+        if (contracts_read(asked_contracts(manager->asked)))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
 }
 
 void manager_drop_contracts(Manager *manager)
 {
-        if (contracts_drop(manager->asked->contracts))
+        if (contracts_drop(asked_contracts(manager->asked)))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
 }
 
@@ -48,13 +42,13 @@ void manager_note_contracts(Manager *manager)
         ContractReport reports[CONTRACTS_MAX];
         const ActivePolicy *p = serving(manager);
         int n = p ? p->policy->contracts(p->state, reports) : 0;
-        const UnitContract *first = contracts_nth(manager->asked->contracts, 0);
+        const UnitContract *first = contracts_nth(asked_contracts(manager->asked), 0);
         bool rest = first && !first->cgroup;
 
-        if (first && contracts_note(manager->asked->contracts, reports, n))
+        if (first && contracts_note(asked_contracts(manager->asked), reports, n))
                 ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
-        if (rest != (manager->done->plan.p99_us > 0) ||
-            (rest && first->limit_us != manager->done->plan.p99_us))
+        if (rest != (manager_plan(manager)->p99_us > 0) ||
+            (rest && first->limit_us != manager_plan(manager)->p99_us))
                 ground_raise(&manager->ground, DUE_TICK_SOON); /* the request is new */
 }
 
@@ -72,5 +66,5 @@ char *manager_contract_obstacle(const Manager *manager, const Held *held)
 {
         if (held->p99_us > 0 && !serving(manager))
                 return g_strdup("no active policy serves contracts");
-        return contracts_obstacle(manager->asked->contracts, held);
+        return contracts_obstacle(asked_contracts(manager->asked), held);
 }

@@ -29,22 +29,31 @@ static void use_log_level(const Manager *manager, int before)
                 log_set_level(level);
 }
 
+/* What options are checked against. */
+static ConfigMachine machine_of(const Manager *manager)
+{
+        const MachineFacts *machine = seen_machine(manager->seen);
+
+        return (ConfigMachine){ .root = manager->ground.setup.root,
+                                .topology = machine->topology,
+                                .idle = machine->idle,
+                                .frequency = machine->frequency,
+                                .n_frequency = machine->n_frequency };
+}
+
 static void log_warnings(const Manager *manager)
 {
         g_autoptr(GPtrArray) warnings = config_errors_new();
         g_autoptr(GHashTable) users = users_read(manager->ground.setup.root);
         g_autofree IdleTable *idle = manager->ground.config->power
-                                             ? idle_tables_read(
-                                                       manager->ground.setup.root,
-                                                       manager->seen->machine.topology->n_cpus)
+                                             ? idle_tables_read(manager->ground.setup.root,
+                                                                manager_topology(manager)->n_cpus)
                                              : NULL;
-        const ConfigMachine machine = { .root = manager->ground.setup.root,
-                                        .topology = manager->seen->machine.topology,
-                                        .frequency = manager->seen->machine.frequency,
-                                        .n_frequency = manager->seen->machine.n_frequency,
-                                        .idle = idle ? idle : manager->seen->machine.idle,
-                                        .users = users };
+        ConfigMachine machine = machine_of(manager);
 
+        machine.users = users;
+        if (idle)
+                machine.idle = idle;
         config_find_warnings(&manager->ground.setup.paths, manager->ground.config, &machine,
                              warnings);
         config_errors_log(warnings, LOG_WARNING);
@@ -96,9 +105,9 @@ int manager_set_options(Manager *manager, const OptionValue *options, size_t n, 
         int log_level = log_level_of(ground->config), r;
 
         for (size_t i = 0; i < n; i++)
-                if (trial_sets(manager->asked->trial, options[i].section, options[i].key))
+                if (trial_sets(manager_trial(manager), options[i].section, options[i].key))
                         asked_end_trial(manager->asked);
-        r = option_changes_make(changes, ground->config, &manager->seen->machine.topology->possible,
+        r = option_changes_make(changes, ground->config, &manager_topology(manager)->possible,
                                 ret_error);
         if (r >= 0) {
                 for (size_t i = 0; i < n && !ground->setup.dry_run; i++)
@@ -114,11 +123,7 @@ int manager_set_options(Manager *manager, const OptionValue *options, size_t n, 
 
 char *manager_option_unmet(const Manager *manager, const char *section, const char *key)
 {
-        const ConfigMachine machine = { .root = manager->ground.setup.root,
-                                        .topology = manager->seen->machine.topology,
-                                        .idle = manager->seen->machine.idle,
-                                        .frequency = manager->seen->machine.frequency,
-                                        .n_frequency = manager->seen->machine.n_frequency };
+        const ConfigMachine machine = machine_of(manager);
 
         return config_runtime_unmet(manager->ground.config, &machine, section, key);
 }
@@ -174,8 +179,8 @@ unsigned manager_units_wanted(const Manager *manager)
 
 void manager_units_came(Manager *manager, bool top)
 {
-        if (manager->asked->apps)
-                apps_rescan(manager->asked->apps);
+        if (asked_apps(manager->asked))
+                apps_rescan(asked_apps(manager->asked));
         if (!top || !done_follows_units(manager->done))
                 return;
         log_debug("New units: applying the plan again");
@@ -184,23 +189,23 @@ void manager_units_came(Manager *manager, bool top)
 
 void manager_unit_job(Manager *manager, const char *unit, UnitJob job)
 {
-        watching_unit_job(manager->seen->watching, unit, job);
+        watching_unit_job(seen_watching(manager->seen), unit, job);
         manager_attend(manager);
 }
 
 void manager_unit_cpus(Manager *manager, const char *unit, const UnitCpus *cpus)
 {
-        watching_unit_cpus(manager->seen->watching, unit, cpus);
+        watching_unit_cpus(seen_watching(manager->seen), unit, cpus);
         manager_attend(manager);
 }
 
 void manager_units_listed(Manager *manager, int error)
 {
-        watching_units_listed(manager->seen->watching, error);
+        watching_units_listed(seen_watching(manager->seen), error);
         manager_attend(manager);
 }
 
 unsigned manager_forget_refused(Manager *manager, const char *unit)
 {
-        return refusals_forget(watching_refusals(manager->seen->watching), unit);
+        return refusals_forget(watching_refusals(seen_watching(manager->seen)), unit);
 }

@@ -11,13 +11,12 @@
 /* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
 static int parked_by(const Manager *manager, int cpu, bool honoured)
 {
-        for (guint i = 0; i < manager->decided->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+        const ActivePolicy *p;
 
+        for (unsigned i = 0; (p = manager_policy(manager, i)); i++)
                 if (!cpuset_has(&p->wish.allowed, cpu) &&
                     evaluation_honours(manager->decided, p) == honoured)
                         return (int)i;
-        }
         return -1;
 }
 
@@ -25,18 +24,19 @@ static int parked_by(const Manager *manager, int cpu, bool honoured)
  * policy parks CPUs that those before it left active. */
 static int last_with_reason(const Manager *manager)
 {
-        for (guint i = manager->decided->policies->len; i-- > 0;)
-                if (g_array_index(manager->decided->policies, ActivePolicy, i)
-                            .wish.allowed_reason.because)
-                        return (int)i;
-        return -1;
+        const ActivePolicy *p;
+        int last = -1;
+
+        for (unsigned i = 0; (p = manager_policy(manager, i)); i++)
+                if (p->wish.allowed_reason.because)
+                        last = (int)i;
+        return last;
 }
 
 /* Why the policy requests what it does for CPUs that stay `active`, or for the others. */
 static void cause_of_policy(const Manager *manager, int index, bool active, CpuCause *cause)
 {
-        const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy,
-                                               (guint)index);
+        const ActivePolicy *p = manager_policy(manager, (unsigned)index);
         const Reason *reason = active && p->wish.active_reason.because ? &p->wish.active_reason
                                                                        : &p->wish.allowed_reason;
         char *because = section_because(p->section, reason);
@@ -45,7 +45,7 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
         cause->policy = p->policy->name;
         cause->reason = *reason;
         if (because)
-                cause->reason.because = history_text(manager->decided->history, because);
+                cause->reason.because = history_text(manager->history, because);
         cause->option_source = (Source){ 0 };
         if (cause->reason.option)
                 cause->option_source = section_source(p->section, cause->reason.option);
@@ -54,9 +54,7 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
 /* Why a CPU is active that the policy decides about; -1: none does. */
 static void cause_of_active(const Manager *manager, int index, CpuCause *cause)
 {
-        const ActivePolicy *p = index < 0 ? NULL
-                                          : &g_array_index(manager->decided->policies, ActivePolicy,
-                                                           (guint)index);
+        const ActivePolicy *p = index < 0 ? NULL : manager_policy(manager, (unsigned)index);
 
         if (p && !evaluation_honours(manager->decided, p))
                 evaluation_explain(manager->decided, p, cause);
@@ -75,8 +73,8 @@ static const Held *keeping_hold(const Manager *manager, int cpu)
 {
         const Held *most = NULL;
 
-        for (unsigned i = 0; i < holds_count(manager->asked->holds); i++) {
-                const Held *held = holds_nth(manager->asked->holds, i);
+        for (unsigned i = 0; i < holds_count(manager_holds(manager)); i++) {
+                const Held *held = holds_nth(manager_holds(manager), i);
                 const Hold *hold = holds_hold(held);
 
                 if (hold->keep && cpuset_has(&hold->cpus, cpu))
@@ -105,28 +103,28 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
         if (!owner)
                 return safety_text(safety);
         if (safety == SAFETY_PINNED)
-                return history_text(manager->decided->history,
+                return history_text(manager->history,
                                     g_strdup_printf("the affinity of %s has no other active "
                                                     "CPU",
                                                     owner));
         if (safety == SAFETY_NODE)
-                return history_text(manager->decided->history,
+                return history_text(manager->history,
                                     g_strdup_printf("memory of %s is bound to a NUMA node with no "
                                                     "other active CPU",
                                                     owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
                 return history_text(
-                        manager->decided->history,
+                        manager->history,
                         g_strdup_printf("%s needs a CPU, and no other one of its set is active",
                                         owner));
-        return history_text(manager->decided->history, g_strdup(owner));
+        return history_text(manager->history, g_strdup(owner));
 }
 
 static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
 {
         const Section *section = config_section(manager->ground.config, "Park");
         const ParkOptions *options = section->options;
-        const char *key = watching_window_option(manager->seen->watching);
+        const char *key = watching_window_option(seen_watching(manager->seen));
         uint64_t usec = g_str_equal(key, "StartWindow") ? options->start_window
                                                         : options->terminal_window;
 
@@ -145,18 +143,17 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
 {
         int index = parked_by(manager, cpu, true), ignored = parked_by(manager, cpu, false);
 
-        if (safety == SAFETY_NONE && index < 0 &&
-            is_set_aside(manager->seen->machine.topology, cpu))
+        if (safety == SAFETY_NONE && index < 0 && is_set_aside(manager_topology(manager), cpu))
                 safety = SAFETY_ISOLATED; /* also if no policy requested that it idles */
         cause->cause = CAUSE_POLICY;
         cause->policy = NULL;
         cause->reason = (Reason){ 0 };
         cause->safety = safety;
         cause->ignored = false;
-        if (pauses_any(manager->asked->pauses)) {
+        if (pauses_any(manager_pauses(manager))) {
                 cause->cause = CAUSE_PAUSE;
-                cause->reason.because = history_text(manager->decided->history,
-                                                     pauses_text(manager->asked->pauses));
+                cause->reason.because = history_text(manager->history,
+                                                     pauses_text(manager_pauses(manager)));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
@@ -178,12 +175,12 @@ static bool is_same(const Reason *a, const Reason *b)
 
 const CpuCause *manager_cause(Manager *manager, int cpu)
 {
-        CpuCause *cause = history_cause(manager->decided->history, cpu), now = *cause;
+        CpuCause *cause = history_cause(manager->history, cpu), now = *cause;
 
         /* What made a plan safe stays the cause until the next one. */
-        if (!cpuset_has(&manager->seen->machine.topology->online, cpu) ||
+        if (!cpuset_has(&manager_topology(manager)->online, cpu) ||
             (cause->safety != SAFETY_NONE && cause->safety != SAFETY_KEPT &&
-             !pauses_any(manager->asked->pauses)))
+             !pauses_any(manager_pauses(manager))))
                 return cause;
         cause_of_cpu(manager, cpu, cause->safety, NULL, &now);
         if (now.policy != cause->policy || !is_same(&now.reason, &cause->reason))
@@ -196,8 +193,8 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
 {
         PolicyInput input = decided_input(manager->decided, active);
 
-        if (!active->policy->explain || pauses_any(manager->asked->pauses) ||
-            !cpuset_has(&manager->seen->machine.topology->online, cpu))
+        if (!active->policy->explain || pauses_any(manager_pauses(manager)) ||
+            !cpuset_has(&manager_topology(manager)->online, cpu))
                 return 0;
         return CLAMP(active->policy->explain(active->state, &input, cpu, ret_reasons), 0,
                      EXPLAIN_MAX);
@@ -207,13 +204,12 @@ int manager_reasons(const Manager *manager, const ActivePolicy *active, int cpu,
  * none. */
 static int moved_by(const Manager *manager, int cpu, bool parked)
 {
-        for (guint i = 0; i < manager->decided->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+        const ActivePolicy *p;
 
+        for (unsigned i = 0; (p = manager_policy(manager, i)); i++)
                 if (cpuset_has(&p->before, cpu) == parked &&
                     cpuset_has(&p->wish.allowed, cpu) != parked)
                         return (int)i;
-        }
         return -1;
 }
 
@@ -225,7 +221,7 @@ static CpuCause cause_of_transition(const Manager *manager, int index, bool park
 {
         CpuCause cause = *moved;
 
-        if (pauses_any(manager->asked->pauses) || moved->safety != SAFETY_NONE || moved->ignored)
+        if (pauses_any(manager_pauses(manager)) || moved->safety != SAFETY_NONE || moved->ignored)
                 return cause;
         if (index >= 0) {
                 cause_of_policy(manager, index, false, &cause);
@@ -243,7 +239,7 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet
 {
         const DaemonOptions *options = config_section(manager->ground.config, "Daemon")->options;
         g_autofree char *text = cpuset_format(parked);
-        const Transition *added = history_add(manager->decided->history,
+        const Transition *added = history_add(manager->history,
                                               &(Transition){
                                                       .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
@@ -268,37 +264,36 @@ static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
 {
         int by = moved_by(manager, cpu, parked);
 
-        if (move->cpu < 0 ||
-            history_cause(manager->decided->history, move->cpu)->safety != SAFETY_NONE ||
+        if (move->cpu < 0 || history_cause(manager->history, move->cpu)->safety != SAFETY_NONE ||
             (by >= 0 && (move->by < 0 || by < move->by)))
                 *move = (Move){ cpu, by };
 }
 
 void manager_note_causes(Manager *manager, const SafetyNotes *notes)
 {
-        CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online)
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->online)
                 cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu],
-                             history_cause(manager->decided->history, cpu));
+                             history_cause(manager->history, cpu));
 }
 
 /* Why a CPU that the plan leaves out is active all the same. */
 static CpuCause cause_of_loss(Manager *manager)
 {
-        return (CpuCause){ .reason.because = history_text(manager->decided->history,
+        return (CpuCause){ .reason.because = history_text(manager->history,
                                                           done_obstacle(manager->done)) };
 }
 
 void manager_note_change(Manager *manager)
 {
-        const CpuSet *online = &manager->seen->machine.topology->online;
+        const CpuSet *online = &manager_topology(manager)->online;
         CpuSet planned = done_planned(manager->done), parked, moved;
         Move move = { -1, -1 };
         bool is_parked;
         CpuCause why;
 
-        history_note_parked(manager->decided->history, &manager->seen->parked, manager_now());
-        parked = manager->ground.setup.dry_run ? planned : manager->seen->parked;
-        moved = history_moved(manager->decided->history, online, &parked);
+        history_note_parked(manager->history, manager_parked(manager), manager_now());
+        parked = manager->ground.setup.dry_run ? planned : *manager_parked(manager);
+        moved = history_moved(manager->history, online, &parked);
         CPUSET_FOREACH(cpu, &moved)
                 take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
         if (move.cpu < 0)
@@ -307,7 +302,7 @@ void manager_note_change(Manager *manager)
         why = !is_parked && cpuset_has(&planned, move.cpu)
                       ? cause_of_loss(manager)
                       : cause_of_transition(manager, move.by, is_parked,
-                                            history_cause(manager->decided->history, move.cpu));
+                                            history_cause(manager->history, move.cpu));
         note_transition(manager, &parked, &moved, &why);
 }
 

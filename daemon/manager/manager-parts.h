@@ -35,7 +35,9 @@ struct Manager {
         Asked *asked;
         Decided *decided;
         Knobs *knobs;
+        History *history; /* what was parked, and why */
         TickTimer *timer;
+        LoadWatch *load_watch;
         sd_event_source *quiet_timer; /* fires when nothing was changed for a while */
         struct Recorder *recorder;    /* NULL: nothing is recorded */
         bool acting; /* a plan is being made and carried out: not again meanwhile */

@@ -123,11 +123,10 @@ static void begin_job(const Manager *manager, Recorder *recorder)
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
-        uint64_t last = history_count(manager->decided->history);
+        uint64_t last = history_count(manager->history);
 
         while (recorder->transition < last) {
-                const Transition *t = history_find(manager->decided->history,
-                                                   ++recorder->transition);
+                const Transition *t = history_find(manager->history, ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
 
                 if (t)
@@ -143,8 +142,8 @@ static void add_transitions(const Manager *manager, Recorder *recorder)
 
 static void add_holds(const Manager *manager, Recorder *recorder)
 {
-        for (unsigned i = 0; i < holds_count(manager->asked->holds); i++) {
-                const Held *held = holds_nth(manager->asked->holds, i);
+        for (unsigned i = 0; i < holds_count(manager_holds(manager)); i++) {
+                const Held *held = holds_nth(manager_holds(manager), i);
                 const Hold *hold = holds_hold(held);
                 g_autofree char *cpus = cpuset_format(&hold->cpus);
                 g_autofree char *kinds = held->kinds ? kinds_format(held->kinds) : NULL;
@@ -175,10 +174,10 @@ static void add_pauses(const Manager *manager, Recorder *recorder)
         g_autoptr(GString) text = g_string_new(NULL);
         const Pause *pause;
 
-        for (unsigned i = 0; (pause = pauses_nth(manager->asked->pauses, i)); i++)
+        for (unsigned i = 0; (pause = pauses_nth(manager_pauses(manager), i)); i++)
                 g_string_append_printf(text, "%s%s: %s", i ? "; " : "", pause->owner,
                                        pause->reason);
-        recording_pauses(recorder->sampler, pauses_any(manager->asked->pauses) ? text->str : NULL);
+        recording_pauses(recorder->sampler, pauses_any(manager_pauses(manager)) ? text->str : NULL);
 }
 
 void manager_record_changes(Manager *manager, unsigned changes)
@@ -191,7 +190,7 @@ void manager_record_changes(Manager *manager, unsigned changes)
                 add_holds(manager, recorder);
         if (changes & CHANGE_PROFILE)
                 recording_profile(recorder->sampler, profile_name(manager),
-                                  manager->asked->profile.reason);
+                                  manager_profile(manager)->reason);
         if (changes & CHANGE_PAUSED)
                 add_pauses(manager, recorder);
         if (changes & CHANGE_PARKED)
@@ -201,7 +200,7 @@ void manager_record_changes(Manager *manager, unsigned changes)
 /* The CPUs, if they are not those that were recorded. */
 static void put_machine(const Manager *manager, Recorder *recorder)
 {
-        const Topology *topology = manager->seen->machine.topology;
+        const Topology *topology = manager_topology(manager);
         IdleTable *tables;
 
         if (!recording_is_other(recorder->sampler, topology))
@@ -213,13 +212,14 @@ static void put_machine(const Manager *manager, Recorder *recorder)
 
 static void fill_cpus(const Manager *manager, Recorder *recorder)
 {
-        CPUSET_FOREACH(cpu, &manager->seen->machine.topology->online) {
-                const CpuWish *wish = manager->done->plan.cpus ? &manager->done->plan.cpus[cpu]
-                                                               : NULL;
+        const CpuWish *wishes = manager_plan(manager)->cpus;
+
+        CPUSET_FOREACH(cpu, &manager_topology(manager)->online) {
+                const CpuWish *wish = wishes ? &wishes[cpu] : NULL;
 
                 recorder->cpus[cpu] = (RecordingCpu){
                         .frequency_khz = NAN,
-                        .parked = cpuset_has(&manager->seen->parked, cpu),
+                        .parked = cpuset_has(manager_parked(manager), cpu),
                         .latency_limit_us = wish && wish->latency_us >= 0 ? wish->latency_us : NAN,
                         .min_khz = wish && wish->min_khz > 0 ? wish->min_khz : NAN,
                         .max_khz = wish && wish->max_khz > 0 ? wish->max_khz : NAN,
@@ -238,20 +238,19 @@ static void put_set(Recorder *recorder, const char *name, const CpuSet *set)
 static void put_daemon(const Manager *manager, Recorder *recorder)
 {
         RecordingTable *machine = recorder->machine;
-        CpuSet allowed = manager->seen->machine.topology->online;
+        CpuSet allowed = manager_topology(manager)->online;
 
-        cpuset_subtract(&allowed, &manager->seen->parked);
-        put_set(recorder, "parked", &manager->seen->parked);
+        cpuset_subtract(&allowed, manager_parked(manager));
+        put_set(recorder, "parked", manager_parked(manager));
         put_set(recorder, "allowed", &allowed);
-        recording_put(machine, "wanted_cores", NULL, "cores", 0,
-                      topology_count_cores(manager->seen->machine.topology,
-                                           &manager->done->plan.allowed));
+        recording_put(
+                machine, "wanted_cores", NULL, "cores", 0,
+                topology_count_cores(manager_topology(manager), &manager_plan(manager)->allowed));
         recording_put(machine, "active_cores", NULL, "cores", 0,
-                      topology_count_cores(manager->seen->machine.topology, &allowed));
-        recording_put(machine, "holds", NULL, "", 0, holds_count(manager->asked->holds));
-        recording_put(machine, "transitions", NULL, "", 0,
-                      (double)history_count(manager->decided->history));
-        recording_put(machine, "paused", NULL, "", 0, pauses_any(manager->asked->pauses));
+                      topology_count_cores(manager_topology(manager), &allowed));
+        recording_put(machine, "holds", NULL, "", 0, holds_count(manager_holds(manager)));
+        recording_put(machine, "transitions", NULL, "", 0, (double)history_count(manager->history));
+        recording_put(machine, "paused", NULL, "", 0, pauses_any(manager_pauses(manager)));
         recording_put_text(machine, "profile", NULL, profile_name(manager));
         recording_put(machine, "daemon_cpu_usec", NULL, "us", 0,
                       (double)clock_usec(CLOCK_PROCESS_CPUTIME_ID));
@@ -263,9 +262,9 @@ static void put_counters(const Manager *manager, Recorder *recorder)
         static const char *const parts[] = { "", "-core", "-uncore", "-dram" };
         const Snapshot *seen = recorder->readings.seen;
         const EnergyDomain *domains;
-        int n = MIN(sensors_energy_domains(manager->seen->sensors, &domains), seen->n_energy);
+        int n = MIN(sensors_energy_domains(seen_sensors(manager->seen), &domains), seen->n_energy);
 
-        for (int p = 0; p < manager->seen->machine.topology->n_packages; p++)
+        for (int p = 0; p < manager_topology(manager)->n_packages; p++)
                 for (unsigned i = 0; i < G_N_ELEMENTS(parts); i++) {
                         EnergyUse use = energy_of_package(domains, n, seen->energy, p, parts[i]);
                         g_autofree char *name = g_strdup_printf("package-%d%s", p, parts[i]);
@@ -282,7 +281,7 @@ static void put_counters(const Manager *manager, Recorder *recorder)
 
 static void put_power(const Manager *manager, Recorder *recorder)
 {
-        const Topology *topology = manager->seen->machine.topology;
+        const Topology *topology = manager_topology(manager);
         const PowerTable *table = manager->ground.config->power;
         const Snapshot *seen = recorder->readings.seen;
 
@@ -306,9 +305,9 @@ static void put_power(const Manager *manager, Recorder *recorder)
 static void put_saved(const Manager *manager, Recorder *recorder)
 {
         RecordingTable *machine = recorder->machine;
+        const ActivePolicy *p;
 
-        for (guint i = 0; i < manager->decided->policies->len; i++) {
-                const ActivePolicy *p = &g_array_index(manager->decided->policies, ActivePolicy, i);
+        for (unsigned i = 0; (p = manager_policy(manager, i)); i++) {
                 const char *name = p->policy->name;
                 const Interval *watts;
                 Interval joules;
@@ -335,7 +334,7 @@ static void put_saved(const Manager *manager, Recorder *recorder)
 static void add_sample(Manager *manager)
 {
         Recorder *recorder = manager->recorder;
-        int r = readings_read(&recorder->readings, manager->seen->sensors, SENSE_EVERYTHING);
+        int r = readings_read(&recorder->readings, seen_sensors(manager->seen), SENSE_EVERYTHING);
 
         if (r < 0) {
                 log_debug("No sample is recorded: %s", g_strerror(-r));
@@ -379,7 +378,7 @@ static int on_record(sd_event_source *source, uint64_t usec, void *userdata)
 static void begin(Manager *manager, const RecordingOptions *options)
 {
         Recorder *recorder = g_new0(Recorder, 1);
-        int n_cpus = manager->seen->machine.topology->n_cpus, r;
+        int n_cpus = manager_topology(manager)->n_cpus, r;
 
         recorder->options = *options;
         readings_init(&recorder->readings, n_cpus);
@@ -388,7 +387,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->machine = recording_table(recorder->batch, "machine");
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->job.text = g_string_new(NULL);
-        recorder->transition = history_count(manager->decided->history);
+        recorder->transition = history_count(manager->history);
         manager->recorder = recorder;
         /* A quarter of the interval later will do as well, together with other timers. */
         r = timer_add(manager->ground.event, &recorder->timer, options->interval_usec / 4,

@@ -29,13 +29,15 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         if (r < 0)
                 return r;
         manager->timer = tick_timer_new();
+        manager->load_watch = load_watch_new(ground, manager->timer);
         manager->knobs = knobs_new(&context, setup->run, setup->dry_run);
-        r = seen_new(ground, manager->timer, manager->knobs, &manager->seen);
+        r = seen_new(ground, manager->knobs, &manager->seen);
         if (r < 0)
                 return r;
         manager->done = done_new(ground, manager->seen, manager->knobs);
         manager->asked = asked_new(ground, manager->seen);
         manager->decided = decided_new(ground, manager->seen, manager->asked, manager->done);
+        manager->history = history_new(manager_topology(manager)->n_cpus, manager_now());
         asked_adopt_profile(manager->asked, config);
         kept_read(config, setup->state);
         manager_use_config(manager, g_steal_pointer(&config));
@@ -160,8 +162,10 @@ int manager_free(Manager *manager)
         asked_free(manager->asked);
         r = done_free(manager->done);
         decided_free(manager->decided);
+        history_free(manager->history);
         seen_free(manager->seen);
         knobs_free(manager->knobs);
+        load_watch_free(manager->load_watch);
         tick_timer_free(manager->timer);
         config_free(manager->ground.config);
         g_ptr_array_unref(manager->ground.unit_kinds);

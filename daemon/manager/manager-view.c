@@ -23,88 +23,86 @@ const Config *manager_config(const Manager *manager)
 
 const Topology *manager_topology(const Manager *manager)
 {
-        return manager->seen->machine.topology;
+        return seen_topology(manager->seen);
 }
 
 const Sensors *manager_sensors(const Manager *manager)
 {
-        return manager->seen->sensors;
+        return seen_sensors(manager->seen);
 }
 
 const Snapshot *manager_snapshot(const Manager *manager)
 {
-        return manager->seen->readings.seen;
+        return seen_snapshot(manager->seen);
 }
 
 const Plan *manager_plan(const Manager *manager)
 {
-        return &manager->done->plan;
+        return done_plan(manager->done);
 }
 
 const CpuSet *manager_parked(const Manager *manager)
 {
-        return &manager->seen->parked;
+        return seen_parked(manager->seen);
 }
 
 const ActivePolicy *manager_policy(const Manager *manager, unsigned i)
 {
-        return i < manager->decided->policies->len
-                       ? &g_array_index(manager->decided->policies, ActivePolicy, i)
-                       : NULL;
+        return decided_policy(manager->decided, i);
 }
 
 const ActuatorSet *manager_actuators(const Manager *manager)
 {
-        return manager->done->actuators;
+        return done_actuators(manager->done);
 }
 
 const Knobs *manager_knobs(const Manager *manager)
 {
-        return manager->done->knobs;
+        return manager->knobs;
 }
 
 const History *manager_history(const Manager *manager)
 {
-        return manager->decided->history;
+        return manager->history;
 }
 
 Holds *manager_holds(const Manager *manager)
 {
-        return manager->asked->holds;
+        return asked_holds(manager->asked);
 }
 
 const Contracts *manager_contracts(const Manager *manager)
 {
-        return manager->asked->contracts;
+        return asked_contracts(manager->asked);
 }
 
 Pauses *manager_pauses(const Manager *manager)
 {
-        return manager->asked->pauses;
+        return asked_pauses(manager->asked);
 }
 
 const Trial *manager_trial(const Manager *manager)
 {
-        return manager->asked->trial;
+        return asked_trial(manager->asked);
 }
 
 const ActiveProfile *manager_profile(const Manager *manager)
 {
-        return &manager->asked->profile;
+        return asked_profile(manager->asked);
 }
 
 bool manager_has_decided(const Manager *manager)
 {
-        if (manager->decided->asking)
+        if (decided_is_asking(manager->decided))
                 return false;
-        return manager->done->plan.settled || tick_timer_interval(manager->timer) == 0 ||
-               !cpuset_is_subset(&manager->seen->machine.topology->online,
-                                 &manager->done->plan.allowed);
+        return manager_plan(manager)->settled || tick_timer_interval(manager->timer) == 0 ||
+               !cpuset_is_subset(&seen_topology(manager->seen)->online,
+                                 &manager_plan(manager)->allowed);
 }
 
 Observers *manager_observers(const Manager *manager)
 {
-        return manager->seen->observers;
+        return seen_observers(manager->seen);
 }
 
 const TickTimer *manager_timer(const Manager *manager)
@@ -114,32 +112,22 @@ const TickTimer *manager_timer(const Manager *manager)
 
 const LoadWatch *manager_load_watch(const Manager *manager)
 {
-        return manager->seen->load_watch;
+        return manager->load_watch;
 }
 
 const Apps *manager_apps(const Manager *manager)
 {
-        return manager->asked->apps;
+        return asked_apps(manager->asked);
 }
 
-const char *manager_terminals_unwatched(const Manager *manager)
+const Watching *manager_watching(const Manager *manager)
 {
-        return watching_terminals_unwatched(manager->seen->watching);
-}
-
-const char *manager_cpusets_unwatched(const Manager *manager)
-{
-        return watching_cpusets_unwatched(manager->seen->watching);
-}
-
-const Refusals *manager_refusals(const Manager *manager)
-{
-        return watching_refusals(manager->seen->watching);
+        return seen_watching(manager->seen);
 }
 
 bool manager_serves_holds(const Manager *manager)
 {
-        return decided_serves_holds(manager->decided);
+        return decided_who(manager->decided, WISHES_BY_HOLDS) != NULL;
 }
 
 CpuWish manager_limits(const Manager *manager, int cpu)
@@ -164,11 +152,11 @@ const char *manager_unconfined(const Manager *manager)
 
 char *manager_profile_inhibited(const Manager *manager)
 {
-        const Pause *pause = pauses_nth(manager->asked->pauses, 0);
+        const Pause *pause = pauses_nth(asked_pauses(manager->asked), 0);
 
         if (pause)
                 return g_strdup_printf("paused by %s: %s", pause->owner, pause->reason);
         if (manager->ground.setup.dry_run)
                 return g_strdup("this is a dry run");
-        return g_strdup(manager->asked->profile.problem);
+        return g_strdup(asked_profile(manager->asked)->problem);
 }

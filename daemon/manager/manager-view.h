@@ -17,7 +17,7 @@
 #include "manager/load-watch.h"
 #include "manager/manager.h"
 #include "manager/observers.h"
-#include "manager/refusals.h"
+#include "manager/watching.h"
 #include "model/energy-source.h"
 
 /* The command line; the configuration in effect; the CPUs; the sensors, for their errors and names.
@@ -44,13 +44,8 @@ const TickTimer *manager_timer(const Manager *manager);
 const LoadWatch *manager_load_watch(const Manager *manager);
 const Apps *manager_apps(const Manager *manager);
 
-/* Why idled does not notice input to terminals, or cpusets that change, while CPUs are parked, for
- * people: an inotify watch is refused. NULL: it does, or there are none. */
-const char *manager_terminals_unwatched(const Manager *manager);
-const char *manager_cpusets_unwatched(const Manager *manager);
-
-/* Affinities that were refused because CPUs were parked. */
-const Refusals *manager_refusals(const Manager *manager);
+/* What must not notice parking: what of that is not watched, and which affinities were refused. */
+const Watching *manager_watching(const Manager *manager);
 
 /* The actuators, everything that is changed or was, and the changes of the parked CPUs. */
 const ActuatorSet *manager_actuators(const Manager *manager);

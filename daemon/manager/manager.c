@@ -33,24 +33,24 @@ static bool leaves_all(const Manager *manager, const Plan *plan)
 {
         CpuSet common = plan->allowed;
 
-        cpuset_and(&common, &manager->done->plan.allowed);
-        cpuset_and(&common, &manager->seen->machine.topology->online);
-        return cpuset_is_empty(&common) && !cpuset_is_empty(&manager->seen->parked);
+        cpuset_and(&common, &manager_plan(manager)->allowed);
+        cpuset_and(&common, &manager_topology(manager)->online);
+        return cpuset_is_empty(&common) && !cpuset_is_empty(manager_parked(manager));
 }
 
 /* Unparks all CPUs, so that pinned tasks show; another plan is carried out next. */
 static void carry_out_widest(Manager *manager)
 {
-        Plan widest = manager->done->plan;
+        Plan widest = *manager_plan(manager);
 
-        widest.allowed = manager->seen->machine.topology->online;
+        widest.allowed = manager_topology(manager)->online;
         done_carry_out(manager->done, &widest);
 }
 
 /* Makes the plan safe and carries it out. */
 static void act(Manager *manager, Plan *plan)
 {
-        gsize n_cpus = (gsize)manager->seen->machine.topology->n_cpus;
+        gsize n_cpus = (gsize)manager_topology(manager)->n_cpus;
         g_autofree const char **owners = g_new0(const char *, n_cpus);
         g_autofree uint8_t *safety = g_new0(uint8_t, n_cpus);
         const SafetyNotes notes = { safety, owners };
@@ -69,14 +69,12 @@ static void act(Manager *manager, Plan *plan)
 /* Decides, and acts if the plan is another one: then true. */
 static bool decide_and_act(Manager *manager, bool by_holds)
 {
-        Decided *decided = manager->decided;
-        Plan wished = decided->wished, plan;
+        Plan plan;
 
         done_reopen(manager->done);
         asked_follow_kinds(manager->asked);
-        decided_decide(decided, by_holds, &plan);
-        if (!(manager->ground.due & (DUE_STALE | DUE_UNSAFE)) &&
-            plan_equal(&wished, &decided->wished) && !decided_should_recheck(decided)) {
+        if (!decided_decide(manager->decided, by_holds, &plan) &&
+            !(manager->ground.due & (DUE_STALE | DUE_UNSAFE))) {
                 done_keep(manager->done, &plan);
                 return false;
         }
@@ -87,12 +85,12 @@ static bool decide_and_act(Manager *manager, bool by_holds)
 /* As decide_and_act(), and once more if parking changed where processes with holds may run. */
 static bool settle(Manager *manager, bool by_holds)
 {
-        CpuSet parked = manager->seen->parked;
+        CpuSet parked = *manager_parked(manager);
         bool changed = decide_and_act(manager, by_holds);
 
-        if (cpuset_equal(&parked, &manager->seen->parked))
+        if (cpuset_equal(&parked, manager_parked(manager)))
                 return changed;
-        holds_recheck(manager->asked->holds);
+        holds_recheck(manager_holds(manager));
         if (asked_follow_holds(manager->asked))
                 decide_and_act(manager, true);
         return changed;
@@ -101,23 +99,22 @@ static bool settle(Manager *manager, bool by_holds)
 /* Sets the load watch until the next tick, and says when that is. */
 static NextTick next_tick(Manager *manager, bool changed)
 {
-        const Seen *seen = manager->seen;
-        bool parked = !cpuset_is_empty(&seen->parked);
-        const Snapshot *last = seen->readings.seen;
-        const Plan *plan = &manager->done->plan;
+        bool parked = !cpuset_is_empty(manager_parked(manager));
+        const Snapshot *last = manager_snapshot(manager);
+        const Plan *plan = manager_plan(manager);
         NextTick next = {
                 .cadence = { .period_usec = plan->period_usec,
                              .settled = plan->settled,
                              .changed = changed },
                 .check_usec = done_check_after(manager->done),
-                .recheck_usec = affinity_cache_due(seen->affinities),
+                .recheck_usec = affinity_cache_due(seen_affinities(manager->seen)),
                 .wake_at_usec = plan->wake_at_usec,
-                .read_usec = seen->readings.current->time_usec,
+                .read_usec = last->time_usec,
         };
 
-        if (!changed && load_watch_take_called(seen->load_watch))
+        if (!changed && load_watch_take_called(manager->load_watch))
                 next.cadence.changed = last->running > 0;
-        next.cadence.most_usec = load_watch_follow(seen->load_watch, plan->on_pressure, parked,
+        next.cadence.most_usec = load_watch_follow(manager->load_watch, plan->on_pressure, parked,
                                                    last);
         return next;
 }
@@ -138,11 +135,11 @@ void manager_arm_sooner(Manager *manager)
 
 static void tick(Manager *manager)
 {
-        bool changed;
+        bool pressed = load_watch_take_pressed(manager->load_watch), changed;
 
-        if (seen_read(manager->seen, decided_senses(manager->decided)) < 0) {
+        if (seen_read(manager->seen, decided_senses(manager->decided), pressed) < 0) {
                 arm(manager, true);
-                if (manager->done->plan.period_usec == 0)
+                if (manager_plan(manager)->period_usec == 0)
                         tick_timer_in(manager->timer, RETRY_USEC);
                 return;
         }
@@ -178,7 +175,7 @@ static void interrupt_evaluation(Manager *manager, unsigned due)
                 if (due & DUE_DROP(why))
                         evaluation_interrupt(manager->decided, why);
         if (due & DUE_DROP(DROP_SLEEP) ||
-            (due & CHANGE_PAUSED && !pauses_any(manager->asked->pauses)))
+            (due & CHANGE_PAUSED && !pauses_any(manager_pauses(manager))))
                 manager_drop_contracts(manager);
         if (due & (CHANGE_TOPOLOGY | CHANGE_MISSING))
                 evaluation_choose_source(manager->decided, manager->ground.config);
@@ -233,7 +230,7 @@ static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Manager *manager = userdata;
 
-        watching_rest(manager->seen->watching);
+        watching_rest(seen_watching(manager->seen));
         memory_settle();
         return 0;
 }
@@ -268,6 +265,7 @@ void manager_unlisten(Manager *manager)
 {
         manager->ground.attend = sd_event_source_disable_unref(manager->ground.attend);
         tick_timer_unlisten(manager->timer);
+        load_watch_stop(manager->load_watch);
         manager->quiet_timer = sd_event_source_disable_unref(manager->quiet_timer);
         seen_unlisten(manager->seen);
 }

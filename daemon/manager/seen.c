@@ -154,10 +154,9 @@ static void check_moved_cpus(Seen *seen)
         log_info("The kernel counts the time of CPUs %s, which are not the online CPUs", text);
 }
 
-int seen_read(Seen *seen, unsigned senses)
+int seen_read(Seen *seen, unsigned senses, bool pressed)
 {
         Readings *readings = &seen->readings;
-        bool pressed = load_watch_take_pressed(seen->load_watch);
         uint64_t last_usec = readings->current->time_usec;
         int r = 0;
 
@@ -434,11 +433,50 @@ void seen_unlisten(Seen *seen)
         seen->zone = sd_event_source_disable_unref(seen->zone);
         seen->drivers_timer = sd_event_source_disable_unref(seen->drivers_timer);
         seen->energy_timer = sd_event_source_disable_unref(seen->energy_timer);
-        load_watch_stop(seen->load_watch);
         watching_unlisten(seen->watching);
 }
 
-int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_seen)
+const MachineFacts *seen_machine(const Seen *seen)
+{
+        return &seen->machine;
+}
+
+const Topology *seen_topology(const Seen *seen)
+{
+        return seen->machine.topology;
+}
+
+const CpuSet *seen_parked(const Seen *seen)
+{
+        return &seen->parked;
+}
+
+const Snapshot *seen_snapshot(const Seen *seen)
+{
+        return seen->readings.seen;
+}
+
+Sensors *seen_sensors(const Seen *seen)
+{
+        return seen->sensors;
+}
+
+Observers *seen_observers(const Seen *seen)
+{
+        return seen->observers;
+}
+
+AffinityCache *seen_affinities(const Seen *seen)
+{
+        return seen->affinities;
+}
+
+Watching *seen_watching(const Seen *seen)
+{
+        return seen->watching;
+}
+
+int seen_new(Ground *ground, const Knobs *knobs, Seen **ret_seen)
 {
         Seen *seen = g_new0(Seen, 1);
         int r = machine_init(&seen->machine, ground->setup.root);
@@ -454,7 +492,6 @@ int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_se
         seen->observers = observers_new(seen->sensors, seen->machine.topology->n_cpus);
         seen->affinities = affinity_cache_new(ground, &seen->parked);
         seen->watching = watching_new(ground, &seen->machine, knobs, &seen->parked);
-        seen->load_watch = load_watch_new(ground, timer);
         seen_note_sleep(seen);
         *ret_seen = seen;
         return 0;
@@ -464,7 +501,6 @@ void seen_free(Seen *seen)
 {
         if (!seen)
                 return;
-        load_watch_free(seen->load_watch);
         watching_free(seen->watching);
         affinity_cache_free(seen->affinities);
         observers_free(seen->observers);

@@ -6,7 +6,6 @@
 #define IDLED_SEEN_H
 
 #include "manager/affinity-cache.h"
-#include "manager/load-watch.h"
 #include "manager/observers.h"
 #include "manager/watching.h"
 
@@ -20,7 +19,6 @@ typedef struct Seen {
         Observers *observers; /* readings made for queries */
         AffinityCache *affinities;
         Watching *watching;
-        LoadWatch *load_watch;
         CpuSet parked;       /* online CPUs that are kept free of work now */
         uint64_t slept_usec; /* how long the machine had slept at the last check */
         CpuSet counted;      /* the CPUs of /proc/stat at the last reading */
@@ -33,7 +31,7 @@ typedef struct Seen {
 } Seen;
 
 /* `knobs` are those that idled changes. Negative errno. */
-int seen_new(Ground *ground, TickTimer *timer, const Knobs *knobs, Seen **ret_seen);
+int seen_new(Ground *ground, const Knobs *knobs, Seen **ret_seen);
 void seen_free(Seen *seen);
 
 /* Listens for CPUs that come and go, and reads energy before counters wrap. */
@@ -41,8 +39,8 @@ void seen_listen(Seen *seen);
 void seen_unlisten(Seen *seen);
 
 /* Takes the reading that the policies decide by, of these Sense flags, unless the last one is as
- * good as new. A failure is logged. */
-int seen_read(Seen *seen, unsigned senses);
+ * good as new. `pressed`: an event reported load. A failure is logged. */
+int seen_read(Seen *seen, unsigned senses, bool pressed);
 
 /* Reads CPUs and their groups again; true if something changed. */
 bool seen_rescan(Seen *seen);
@@ -68,5 +66,18 @@ bool seen_set_parked(Seen *seen, const CpuSet *parked);
 
 /* The CPUs whose knobs the kernel or firmware has set since the last call. */
 CpuSet seen_take_returned(Seen *seen);
+
+/* The CPUs, with what their drivers offer and alone; the online CPUs that are kept free of work
+ * now; the policies' last reading, and by which sensors others read. */
+const MachineFacts *seen_machine(const Seen *seen);
+const Topology *seen_topology(const Seen *seen);
+const CpuSet *seen_parked(const Seen *seen);
+const Snapshot *seen_snapshot(const Seen *seen);
+Sensors *seen_sensors(const Seen *seen);
+
+/* Its parts. */
+Observers *seen_observers(const Seen *seen);
+AffinityCache *seen_affinities(const Seen *seen);
+Watching *seen_watching(const Seen *seen);
 
 #endif

@@ -38,10 +38,13 @@ bool watching_find_window(Watching *w);
 /* The option that says how long. */
 const char *watching_window_option(const Watching *w);
 
-/* As the manager's functions without a window's name. */
+/* As the manager's functions of the same names. */
 void watching_unit_job(Watching *w, const char *unit, UnitJob job);
 void watching_unit_cpus(Watching *w, const char *unit, const UnitCpus *cpus);
 void watching_units_listed(Watching *w, int error);
+
+/* Why idled does not notice input to terminals, or cpusets that change, while CPUs are parked, for
+ * people: an inotify watch is refused. NULL: it does, or there are none. */
 const char *watching_terminals_unwatched(const Watching *w);
 const char *watching_cpusets_unwatched(const Watching *w);
 

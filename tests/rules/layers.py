@@ -85,7 +85,7 @@ LIBRARIES = {
 
 # Headers that are for the files of one folder: what they define is opaque to all others.
 PRIVATE = {f"manager/{name}.h": "daemon/manager"
-           for name in ("manager-parts", "seen", "done", "asked", "decided", "evaluation", "watching")}
+           for name in ("manager-parts", "seen", "done", "asked", "decided", "evaluation")}
 
 # Headers that meson makes, and the layer that they belong to.
 GENERATED = {"sensor-list.h": "lib/sense"}
