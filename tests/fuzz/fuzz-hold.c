@@ -10,7 +10,6 @@
 #include "config/profile.h"
 #include "fuzz-config.h"
 #include "manager/manager-parts.h"
-#include "model/topology-build.h"
 
 #define N_CPUS 8
 
@@ -33,17 +32,14 @@ static sd_bus *connection_new(void)
 
 static Manager *manager_make(void)
 {
-        static Seen seen;
-        static Manager manager = { .seen = &seen };
+        static Manager manager;
         ConfigPaths paths = { fuzz_root(), "/", "usr/lib/idled", "etc/idled", fuzz_modules() };
         g_autoptr(GPtrArray) errors = g_ptr_array_new();
-        CpuFacts facts[N_CPUS] = { 0 };
-        CpuSet online = { 0 };
 
-        cpuset_add_range(&online, 0, N_CPUS - 2); /* the last one is offline */
-        for (int i = 0; i < N_CPUS; i++)
-                facts[i].core_id = i;
-        seen.machine.topology = topology_build(N_CPUS, facts, &online, &online, NULL, NULL);
+        fuzz_put("sys/devices/system/cpu/possible", "0-7", 3);
+        fuzz_put("sys/devices/system/cpu/online", "0-6", 3); /* the last one is offline */
+        manager.ground.setup.root = fuzz_root();
+        g_assert(seen_new(&manager.ground, NULL, &manager.seen) == 0);
         fuzz_put("etc/idled/idled.conf", "[Daemon]\nPolicies=alpha\n", 24);
         fuzz_put("etc/idled/profiles/game.conf", "[Profile]\n", 10);
         g_assert(config_load(&paths, errors, &manager.ground.config) == 0);

@@ -6,20 +6,18 @@
  * configuration is reloaded, the clock is set and the machine sleeps. Memory, descriptors and the
  * directory of state stay as they are after the first tenth; the record is never longer in the
  * second half than in the first, but for some lines; in a pause, and in the end, every knob and
- * unit is as it was found. $TICKS is how often it ticks, $SEED begins other chances.
- *
- * Time is virtual: clock_gettime() of this program is the real one and what has been skipped, which
- * the event loop sees, too.
+ * unit is as it was found. $TICKS is how often it ticks, $SEED begins other chances. Time is
+ * virtual.
  */
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <syslog.h>
 
 #include "all-machines.h"
 #include "base/log.h"
 #include "bpf/bill.h"
 #include "manager/manager-parts.h"
+#include "virtual-clock.h"
 
 #define N_CPUS 8
 #define HOLDS  64
@@ -48,8 +46,6 @@ static sd_event *event;
 static Manager *manager;
 static GRand *chance;
 static char *found; /* sum of the tree before the start */
-static uint64_t skipped_usec, asleep_usec;
-static int64_t set_usec; /* by which CLOCK_REALTIME was set forward */
 static uint64_t busy[N_CPUS], idle[N_CPUS];
 static int fds[HOLDS], n_online = N_CPUS;
 static unsigned changes, n_holds, n_contracts, n_kinds, n_limits, n_reloads, n_moves, n_sleeps,
@@ -57,23 +53,6 @@ static unsigned changes, n_holds, n_contracts, n_kinds, n_limits, n_reloads, n_m
 static CpuSet allowed[UNITS + SLICES]; /* of game0.scope and so on, and the slices; systemd's */
 static const char *const slices[SLICES + 1] = { "system.slice", "user.slice" };
 static pid_t processes[UNITS];
-
-int clock_gettime(clockid_t id, struct timespec *now)
-{
-        int r = (int)syscall(SYS_clock_gettime, id, now);
-        int64_t usec = id == CLOCK_MONOTONIC || id == CLOCK_BOOTTIME || id == CLOCK_REALTIME
-                               ? (int64_t)skipped_usec
-                               : 0;
-
-        if (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME)
-                usec += (int64_t)asleep_usec;
-        if (id == CLOCK_REALTIME)
-                usec += set_usec;
-        usec += now->tv_nsec / 1000;
-        now->tv_sec += usec / 1000000;
-        now->tv_nsec = usec % 1000000 * 1000 + now->tv_nsec % 1000;
-        return r;
-}
 
 static uint64_t slept(void)
 {
