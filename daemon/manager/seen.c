@@ -44,6 +44,26 @@
 /* Two readings of the one clock that are so near have that of the other in their midst. */
 #define NEAR_USEC 1000
 
+struct Seen {
+        Ground *ground;
+        MachineFacts machine;
+        Sensors *sensors;
+        Readings readings;    /* the policies' */
+        unsigned senses;      /* of the last of these: Sense flags */
+        Observers *observers; /* readings made for queries */
+        AffinityCache *affinities;
+        Watching *watching;
+        CpuSet parked;       /* online CPUs that are kept free of work now */
+        uint64_t slept_usec; /* how long the machine had slept at the last check */
+        CpuSet counted;      /* the CPUs of /proc/stat at the last reading */
+        unsigned n_counted;  /* for so many readings in a row they were not those online */
+        CpuSet returned;     /* CPUs that came online: the kernel set their knobs */
+        sd_event_source *clock, *zone; /* fire when the clock is set; when /etc/localtime may be
+                                          another file */
+        sd_event_source *energy_timer, *drivers_timer;
+        sd_event_source *uevents;
+};
+
 static uint64_t slept_by_clocks(void)
 {
         uint64_t before, boot, after;

@@ -9,26 +9,7 @@
 #include "manager/observers.h"
 #include "manager/watching.h"
 
-/* Only seen.c changes it. */
-typedef struct Seen {
-        Ground *ground;
-        MachineFacts machine;
-        Sensors *sensors;
-        Readings readings;    /* the policies' */
-        unsigned senses;      /* of the last of these: Sense flags */
-        Observers *observers; /* readings made for queries */
-        AffinityCache *affinities;
-        Watching *watching;
-        CpuSet parked;       /* online CPUs that are kept free of work now */
-        uint64_t slept_usec; /* how long the machine had slept at the last check */
-        CpuSet counted;      /* the CPUs of /proc/stat at the last reading */
-        unsigned n_counted;  /* for so many readings in a row they were not those online */
-        CpuSet returned;     /* CPUs that came online: the kernel set their knobs */
-        sd_event_source *clock, *zone; /* fire when the clock is set; when /etc/localtime may be
-                                          another file */
-        sd_event_source *energy_timer, *drivers_timer;
-        sd_event_source *uevents;
-} Seen;
+typedef struct Seen Seen;
 
 /* `knobs` are those that idled changes. Negative errno. */
 int seen_new(Ground *ground, const Knobs *knobs, Seen **ret_seen);
