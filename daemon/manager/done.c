@@ -34,6 +34,17 @@
 #define CHECK_USEC  (60 * G_USEC_PER_SEC)
 #define SETTLE_USEC G_USEC_PER_SEC
 
+struct Done {
+        Ground *ground;
+        Seen *seen;
+        ActuatorSet *actuators;
+        Knobs *knobs;
+        Plan plan;             /* merged and safe */
+        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
+        bool unconfined;       /* there was nothing to confine at the last parking */
+        sd_event_source *groups, *groups_settle; /* cgroups that come and go */
+};
+
 /* The option of the section whose value is the word; NULL: none. */
 static const Setting *option_with(const Section *section, const char *word)
 {

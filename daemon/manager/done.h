@@ -9,17 +9,7 @@
 #include "manager/seen.h"
 #include "model/plan.h"
 
-/* Only done.c changes it. */
-typedef struct Done {
-        Ground *ground;
-        Seen *seen;
-        ActuatorSet *actuators;
-        Knobs *knobs;
-        Plan plan;             /* merged and safe */
-        uint64_t checked_usec; /* when the knobs were last compared with what they should be */
-        bool unconfined;       /* there was nothing to confine at the last parking */
-        sd_event_source *groups, *groups_settle; /* cgroups that come and go */
-} Done;
+typedef struct Done Done;
 
 /* Without actuators. `knobs` stay the caller's. The second restores everything, and frees; it
  * returns the first error that left something changed. */
