@@ -20,6 +20,17 @@
 #include "config/app.h"
 #include "manager/actuator-set.h"
 
+struct Asked {
+        Ground *ground;
+        const Seen *seen;
+        Holds *holds;
+        Contracts *contracts;
+        Pauses *pauses;
+        ActiveProfile profile;
+        Apps *apps;   /* NULL: there are no rules */
+        Trial *trial; /* NULL: none */
+};
+
 /* Clients switch as often as they like. */
 static LogLimit trial_log;
 

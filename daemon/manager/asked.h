@@ -12,17 +12,7 @@
 #include "manager/seen.h"
 #include "manager/trial.h"
 
-/* Only asked.c changes it. */
-typedef struct Asked {
-        Ground *ground;
-        const Seen *seen;
-        Holds *holds;
-        Contracts *contracts;
-        Pauses *pauses;
-        ActiveProfile profile;
-        Apps *apps;   /* NULL: there are no rules */
-        Trial *trial; /* NULL: none */
-} Asked;
+typedef struct Asked Asked;
 
 /* With the profile that was chosen before the restart. */
 Asked *asked_new(Ground *ground, const Seen *seen);
