@@ -2,7 +2,7 @@
 /*
  * Deciding: what the policies request, and what of it is safe.
  */
-#include "manager/decided.h"
+#include "manager/decided-parts.h"
 
 #include <sys/mman.h>
 

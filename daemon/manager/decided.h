@@ -10,18 +10,7 @@
 #include "manager/done.h"
 #include "idled-policy.h"
 
-/* Only decided.c and evaluation.c change it. */
-typedef struct Decided {
-        Ground *ground;
-        Seen *seen;
-        const Asked *asked;
-        const Done *done;
-        GArray *policies; /* of ActivePolicy, by rank */
-        Plan wished;      /* what the policies together requested, before CPUs were made safe */
-        CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
-        bool asking;            /* nothing more is parked until tasks and units are known */
-        struct Evaluation *evaluation;
-} Decided;
+typedef struct Decided Decided;
 
 /* Without policies. */
 Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done *done);

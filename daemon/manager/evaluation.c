@@ -10,7 +10,7 @@
  * What was found is kept in the state directory, one file per policy. It is written without waiting
  * for the disk: after a power cut a file may be damaged, which shows, and then it is set aside.
  */
-#include "manager/evaluation.h"
+#include "manager/decided-parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "config/power-table.h"
+#include "manager/evaluation.h"
 #include "sense/power.h"
 #include "sense/readings.h"
 #include "sense/task-time.h"

@@ -10,7 +10,7 @@
  *   contracts                         limits of delays
  *   active-profile                    the profile in effect
  *   actuator-set                      the open actuators, and what they failed at
- *   seen, done, asked, decided        the four objects
+ *   seen, done, asked, decided        the four objects, which are opaque
  *   evaluation                        measuring what policies save, for `decided`
  * Files that work on the manager:
  *   manager-record.c      the recording of all this

@@ -87,6 +87,9 @@ LIBRARIES = {
 PRIVATE = {f"manager/{name}.h": "daemon/manager"
            for name in ("manager-parts", "seen", "done", "asked", "decided", "evaluation")}
 
+# Headers with the inside of an object: the files of that object.
+INSIDE = {"manager/decided-parts.h": ("decided.c", "evaluation.c")}
+
 # Headers that meson makes, and the layer that they belong to.
 GENERATED = {"sensor-list.h": "lib/sense"}
 
@@ -139,6 +142,8 @@ def check_file(path, users):
             users.setdefault(header, []).append(name)
         elif PRIVATE.get(header, layer) != layer:
             wrong = f'"{header}" is only for {PRIVATE[header]}'
+        elif path.name not in INSIDE.get(header, (path.name,)):
+            wrong = f'"{header}" is only for {" and ".join(INSIDE[header])}'
         elif GENERATED.get(header) != layer and not may_include(layer, header, path):
             wrong = f'"{header}" is not below {layer}'
         elif f"{path.parent.name}/{path.name}" in INSTALLED and header not in INSTALLED:
