@@ -344,12 +344,12 @@ BUS_GETTER(get_refused)
 static int do_forget(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         const Bus *bus = userdata;
+        Refusals *refusals = watching_refusals(manager_watching(bus->manager));
         const char *unit;
         int r = sd_bus_message_read(message, "s", &unit);
 
         return r < 0 ? r
-                     : sd_bus_reply_method_return(message, "u",
-                                                  manager_forget_refused(bus->manager, unit));
+                     : sd_bus_reply_method_return(message, "u", refusals_forget(refusals, unit));
 }
 
 static BUS_AUTHORIZED(method_forget_refused, "org.idled1.set-option", do_forget);

@@ -204,8 +204,3 @@ void manager_units_listed(Manager *manager, int error)
         watching_units_listed(seen_watching(manager->seen), error);
         manager_attend(manager);
 }
-
-unsigned manager_forget_refused(Manager *manager, const char *unit)
-{
-        return refusals_forget(watching_refusals(seen_watching(manager->seen)), unit);
-}

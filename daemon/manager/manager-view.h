@@ -44,7 +44,8 @@ const TickTimer *manager_timer(const Manager *manager);
 const LoadWatch *manager_load_watch(const Manager *manager);
 const Apps *manager_apps(const Manager *manager);
 
-/* What must not notice parking: what of that is not watched, and which affinities were refused. */
+/* What must not notice parking: what of that is not watched, and which affinities were refused,
+ * also to forget them. */
 const Watching *manager_watching(const Manager *manager);
 
 /* The actuators, everything that is changed or was, and the changes of the parked CPUs. */

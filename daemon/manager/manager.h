@@ -81,9 +81,6 @@ int manager_start_trial(Manager *manager, Trial *trial, int *ret_fd, char **ret_
  * other clients'. */
 void manager_forget_senders(Manager *manager);
 
-/* Forgets which CPUs were refused to a service, or with "" to all; how many there were. */
-unsigned manager_forget_refused(Manager *manager, const char *unit);
-
 /* Compares every knob with what it should be: one that another program changed is taken over from
  * then on. Logs and signals what changed. */
 void manager_verify(Manager *manager);
