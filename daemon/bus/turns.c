@@ -223,7 +223,8 @@ static int on_next(sd_event_source *source, uint64_t usec, void *userdata)
                 timer_set_at(turns->next, (uint64_t)user->paid_usec);
         else if (user) {
                 answer(turns, user);
-                go_on(turns);
+                if (turns->size > 0)
+                        go_on(turns);
         }
         return 0;
 }
