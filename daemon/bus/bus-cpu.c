@@ -22,18 +22,13 @@ static int path_cpu(const Bus *bus, const char *path)
         return cpuset_has(&manager_topology(bus->manager)->present, cpu) ? cpu : -1;
 }
 
-static bool is_cpu(const Bus *bus, const char *path)
-{
-        return path_cpu(bus, path) >= 0;
-}
-
 static void cpu_paths(const Bus *bus, GPtrArray *paths)
 {
         CPUSET_FOREACH(cpu, &manager_topology(bus->manager)->present)
                 g_ptr_array_add(paths, g_strdup_printf(BUS_PATH_CPU "/%d", cpu));
 }
 
-BUS_OBJECTS(cpu, is_cpu, cpu_paths);
+BUS_OBJECTS(cpu, path_cpu(bus, path) >= 0, cpu_paths);
 
 BUS_VALUE(get_number, "u", path_cpu(bus, path));
 

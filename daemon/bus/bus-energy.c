@@ -32,11 +32,6 @@ static const EnergyDomain *path_info(const Bus *bus, const char *path)
         return &domains[path_domain(bus, path)];
 }
 
-static bool is_domain(const Bus *bus, const char *path)
-{
-        return path_domain(bus, path) >= 0;
-}
-
 void bus_energy_paths(const Bus *bus, GPtrArray *paths)
 {
         const EnergyDomain *domains;
@@ -50,7 +45,7 @@ void bus_energy_paths(const Bus *bus, GPtrArray *paths)
         }
 }
 
-BUS_OBJECTS(energy, is_domain, bus_energy_paths);
+BUS_OBJECTS(energy, path_domain(bus, path) >= 0, bus_energy_paths);
 
 BUS_VALUE(get_name, "s", path_info(bus, path)->name);
 

@@ -19,11 +19,6 @@ const Held *bus_path_hold(const Bus *bus, const char *path)
         return name[1] == '0' ? NULL : holds_find(manager_holds(bus->manager), id);
 }
 
-static bool is_hold(const Bus *bus, const char *path)
-{
-        return bus_path_hold(bus, path);
-}
-
 /* For getters, which sd-bus calls only if hold_find() found the hold. */
 static const Held *path_hold(const Bus *bus, const char *path)
 {
@@ -45,7 +40,7 @@ static void hold_paths(const Bus *bus, GPtrArray *paths)
                                 bus_hold_path(holds_nth(manager_holds(bus->manager), i)->id));
 }
 
-BUS_OBJECTS(hold, is_hold, hold_paths);
+BUS_OBJECTS(hold, bus_path_hold(bus, path) != NULL, hold_paths);
 
 BUS_APPENDED(get_owner, bus_append_shown(reply, bus, path_hold(bus, path)->owner));
 

@@ -136,14 +136,14 @@ struct Bus {
                                  error);                                                           \
         }
 
-/* NAME_find() and NAME_enumerate() for bus_export_below(): the objects for which is_there() says
- * so, and those whose paths append() appends. What is found is the Bus. */
+/* NAME_find() and NAME_enumerate() for bus_export_below(): the objects for which `is_there` is true
+ * of `bus` and `path`, and those whose paths append() appends. What is found is the Bus. */
 #define BUS_OBJECTS(name, is_there, append)                                                        \
         static int name##_find(sd_bus *connection, const char *path, const char *interface,        \
                                void *userdata, void **ret_found, sd_bus_error *error)              \
         {                                                                                          \
-                *ret_found = userdata;                                                             \
-                return is_there(userdata, path);                                                   \
+                const Bus *bus = *ret_found = userdata;                                            \
+                return is_there;                                                                   \
         }                                                                                          \
         static int name##_enumerate(sd_bus *connection, const char *prefix, void *userdata,        \
                                     char ***ret_nodes, sd_bus_error *error)                        \

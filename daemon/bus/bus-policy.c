@@ -44,11 +44,6 @@ static int path_rank(const Bus *bus, const char *path)
         return (int)rank;
 }
 
-static bool is_policy(const Bus *bus, const char *path)
-{
-        return policy_at(bus, path);
-}
-
 void bus_policy_paths(const Bus *bus, GPtrArray *paths)
 {
         const ActivePolicy *p;
@@ -61,7 +56,7 @@ void bus_policy_paths(const Bus *bus, GPtrArray *paths)
         }
 }
 
-BUS_OBJECTS(policy, is_policy, bus_policy_paths);
+BUS_OBJECTS(policy, policy_at(bus, path) != NULL, bus_policy_paths);
 
 BUS_VALUE(get_name, "s", path_policy(bus, path)->policy->name);
 
