@@ -179,8 +179,7 @@ static void emit_released(const PowerHold *hold)
                           g_strerror(-r));
 }
 
-/* Ends all of them at one stroke, with no profile of one that is still there in between. */
-static void end_all(BusPower *power, bool emit)
+void power_holds_end(BusPower *power, bool emit)
 {
         Manager *manager = power->bus->manager;
 
@@ -199,11 +198,6 @@ static void end_all(BusPower *power, bool emit)
         manager_attend(manager);
 }
 
-void power_holds_cancel(BusPower *power)
-{
-        end_all(power, true);
-}
-
 void power_holds_follow(BusPower *power)
 {
         for (guint i = power->holds->len; i > 0; i--) {
@@ -214,11 +208,6 @@ void power_holds_follow(BusPower *power)
                 emit_released(hold);
                 hold_end(hold);
         }
-}
-
-void power_holds_drop(BusPower *power)
-{
-        end_all(power, false);
 }
 
 /* One of the three that clients know; NULL if the hold requests none that there is. */

@@ -117,7 +117,7 @@ static int do_set_active(sd_bus_message *message, void *userdata, sd_bus_error *
                 log_limited(&limit,
                             "Profile %s is chosen: ending the holds under the power-profiles names",
                             name);
-                power_holds_cancel(bus->power);
+                power_holds_end(bus->power, true);
         }
         holds_defer(holds, false);
         manager_attend(bus->manager);
@@ -271,12 +271,6 @@ static void emit_changes(BusPower *power)
         emit(power, &power_names[0], names);
 }
 
-static void emit_owners_and_changes(BusPower *power)
-{
-        power_holds_follow(power);
-        emit_changes(power);
-}
-
 static bool is_wanted(const Bus *bus)
 {
         const DaemonOptions *options =
@@ -311,7 +305,7 @@ void power_drop(Bus *bus)
 
         if (!power)
                 return;
-        power_holds_drop(power);
+        power_holds_end(power, false); /* the bus may be gone */
         for (int i = 0; i < POWER_NAMES; i++)
                 for (int j = 0; j < 3; j++)
                         sd_bus_slot_unref(power->slots[i][j]);
@@ -329,7 +323,7 @@ static void switch_off(Bus *bus)
 {
         if (bus->power->rivals->len > 0)
                 bus_changed(bus->manager, CHANGE_DEGRADED, bus);
-        power_holds_cancel(bus->power);
+        power_holds_end(bus->power, true);
         power_drop(bus);
         for (int i = 0; i < POWER_NAMES; i++)
                 sd_bus_release_name_async(bus->connection, NULL, power_names[i].name, NULL, NULL);
@@ -344,9 +338,10 @@ void power_publish(Bus *bus, unsigned changes)
                 return;
         if (bus->power && !is_wanted(bus))
                 switch_off(bus);
-        else if (bus->power)
-                emit_owners_and_changes(bus->power);
-        else if (bus->connection)
+        else if (bus->power) {
+                power_holds_follow(bus->power);
+                emit_changes(bus->power);
+        } else if (bus->connection)
                 r = power_export(bus);
         if (r < 0)
                 log_error_errno(r, "Failed to serve the power-profiles names: %m");

@@ -68,14 +68,12 @@ int power_refuse(sd_bus_error *error);
 int power_method_hold(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int power_method_release(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Ends all holds and signals their owners: a profile was chosen manually. */
-void power_holds_cancel(BusPower *power);
+/* Ends all holds at once; no profile of a hold that is still there is applied in between. `emit`:
+ * signals their owners. */
+void power_holds_end(BusPower *power, bool emit);
 
 /* Signals the owners of holds that were ended elsewhere. */
 void power_holds_follow(BusPower *power);
-
-/* Ends all holds without signals, because the bus is gone. */
-void power_holds_drop(BusPower *power);
 
 /* Appends ActiveProfileHolds, or the same as a text that says whether it changed. */
 int power_append_holds(sd_bus_message *message, const Bus *bus);
