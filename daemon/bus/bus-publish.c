@@ -13,12 +13,9 @@
 #include "bus/bus-parts.h"
 #include "bus/bus-power.h"
 
-static bool find_path(const GPtrArray *paths, const char *path)
+static bool find_path(GPtrArray *paths, const char *path)
 {
-        for (guint i = 0; i < paths->len; i++)
-                if (g_str_equal(paths->pdata[i], path))
-                        return true;
-        return false;
+        return g_ptr_array_find_with_equal_func(paths, path, g_str_equal, NULL);
 }
 
 static GPtrArray *paths_now(const Bus *bus)
