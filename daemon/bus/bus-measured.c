@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "bus/bus-parts.h"
 #include "model/measured.h"
 
@@ -54,17 +55,7 @@ BUS_VALUE(get_period, "t", tick_timer_interval(manager_timer(bus->manager)));
 
 BUS_VALUE(get_late, "t", tick_timer_late(manager_timer(bus->manager)));
 
-BUS_GETTER(get_cpu_usec)
-{
-        struct rusage usage;
-
-        if (getrusage(RUSAGE_SELF, &usage) < 0)
-                return -errno;
-        return sd_bus_message_append(
-                reply, "t",
-                (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * G_USEC_PER_SEC +
-                        (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
-}
+BUS_VALUE(get_cpu_usec, "t", clock_usec(CLOCK_PROCESS_CPUTIME_ID));
 
 BUS_GETTER(get_wakeups)
 {
