@@ -102,22 +102,6 @@ typedef struct Taking {
         BillReading *reading;
 } Taking;
 
-static UnitWakeups *row_of(const Taking *taking, const char *cgroup, const char *process)
-{
-        g_autofree char *key = g_strconcat(cgroup, "\n", process, NULL);
-        UnitWakeups *row = g_hash_table_lookup(taking->rows, key);
-
-        if (row)
-                return row;
-        row = g_new0(UnitWakeups, 1);
-        row->cgroup = g_strdup(cgroup);
-        row->unit = cgroup_unit_name(cgroup);
-        row->process = *process ? g_strndup(process, BILL_PROCESS) : NULL;
-        g_ptr_array_add(taking->reading->units, row);
-        g_hash_table_insert(taking->rows, g_steal_pointer(&key), row);
-        return row;
-}
-
 static void take_row(const Taking *taking, const struct bill_key *key, const struct bill_row *row)
 {
         g_autofree char *path = cgroup_path_of_names(row->names, MIN(row->size, CGROUP_PATH_SIZE),
@@ -129,7 +113,9 @@ static void take_row(const Taking *taking, const struct bill_key *key, const str
                         taking->reading->over = g_ptr_array_new_with_free_func(g_free);
                 g_ptr_array_add(taking->reading->over, g_steal_pointer(&cgroup));
         } else if (!taking->wants || taking->wants(cgroup, taking->data)) {
-                unit_wakeups_add(row_of(taking, cgroup, key->process), key->kind, &row->delays);
+                unit_wakeups_add(unit_wakeups_row(taking->reading->units, taking->rows, cgroup,
+                                                  key->process),
+                                 key->kind, &row->delays);
         }
 }
 
@@ -202,7 +188,7 @@ static void take_counters(Bill *bill, BillReading *reading)
 
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
-        g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) rows = unit_wakeups_index();
         const Taking taking = { wants, data, rows, ret_reading };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = clock_nsec(CLOCK_MONOTONIC);

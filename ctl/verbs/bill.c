@@ -43,31 +43,24 @@ typedef struct Task {
         uint64_t wait_ns, slices;
 } Task;
 
-/* The unit and the cgroup of a process. False if it is gone. */
-static bool read_unit(int proc, int pid, Task *task)
+static void read_process(int proc, int pid, GHashTable *tasks)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autofree char *cgroup = NULL, *name = NULL;
-
-        process_facts_init(facts, pid);
-        if (process_facts_read(proc, PROCESS_FACT_CGROUPS, facts) < 0)
-                return false;
-        cgroup = cgroup_unit_path(*facts->unit_cgroup ? facts->unit_cgroup : "/");
-        name = cgroup_unit_name(cgroup);
-        task->cgroup = g_intern_string(cgroup);
-        task->unit = g_intern_string(name);
-        return true;
-}
-
-static void read_process(int proc, int pid, GHashTable *tasks)
-{
         char path[64], text[96];
         Task task;
         _dir_ DIR *threads = NULL;
         int tid;
 
+        process_facts_init(facts, pid);
+        if (process_facts_read(proc, PROCESS_FACT_CGROUPS, facts) < 0)
+                return; /* it is gone */
+        cgroup = cgroup_unit_path(*facts->unit_cgroup ? facts->unit_cgroup : "/");
+        name = cgroup_unit_name(cgroup);
+        task.cgroup = g_intern_string(cgroup);
+        task.unit = g_intern_string(name);
         snprintf(path, sizeof(path), "%d/task", pid);
-        threads = read_unit(proc, pid, &task) ? dir_open(proc, path) : NULL;
+        threads = dir_open(proc, path);
         while (threads && (tid = dir_next_number(threads)) > 0) {
                 snprintf(path, sizeof(path), "%d/task/%d/schedstat", pid, tid);
                 if (file_read_value(proc, path, text, sizeof(text)) >= 0 &&
@@ -90,26 +83,10 @@ static GHashTable *waits_read(int root)
         return tasks;
 }
 
-/* The row of a unit, new if it is the first time. */
-static UnitWakeups *row_of(GPtrArray *rows, const Task *task)
-{
-        UnitWakeups *row;
-
-        for (unsigned i = 0; i < rows->len; i++) {
-                row = rows->pdata[i];
-                if (g_str_equal(row->cgroup, task->cgroup))
-                        return row;
-        }
-        row = g_new0(UnitWakeups, 1);
-        row->unit = g_strdup(task->unit);
-        row->cgroup = g_strdup(task->cgroup);
-        g_ptr_array_add(rows, row);
-        return row;
-}
-
 /* Adds to `rows` what tasks waited from one reading to the next: sums without bins. */
 static void waits_between(GHashTable *before, GHashTable *after, GPtrArray *rows)
 {
+        g_autoptr(GHashTable) index = unit_wakeups_index();
         GHashTableIter iter;
         gpointer tid, value;
 
@@ -121,7 +98,8 @@ static void waits_between(GHashTable *before, GHashTable *after, GPtrArray *rows
                 if (!old || old->slices > task->slices || old->wait_ns > task->wait_ns)
                         old = &none; /* it is new */
                 if (task->slices > old->slices)
-                        unit_wakeups_add(row_of(rows, task), WAKEUPS_WAITING,
+                        unit_wakeups_add(unit_wakeups_row(rows, index, task->cgroup, ""),
+                                         WAKEUPS_WAITING,
                                          &(WakeupDelays){ .count = task->slices - old->slices,
                                                           .sum_ns = task->wait_ns - old->wait_ns });
         }
@@ -240,18 +218,21 @@ static void put_limit(const Machine *machine, json_object *answer)
         json_put_text(answer, "states_without_figure", unknown);
 }
 
-static bool is_asked(const Ctl *ctl, const char *unit, const char *cgroup)
+static bool is_named(const char *arg, const char *unit, const char *cgroup)
 {
-        for (int i = 0; i < ctl->n_args; i++) {
-                size_t length = strlen(ctl->args[i]);
+        size_t length = strlen(arg);
 
-                if (g_str_equal(ctl->args[i], unit))
-                        return true;
-                if (*ctl->args[i] == '/' && g_str_has_prefix(cgroup, ctl->args[i]) &&
-                    (ctl->args[i][length - 1] == '/' || strchr("/", cgroup[length])))
-                        return true;
-        }
-        return ctl->n_args == 0;
+        return g_str_equal(arg, unit) || (*arg == '/' && g_str_has_prefix(cgroup, arg) &&
+                                          (arg[length - 1] == '/' || strchr("/", cgroup[length])));
+}
+
+static bool is_asked(const Ctl *ctl, const UnitWakeups *row)
+{
+        bool found = ctl->n_args == 0;
+
+        for (int i = 0; i < ctl->n_args; i++)
+                found |= is_named(ctl->args[i], row->unit, row->cgroup);
+        return found;
 }
 
 /* EXIT_FAILED after a message if an argument is none of the tasks' units. */
@@ -268,12 +249,11 @@ static int check_units(const Ctl *ctl, GHashTable *tasks)
         }
         g_ptr_array_add(names, NULL);
         for (char **arg = ctl->args; *arg; arg++) {
-                Ctl one = { .args = arg, .n_args = 1 };
                 g_autofree char *hint = NULL;
                 bool found = false;
 
                 for (unsigned i = 0; names->pdata[i] && !found; i += 2)
-                        found = is_asked(&one, names->pdata[i], names->pdata[i + 1]);
+                        found = is_named(*arg, names->pdata[i], names->pdata[i + 1]);
                 hint = text_suggest(word_nearest(*arg, (const char **)names->pdata));
                 if (!found)
                         return complain("%s: no process belongs to it%s; expected the name of a "
@@ -286,14 +266,12 @@ static int check_units(const Ctl *ctl, GHashTable *tasks)
 static const char *const kinds[] = { "waiting", "parked", "other" };
 
 /* A row of WakeupBill(). */
-static UnitWakeups *take_row(json_object *row)
+static void take_row(GPtrArray *rows, GHashTable *index, json_object *row)
 {
-        UnitWakeups *unit = g_new0(UnitWakeups, 1);
+        UnitWakeups *unit = unit_wakeups_row(rows, index, json_element_text(row, 1),
+                                             json_element_text(row, 2));
         json_object *part, *bin;
 
-        unit->unit = g_strdup(json_element_text(row, 0));
-        unit->cgroup = g_strdup(json_element_text(row, 1));
-        unit->process = g_strdup(json_element_text(row, 2));
         JSON_FOREACH(part, json_element(row, 3)) {
                 WakeupDelays delays = { 0 };
                 json_object *bins = json_element(part, 5);
@@ -311,7 +289,6 @@ static UnitWakeups *take_row(json_object *row)
                 if (kind >= 0 && kind < WAKEUPS_KINDS)
                         unit_wakeups_add(unit, (enum wakeup_kind)kind, &delays);
         }
-        return unit;
 }
 
 /* Where the kernel's counters have only the sum of the delays, the rest is null. */
@@ -383,7 +360,7 @@ static json_object *describe_unit(const Machine *machine, const UnitWakeups *uni
         unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &all);
         json_put_text(object, "unit", unit->unit);
         json_put_text(object, "cgroup", unit->cgroup);
-        json_put_text_any(object, "process", unit->process);
+        json_put_text(object, "process", unit->process);
         put_delays(object, &all);
         json_put_real(object, "per_second", (double)all.count / seconds, 1);
         json_put_real(object, "limited_p99_us_estimate",
@@ -414,7 +391,7 @@ static json_object *describe_units(const Ctl *ctl, const Machine *machine, const
         for (unsigned i = 0; i < rows->len; i++) {
                 const UnitWakeups *row = rows->pdata[i];
 
-                if (is_asked(ctl, row->unit, row->cgroup))
+                if (is_asked(ctl, row))
                         json_object_array_add(units, describe_unit(machine, row, seconds));
         }
         json_object_array_sort(units, compare);
@@ -427,6 +404,7 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
                                 .by_process = asked.by_process,
                                 .all = asked.all || geteuid() == 0 };
         g_autoptr(GHashTable) tasks = waits_read(ctl->root), after = NULL;
+        g_autoptr(GHashTable) index = unit_wakeups_index();
         g_autoptr(GPtrArray)
                 rows = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         g_auto(Machine) machine = { 0 };
@@ -454,41 +432,18 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
         json_put_real(answer, "seconds", seconds, 1);
         json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
         JSON_FOREACH(row, json_get(bill, "Units"))
-                g_ptr_array_add(rows, take_row(row));
+                take_row(rows, index, row);
         json_put(answer, "units", describe_units(ctl, &machine, rows, seconds));
         *ret_answer = answer;
         return status;
 }
 
-static const struct {
-        const char *title, *key;
-        bool counted; /* idled counts it, else the kernel does */
-} times[] = { { "p50", "p50_us", true },
-              { "p99", "p99_us", true },
-              { "Longest", "longest_us", true },
-              { "~p99", "limited_p99_us_estimate", true },
-              { "Mean", "mean_us", false } };
-
-static const struct {
-        const char *title, *kind, *more;
-} shares[] = { { "Wait%", "waiting", "parked" },
-               { "Park%", "parked", NULL },
-               { "Other%", "other", NULL } };
-
-/* The share of the delays that a column has: of an idle state, or of a kind; with `more` also of
- * that one. */
-static double find_share(json_object *unit, const char *key, const char *name, const char *more)
+/* The share of the delays of an idle state, or of a kind. */
+static double find_share(json_object *unit, const char *key, const char *name)
 {
-        json_object *part, *split = json_get(unit, "split");
-        double share = 0;
+        json_object *part = json_find(json_get(unit, "split"), key, name);
 
-        JSON_FOREACH(part, split) {
-                const char *text = json_text(part, key);
-
-                if (g_str_equal(text, name) || (more && g_str_equal(text, more)))
-                        share += json_number(part, "share_percent", 0);
-        }
-        return share;
+        return json_number(part, "share_percent", 0);
 }
 
 /* The names of the idle states that were left, by their indexes; NULL: not left. */
@@ -508,44 +463,45 @@ static void find_states(json_object *units, const char *states[WAKEUPS_STATES])
         }
 }
 
-/* Adds a column, or with a unit its cell there. */
-static void put_number(Table *table, json_object *unit, const char *title, double value)
+static void add_columns(Table *table, const char *const *states, bool counted, bool limited)
 {
-        if (unit)
-                table_number(table, value, 1);
-        else
-                table_column(table, title, true);
-}
-
-/* The row of a unit; NULL: the columns. */
-static void add_row(Table *table, json_object *unit, const char *const *states, bool counted,
-                    bool limited)
-{
-        put_number(table, unit, counted ? "Wake/s" : "Runs/s",
-                   json_number(unit, "per_second", NAN));
-        for (size_t i = 0; i < G_N_ELEMENTS(times); i++) {
-                if (times[i].counted != counted || (!limited && times[i].title[0] == '~'))
-                        continue;
-                if (unit)
-                        sleeps_cell(table, unit, times[i].key, STYLE_PLAIN);
-                else
-                        table_column(table, times[i].title, true);
-        }
+        table_columns(table, !counted  ? ">Runs/s|>Mean"
+                             : limited ? ">Wake/s|>p50|>p99|>Longest|>~p99"
+                                       : ">Wake/s|>p50|>p99|>Longest");
         for (int i = 0; i < WAKEUPS_STATES; i++) {
                 g_autofree char *title = states[i] ? g_strconcat(states[i], "%", NULL) : NULL;
 
                 if (title)
-                        put_number(table, unit, title, find_share(unit, "state", states[i], NULL));
+                        table_column(table, title, true);
         }
-        for (size_t i = 0; counted && i < G_N_ELEMENTS(shares); i++)
-                put_number(table, unit, shares[i].title,
-                           find_share(unit, "kind", shares[i].kind, shares[i].more));
-        if (!unit)
-                table_columns(table, counted && asked.by_process ? "Process|Unit" : "Unit");
-        else if (counted && asked.by_process)
+        if (counted)
+                table_columns(table, ">Wait%|>Park%|>Other%");
+        table_columns(table, counted && asked.by_process ? "Process|Unit" : "Unit");
+}
+
+static void add_row(Table *table, json_object *unit, const char *const *states, bool counted,
+                    bool limited)
+{
+        static const char *const times[] = { "p50_us", "p99_us", "longest_us",
+                                             "limited_p99_us_estimate" };
+        double parked = find_share(unit, "kind", "parked");
+
+        table_number(table, json_number(unit, "per_second", NAN), 1);
+        for (int i = 0; counted && i < (limited ? 4 : 3); i++)
+                sleeps_cell(table, unit, times[i], STYLE_PLAIN);
+        for (int i = 0; i < WAKEUPS_STATES; i++)
+                if (states[i])
+                        table_number(table, find_share(unit, "state", states[i]), 1);
+        if (counted) {
+                table_number(table, find_share(unit, "kind", "waiting") + parked, 1);
+                table_number(table, parked, 1);
+                table_number(table, find_share(unit, "kind", "other"), 1);
+        } else {
+                sleeps_cell(table, unit, "mean_us", STYLE_PLAIN);
+        }
+        if (counted && asked.by_process)
                 table_cell(table, STYLE_PLAIN, json_text(unit, "process"));
-        if (unit)
-                table_cell(table, STYLE_PLAIN, json_text(unit, "unit"));
+        table_cell(table, STYLE_PLAIN, json_text(unit, "unit"));
 }
 
 static void show_units(const Screen *screen, json_object *units, bool counted, bool limited)
@@ -556,7 +512,7 @@ static void show_units(const Screen *screen, json_object *units, bool counted, b
         json_object *unit;
 
         find_states(units, states);
-        add_row(table, NULL, states, counted, limited);
+        add_columns(table, states, counted, limited);
         JSON_FOREACH(unit, units)
                 if (unit_i < UNITS_SHOWN)
                         add_row(table, unit, states, counted, limited);

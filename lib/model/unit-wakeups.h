@@ -17,6 +17,14 @@ typedef struct UnitWakeups {
         WakeupDelays *kinds[WAKEUPS_KINDS]; /* NULL: none */
 } UnitWakeups;
 
+/* An empty index of an array of rows, which unit_wakeups_row() fills. */
+GHashTable *unit_wakeups_index(void);
+
+/* The row of a unit, by its cgroup, and of an executable ("": of all), new if it is the first time.
+ * One array has one index. */
+UnitWakeups *unit_wakeups_row(GPtrArray *rows, GHashTable *index, const char *cgroup,
+                              const char *process);
+
 /* Adds delays of one kind. */
 void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays);
 
