@@ -48,9 +48,10 @@ GPtrArray *bus_bills_new(void)
         return g_ptr_array_new_with_free_func(call_free);
 }
 
-static int read_value(sd_bus_message *message, const char *key, Options *options,
-                      sd_bus_error *error)
+static int read_value(sd_bus_message *message, const char *key, void *data, sd_bus_error *error)
 {
+        Options *options = data;
+
         if (g_str_equal(key, "Seconds")) {
                 if (sd_bus_message_read(message, "v", "d", &options->seconds) >= 0 &&
                     options->seconds >= 0.1 && options->seconds <= SECONDS_MOST)
@@ -72,20 +73,10 @@ static int read_value(sd_bus_message *message, const char *key, Options *options
 /* a{sv} */
 static int read_options(sd_bus_message *message, Options *options, sd_bus_error *error)
 {
-        const char *key;
         int r = sd_bus_message_rewind(message, true);
 
         *options = (Options){ .seconds = SECONDS_USUAL };
-        if (r >= 0)
-                r = sd_bus_message_enter_container(message, 'a', "{sv}");
-        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-                r = sd_bus_message_read(message, "s", &key);
-                if (r >= 0)
-                        r = read_value(message, key, options, error);
-                if (r >= 0)
-                        r = sd_bus_message_exit_container(message);
-        }
-        return r;
+        return r < 0 ? r : bus_read_dictionary(message, read_value, options, error);
 }
 
 static int check_limits(const Bus *bus, uid_t uid, sd_bus_error *error)

@@ -171,6 +171,10 @@ int bus_append_shown_key(sd_bus_message *message, const Bus *bus, const char *ke
 int bus_open_key(sd_bus_message *message, const char *key, const char *type);
 int bus_close_key(sd_bus_message *message, int r);
 
+/* Reads a dictionary, a{sv}: calls `read` for the value of each key, until it returns an error. */
+typedef int (*BusOption)(sd_bus_message *message, const char *key, void *data, sd_bus_error *error);
+int bus_read_dictionary(sd_bus_message *message, BusOption read, void *data, sd_bus_error *error);
+
 /* Begins a reply with an array of this type. The second ends the array and sends the reply, unless
  * `r` is an error, which is returned. */
 int bus_begin_reply(sd_bus_message *message, const char *type, sd_bus_message **ret_reply);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What several answers contain: CPU sets, failures, reasons and figures of policies. A reason is a
- * few keys of a dictionary, wherever it stands.
+ * What several answers contain: CPU sets, failures, reasons and figures of policies; how answers
+ * begin and end, and how dictionaries in calls are read. A reason is a few keys of a dictionary,
+ * wherever it stands.
  */
 #include <math.h>
 
@@ -9,6 +10,21 @@
 #include "base/private-text.h"
 #include "bus/bus-parts.h"
 #include "model/explain.h"
+
+int bus_read_dictionary(sd_bus_message *message, BusOption read, void *data, sd_bus_error *error)
+{
+        const char *key;
+        int r = sd_bus_message_enter_container(message, 'a', "{sv}");
+
+        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+                r = sd_bus_message_read(message, "s", &key);
+                if (r >= 0)
+                        r = read(message, key, data, error);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
 
 int bus_begin_reply(sd_bus_message *message, const char *type, sd_bus_message **ret_reply)
 {

@@ -64,33 +64,23 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-/* Reads the options: a{sv}. */
-static int read_options(sd_bus_message *message, LedgerConfig *config, sd_bus_error *error)
+static int read_value(sd_bus_message *message, const char *key, void *data, sd_bus_error *error)
 {
-        const char *key;
-        int r, value;
+        LedgerConfig *config = data;
+        int value;
 
-        config->causes = true;
-        r = sd_bus_message_enter_container(message, 'a', "{sv}");
-        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-                r = sd_bus_message_read(message, "s", &key);
-                if (r < 0)
-                        return r;
-                if (!g_str_equal(key, "Causes") && !g_str_equal(key, "Latencies"))
-                        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                                 "Found the key \"%.64s\", expected Causes or "
-                                                 "Latencies",
-                                                 key);
-                if (sd_bus_message_read(message, "v", "b", &value) < 0)
-                        return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
-                                                 "%s: expected a boolean", key);
-                if (g_str_equal(key, "Causes"))
-                        config->causes = value;
-                else
-                        config->latencies = value;
-                r = sd_bus_message_exit_container(message);
-        }
-        return r < 0 ? r : sd_bus_message_exit_container(message);
+        if (!g_str_equal(key, "Causes") && !g_str_equal(key, "Latencies"))
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE,
+                                         "Found the key \"%.64s\", expected Causes or Latencies",
+                                         key);
+        if (sd_bus_message_read(message, "v", "b", &value) < 0)
+                return sd_bus_error_setf(error, BUS_ERROR_INVALID_VALUE, "%s: expected a boolean",
+                                         key);
+        if (g_str_equal(key, "Causes"))
+                config->causes = value;
+        else
+                config->latencies = value;
+        return 0;
 }
 
 /* The target residency of the deepest state that each CPU may enter, for what sleeps lack. */
@@ -155,8 +145,9 @@ static int read_start(sd_bus_message *message, Bus *bus, LedgerConfig *config, S
 {
         int r = sd_bus_message_rewind(message, true);
 
+        config->causes = true;
         if (r >= 0)
-                r = read_options(message, config, error);
+                r = bus_read_dictionary(message, read_value, config, error);
         if (r >= 0)
                 r = authorizer_sender(bus->authorizer, message, sender);
         return r < 0 ? r : check_limits(bus, sender->uid, error);

@@ -23,8 +23,8 @@
 struct Contracts {
         int proc, n_cpus;
         GPtrArray *units; /* of UnitContract, CONTRACTS_MAX at most, the first is the last to go */
-        GPtrArray *waiting;  /* the same: those without a place */
-        GArray *list;        /* of Contract, the same */
+        GPtrArray *waiting; /* the same: those without a place */
+        Contract list[CONTRACTS_MAX];
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
         uint64_t followed_usec, retry_usec, last_id;
         Bill *bill;  /* NULL: nothing is measured */
@@ -53,7 +53,6 @@ Contracts *contracts_new(int proc, int n_cpus)
         contracts->n_cpus = n_cpus;
         contracts->units = g_ptr_array_new_with_free_func(unit_free);
         contracts->waiting = g_ptr_array_new_with_free_func(unit_free);
-        contracts->list = g_array_new(FALSE, FALSE, sizeof(Contract));
         contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         return contracts;
 }
@@ -65,7 +64,6 @@ void contracts_free(Contracts *contracts)
         bill_close(contracts->bill);
         g_ptr_array_unref(contracts->units);
         g_ptr_array_unref(contracts->waiting);
-        g_array_unref(contracts->list);
         g_hash_table_unref(contracts->cgroups);
         g_free(contracts->error);
         fd_close(&contracts->proc);
@@ -230,27 +228,24 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
 /* Begins to count for those that are new, or had no place; true if there is one. */
 static bool begin_new(Contracts *contracts, GPtrArray *units)
 {
-        bool added = false, taken[CONTRACTS_MAX] = { false };
-        unsigned limit = 0;
+        unsigned taken = 0; /* limits */
+        bool added = false;
 
         for (unsigned i = 0; i < units->len; i++) {
                 const UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
 
-                if (counts->id)
-                        taken[counts->limit] = true;
+                taken |= (unsigned)(counts->id > 0) << counts->limit;
         }
         for (unsigned i = 0; i < units->len; i++) {
                 UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
 
                 if (counts->id)
                         continue;
-                while (taken[limit])
-                        limit++;
                 *counts = (UnitCounts){ .id = ++contracts->last_id,
-                                        .limit = limit,
+                                        .limit = (unsigned)__builtin_ctz(~taken),
                                         .early = contracts->bill != NULL,
                                         .report.latency_us = -1 };
-                limit++;
+                taken |= 1u << counts->limit;
                 added = true;
         }
         return added;
@@ -446,22 +441,20 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
 
 int contracts_list(Contracts *contracts, const Contract **ret_list)
 {
-        g_array_set_size(contracts->list, 0);
         for (unsigned i = 0; i < contracts->units->len; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
                 const UnitCounts *counts = &unit->counts;
                 bool measured = !contracts_unit_error(contracts, unit);
-                Contract contract = { .id = counts->id,
-                                      .limit_us = unit->limit_us,
-                                      .wakeups = measured ? &counts->wakeups : NULL,
-                                      .idle = &counts->idle,
-                                      .cpus = unit->cpus,
-                                      .limit = counts->limit };
 
-                g_array_append_val(contracts->list, contract);
+                contracts->list[i] = (Contract){ .id = counts->id,
+                                                 .limit_us = unit->limit_us,
+                                                 .wakeups = measured ? &counts->wakeups : NULL,
+                                                 .idle = &counts->idle,
+                                                 .cpus = unit->cpus,
+                                                 .limit = counts->limit };
         }
-        *ret_list = (const Contract *)(const void *)contracts->list->data;
-        return (int)contracts->list->len;
+        *ret_list = contracts->list;
+        return (int)contracts->units->len;
 }
 
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
