@@ -22,8 +22,8 @@
 
 struct Contracts {
         int proc, n_cpus;
-        GPtrArray *units; /* of UnitContract, CONTRACTS_MAX at most, the first is the last to go */
-        GPtrArray *waiting; /* the same: those without a place */
+        GPtrArray *units; /* of UnitContract, the most important first */
+        unsigned n;       /* of these have a place, CONTRACTS_MAX at most; the others are behind */
         Contract list[CONTRACTS_MAX];
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
         uint64_t followed_usec, retry_usec, last_id;
@@ -52,7 +52,6 @@ Contracts *contracts_new(int proc, int n_cpus)
         contracts->proc = proc;
         contracts->n_cpus = n_cpus;
         contracts->units = g_ptr_array_new_with_free_func(unit_free);
-        contracts->waiting = g_ptr_array_new_with_free_func(unit_free);
         contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         return contracts;
 }
@@ -63,7 +62,6 @@ void contracts_free(Contracts *contracts)
                 return;
         bill_close(contracts->bill);
         g_ptr_array_unref(contracts->units);
-        g_ptr_array_unref(contracts->waiting);
         g_hash_table_unref(contracts->cgroups);
         g_free(contracts->error);
         fd_close(&contracts->proc);
@@ -113,9 +111,10 @@ static const char *cgroup_of(const Contracts *contracts, const Held *held)
         return held->p99_us > 0 && own ? cgroup : NULL;
 }
 
-static UnitContract *find_unit(const GPtrArray *units, const char *cgroup)
+/* Among the first `n`. */
+static UnitContract *find_unit(const GPtrArray *units, unsigned n, const char *cgroup)
 {
-        for (unsigned i = 0; i < units->len; i++) {
+        for (unsigned i = 0; i < n; i++) {
                 UnitContract *unit = units->pdata[i];
 
                 if (g_strcmp0(unit->cgroup, cgroup) == 0)
@@ -134,10 +133,10 @@ static UnitContract *unit_new(const char *cgroup, uint32_t limit_us)
         return unit;
 }
 
-/* Takes over what is known of the same contract in a list of before. */
+/* Takes over what is known of the same contract in the list of before. */
 static void inherit(UnitContract *unit, const GPtrArray *units)
 {
-        const UnitContract *before = find_unit(units, unit->cgroup);
+        const UnitContract *before = find_unit(units, units->len, unit->cgroup);
 
         if (before && before->limit_us == unit->limit_us)
                 unit->counts = before->counts;
@@ -157,33 +156,33 @@ static int compare_units(gconstpointer a, gconstpointer b)
         return (x->limit_us > y->limit_us) - (x->limit_us < y->limit_us);
 }
 
-static bool has_place(const GPtrArray *units, unsigned at)
+/* True if one more has a place behind these. */
+static bool has_place(const GPtrArray *units, unsigned n, const UnitContract *unit)
 {
-        const UnitContract *unit = units->pdata[at];
-        unsigned n = 0;
+        unsigned own = 0;
 
-        for (unsigned i = 0; i < at && !unit->root; i++) {
+        for (unsigned i = 0; i < n && !unit->root; i++) {
                 const UnitContract *other = units->pdata[i];
 
-                n += !other->root && other->uid == unit->uid;
+                own += !other->root && other->uid == unit->uid;
         }
-        return at < CONTRACTS_MAX && n < PLACES_OF_USER;
+        return n < CONTRACTS_MAX && own < PLACES_OF_USER;
 }
 
-/* Removes those that have no place, and returns them. */
-static GPtrArray *take_waiting(GPtrArray *units)
+/* Puts those that have no place behind the others, and returns how many have one. */
+static unsigned give_places(GPtrArray *units)
 {
-        GPtrArray *waiting = g_ptr_array_new_with_free_func(unit_free);
+        unsigned n = 0;
 
-        for (unsigned i = 0; i < units->len;) {
-                if (has_place(units, i)) {
-                        i++;
-                        continue;
-                }
-                ((UnitContract *)units->pdata[i])->counts.id = 0;
-                g_ptr_array_add(waiting, g_ptr_array_steal_index(units, i));
+        for (unsigned i = 0; i < units->len; i++) {
+                UnitContract *unit = units->pdata[i];
+
+                if (has_place(units, n, unit))
+                        g_ptr_array_insert(units, (int)n++, g_ptr_array_steal_index(units, i));
+                else
+                        unit->counts.id = 0;
         }
-        return waiting;
+        return n;
 }
 
 /* What is requested now. */
@@ -202,7 +201,7 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
         for (unsigned i = 0; holds && i < holds_count(holds); i++) {
                 const Held *held = holds_nth(holds, i);
                 const char *cgroup = cgroup_of(contracts, held);
-                UnitContract *unit = cgroup ? find_unit(units, cgroup) : NULL;
+                UnitContract *unit = cgroup ? find_unit(units, units->len, cgroup) : NULL;
 
                 if (!cgroup)
                         continue;
@@ -217,27 +216,25 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
         }
-        for (unsigned i = 0; i < units->len; i++) {
-                inherit(units->pdata[i], contracts->waiting);
+        for (unsigned i = 0; i < units->len; i++)
                 inherit(units->pdata[i], contracts->units);
-        }
         g_ptr_array_sort(units, compare_units);
         return units;
 }
 
 /* Begins to count for those that are new, or had no place; true if there is one. */
-static bool begin_new(Contracts *contracts, GPtrArray *units)
+static bool begin_new(Contracts *contracts)
 {
         unsigned taken = 0; /* limits */
         bool added = false;
 
-        for (unsigned i = 0; i < units->len; i++) {
-                const UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
+        for (unsigned i = 0; i < contracts->n; i++) {
+                const UnitCounts *counts = &((UnitContract *)contracts->units->pdata[i])->counts;
 
                 taken |= (unsigned)(counts->id > 0) << counts->limit;
         }
-        for (unsigned i = 0; i < units->len; i++) {
-                UnitCounts *counts = &((UnitContract *)units->pdata[i])->counts;
+        for (unsigned i = 0; i < contracts->n; i++) {
+                UnitCounts *counts = &((UnitContract *)contracts->units->pdata[i])->counts;
 
                 if (counts->id)
                         continue;
@@ -270,7 +267,7 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
 {
         int r;
 
-        if (contracts->units->len == 0) {
+        if (contracts->n == 0) {
                 g_clear_pointer(&contracts->bill, bill_close);
                 g_clear_pointer(&contracts->error, g_free);
                 contracts->full = false;
@@ -281,7 +278,7 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
                 else
                         g_clear_pointer(&contracts->error, g_free);
         }
-        for (unsigned i = 0; contracts->bill && i < contracts->units->len; i++) {
+        for (unsigned i = 0; contracts->bill && i < contracts->n; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
 
                 bill_set_limit(contracts->bill, unit->counts.limit,
@@ -293,20 +290,18 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
                       uint32_t rest_us, bool fresh, uint64_t now_usec)
 {
         bool changed, failed = contracts->error != NULL;
-        GPtrArray *units, *waiting;
+        unsigned before = contracts->n;
+        GPtrArray *units;
 
         if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
                 read_cgroups(contracts, holds);
                 contracts->followed_usec = now_usec;
         }
         units = requested(contracts, holds, online, rest_us);
-        waiting = take_waiting(units);
-        changed = units->len != contracts->units->len;
-        changed |= begin_new(contracts, units);
         g_ptr_array_unref(contracts->units);
-        g_ptr_array_unref(contracts->waiting);
         contracts->units = units;
-        contracts->waiting = waiting;
+        contracts->n = give_places(units);
+        changed = begin_new(contracts) || contracts->n != before;
         follow_bill(contracts, now_usec);
         return changed || failed != (contracts->error != NULL);
 }
@@ -315,7 +310,8 @@ static bool is_wanted(const char *cgroup, void *data)
 {
         const Contracts *contracts = data;
 
-        return find_unit(contracts->units, cgroup) || find_unit(contracts->units, NULL);
+        return find_unit(contracts->units, contracts->n, cgroup) ||
+               find_unit(contracts->units, contracts->n, NULL);
 }
 
 /* Before bins are full the counts begin again, as policies expect of them. */
@@ -335,13 +331,13 @@ static void add_reading(Contracts *contracts, const BillReading *reading)
 {
         for (unsigned i = 0; i < reading->units->len; i++) {
                 const UnitWakeups *row = reading->units->pdata[i];
-                UnitContract *unit = find_unit(contracts->units, row->cgroup);
+                UnitContract *unit = find_unit(contracts->units, contracts->n, row->cgroup);
 
-                unit = unit ?: find_unit(contracts->units, NULL);
+                unit = unit ?: find_unit(contracts->units, contracts->n, NULL);
                 if (unit && !unit->counts.early)
                         add(&unit->counts, row);
         }
-        for (unsigned i = 0; i < contracts->units->len; i++)
+        for (unsigned i = 0; i < contracts->n; i++)
                 ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
 }
 
@@ -358,7 +354,7 @@ static bool note_over(Contracts *contracts, const GPtrArray *owners)
 {
         bool changed = false;
 
-        for (unsigned i = 0; i < contracts->units->len; i++) {
+        for (unsigned i = 0; i < contracts->n; i++) {
                 UnitContract *unit = contracts->units->pdata[i];
                 bool over = false;
 
@@ -396,7 +392,7 @@ bool contracts_drop(Contracts *contracts)
 {
         bool changed = contracts_read(contracts);
 
-        for (unsigned i = 0; i < contracts->units->len; i++) {
+        for (unsigned i = 0; i < contracts->n; i++) {
                 UnitCounts *counts = &((UnitContract *)contracts->units->pdata[i])->counts;
 
                 counts->wakeups = counts->idle = (WakeupDelays){ 0 };
@@ -421,7 +417,7 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
 {
         bool changed = false;
 
-        for (unsigned i = 0; i < contracts->units->len; i++) {
+        for (unsigned i = 0; i < contracts->n; i++) {
                 UnitContract *unit = contracts->units->pdata[i];
                 ContractReport report = { .latency_us = -1 }, *last = &unit->counts.report;
 
@@ -441,7 +437,7 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
 
 int contracts_list(Contracts *contracts, const Contract **ret_list)
 {
-        for (unsigned i = 0; i < contracts->units->len; i++) {
+        for (unsigned i = 0; i < contracts->n; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
                 const UnitCounts *counts = &unit->counts;
                 bool measured = !contracts_unit_error(contracts, unit);
@@ -454,12 +450,12 @@ int contracts_list(Contracts *contracts, const Contract **ret_list)
                                                  .limit = counts->limit };
         }
         *ret_list = contracts->list;
-        return (int)contracts->units->len;
+        return (int)contracts->n;
 }
 
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
 {
-        return i < contracts->units->len ? contracts->units->pdata[i] : NULL;
+        return i < contracts->n ? contracts->units->pdata[i] : NULL;
 }
 
 const char *contracts_error(const Contracts *contracts)
@@ -506,7 +502,7 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
 {
         const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id), *error;
         const char *own = cgroup_of(contracts, held);
-        const UnitContract *unit = own ? find_unit(contracts->units, own) : NULL;
+        const UnitContract *unit = own ? find_unit(contracts->units, contracts->n, own) : NULL;
 
         if (held->p99_us == 0)
                 return NULL;
