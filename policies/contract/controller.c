@@ -12,10 +12,9 @@
  *     setting that has proved itself may use all.
  *  5. Up. Where most that were late had left an idle state, the deepest one goes, unless it takes
  *     less than a fiftieth of the limit to leave: then it is not the reason. Else cores: as many
- *     as the queue fitted to this setting needs, twice as many if the CPUs were busy, all after a
- *     second violation. Where all are active, CPUs stay at their highest frequency. Twice as many
- *     cores, too, where the active CPUs are full for FULL_USEC: tasks that only compute hardly
- *     wake up.
+ *     as the queue needs, one more at least. Where all are active, CPUs stay at their highest
+ *     frequency. Twice as many cores where the active CPUs are full for FULL_USEC: tasks that only
+ *     compute hardly wake up.
  *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
  *     the load decreases. What was known about the setting before a try is known again after it.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
@@ -106,21 +105,6 @@ static bool votes(const ContractState *c)
         return c->measured && !c->infeasible;
 }
 
-/* Forgets what was counted at another setting, or with another load. */
-static void arrive(Controller *self, const ControlInput *input)
-{
-        for (int i = 0; i < self->n_contracts; i++) {
-                ContractState *c = &self->contracts[i];
-
-                c->here = c->recent = (Tally){ 0 };
-                if (input->contracts[i].wakeups)
-                        c->arrived = *input->contracts[i].wakeups;
-        }
-        self->held_usec = 0;
-        self->changed_usec = input->now_usec;
-        self->changed_work = self->work;
-}
-
 /* Step 2. */
 static void window_end(Controller *self, ContractState *c, const ControlInput *input,
                        const WakeupDelays *wakeups)
@@ -195,36 +179,26 @@ static int cpus_of(const ControlInput *input, int cores)
         return (int)lround(cores * input->cpus_per_core);
 }
 
-/* How long waits last per spare CPU, by what was late here; where too few were, by how long a task
- * runs. */
-static double wait_scale(const Controller *self, const ContractState *c, const ControlInput *input)
+/* The share that is late with so many cores, by the queue. Waits last as long per spare CPU as a
+ * task runs. */
+static double share_late(const Controller *self, const ContractState *c, const ControlInput *input,
+                         int cores)
 {
         double most = SCALE_MAX * c->limit_us, passed = (double)(input->now_usec - c->begin_usec);
         double starts = fmax(input->starts_per_sec, passed > 0 ? c->window.n * 1e6 / passed : 0);
-        double run = starts > 0 ? fmin(1e6 * self->work / starts, most) : most, fit;
+        double run = starts > 0 ? fmin(1e6 * self->work / starts, most) : most;
 
-        if (c->here.n < CONTRACT_WINDOW_WAKEUPS)
-                return run;
-        fit = queue_fit(self->work, cpus_of(input, self->cores), c->limit_us,
-                        (c->here.late + 0.5) / (c->here.n + 1), most);
-        return c->here.late < 5 ? fmin(fit, run) : fit;
-}
-
-static double share_late(const Controller *self, const ContractState *c, const ControlInput *input,
-                         int cores, double scale_us)
-{
-        return queue_share_late(self->work, cpus_of(input, cores), c->limit_us, scale_us);
+        return queue_share_late(self->work, cpus_of(input, cores), c->limit_us, run);
 }
 
 /* Step 7 for one contract. */
 static int cores_that_hold(const Controller *self, const ContractState *c,
                            const ControlInput *input)
 {
-        double scale = wait_scale(self, c, input);
-        double here = share_late(self, c, input, self->cores, scale);
+        double here = share_late(self, c, input, self->cores);
 
         for (int cores = 1; cores < self->cores; cores++) {
-                double there = share_late(self, c, input, cores, scale);
+                double there = share_late(self, c, input, cores);
 
                 if (there > CONTRACT_SHARE)
                         continue;
@@ -239,17 +213,11 @@ static int cores_that_hold(const Controller *self, const ContractState *c,
 static int cores_that_cure(const Controller *self, const ContractState *c,
                            const ControlInput *input)
 {
-        double scale = wait_scale(self, c, input);
         int cores = self->cores + 1;
 
-        if (self->raised && input->now_usec - self->changed_usec < 2 * DWELL_USEC)
-                return input->n_cores;
-        if (input->work >= 0.9 * cpus_of(input, self->cores))
-                cores = 2 * self->cores;
-        while (cores < input->n_cores &&
-               share_late(self, c, input, cores, scale) > CONTRACT_SHARE / 2)
+        while (cores < input->n_cores && share_late(self, c, input, cores) > CONTRACT_SHARE / 2)
                 cores++;
-        return cores < input->n_cores ? cores : input->n_cores;
+        return cores;
 }
 
 /* Where the failure of so many cores is noted: that before, or the one that may be tried first. */
@@ -269,13 +237,12 @@ static Failure *failure_of(Controller *self, int cores)
         return found;
 }
 
-/* Step 6. A load that grew says nothing about what held before. */
+/* Step 6. */
 static void note_failure(const Controller *self, Failure *failure, int at, uint64_t now_usec)
 {
-        bool same = fabs(self->work - self->changed_work) <= SAME_LOAD * self->changed_work;
         bool held = self->held_usec + now_usec - self->changed_usec >= HELD_USEC;
 
-        if (!same || held)
+        if (held)
                 failure->patience = 0;
         else if (failure->until_usec > 0 && failure->at == at && failure->patience < RETRY_MAX)
                 failure->patience++;
@@ -284,13 +251,11 @@ static void note_failure(const Controller *self, Failure *failure, int at, uint6
         failure->until_usec = now_usec + (held ? DWELL_USEC : RETRY_USEC << failure->patience);
 }
 
-/* True if `at`, which is below `now_at`, must not be tried: less than what failed never, until that
- * has held. */
+/* True if `at`, which is below `now_at`, must not be tried. */
 static bool has_failed(const Controller *self, const Failure *failure, int at, int now_at,
                        uint64_t now_usec)
 {
-        return at <= failure->at && now_at > failure->at &&
-               (at < failure->at || now_usec < failure->until_usec) &&
+        return at <= failure->at && now_at > failure->at && now_usec < failure->until_usec &&
                self->work >= (1 - SAME_LOAD) * failure->work;
 }
 
@@ -302,42 +267,36 @@ static bool have_failed(const Controller *self, int cores, uint64_t now_usec)
         return false;
 }
 
-/* What is known about the setting that is lowered. */
-static void remember_setting(Controller *self, uint64_t now_usec)
+/* What is known about a setting that is lowered is known again where less was tried in vain. */
+static void change(Controller *self, const ControlInput *input, int cores, int state, bool fast,
+                   bool up)
 {
-        for (int i = 0; i < self->n_contracts; i++)
-                self->contracts[i].left = self->contracts[i].here;
-        self->left = (LeftSetting){ self->cores, self->state, self->fast,
-                                    self->held_usec + now_usec - self->changed_usec };
-}
+        const LeftSetting *left = &self->left;
+        bool back = up && cores == left->cores && state == left->state && fast == left->fast;
 
-/* Less was tried in vain, so it is the evidence again. */
-static void recall_setting(Controller *self)
-{
-        for (int i = 0; i < self->n_contracts; i++)
-                self->contracts[i].here = self->contracts[i].left;
-        self->held_usec = self->left.usec;
-}
-
-static void change_to(Controller *self, const ControlInput *input, int cores, int state, bool fast,
-                      bool up)
-{
         if (!up)
-                remember_setting(self, input->now_usec);
+                self->left = (LeftSetting){ self->cores, self->state, self->fast,
+                                            self->held_usec + input->now_usec -
+                                                    self->changed_usec };
+        for (int i = 0; i < self->n_contracts; i++) {
+                ContractState *c = &self->contracts[i];
+
+                if (!up)
+                        c->left = c->here;
+                c->here = back ? c->left : (Tally){ 0 };
+                c->recent = (Tally){ 0 };
+                if (input->contracts[i].wakeups)
+                        c->arrived = *input->contracts[i].wakeups;
+        }
+        self->held_usec = back ? left->usec : 0;
+        self->changed_usec = input->now_usec;
+        self->changed_work = self->work;
         self->cores = cores;
         self->state = state;
         self->fast = fast;
         self->raised = up;
         self->lowered = !up;
         self->full = false;
-        arrive(self, input);
-        if (up && cores == self->left.cores && state == self->left.state && fast == self->left.fast)
-                recall_setting(self);
-}
-
-static void change(Controller *self, const ControlInput *input, int cores, int state, bool up)
-{
-        change_to(self, input, cores, state, self->fast, up);
 }
 
 static bool is_full(Controller *self, const ControlInput *input)
@@ -355,7 +314,8 @@ static void give_room(Controller *self, const ControlInput *input)
         int cores = 2 * self->cores;
 
         note_failure(self, failure_of(self, self->cores), self->cores, input->now_usec);
-        change(self, input, cores < input->n_cores ? cores : input->n_cores, self->state, true);
+        change(self, input, cores < input->n_cores ? cores : input->n_cores, self->state,
+               self->fast, true);
         self->full = true;
         self->full_since_usec = 0;
 }
@@ -377,18 +337,18 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
         self->decides = c->id;
         if (left_idle && state_is_slow(self, input, c)) {
                 note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
-                change(self, input, self->cores, self->state - 1, true);
+                change(self, input, self->cores, self->state - 1, self->fast, true);
                 return true;
         }
         if (self->cores < input->n_cores) {
                 note_failure(self, failure_of(self, self->cores), self->cores, now);
-                change(self, input, cores_that_cure(self, c, input), self->state, true);
+                change(self, input, cores_that_cure(self, c, input), self->state, self->fast, true);
                 return true;
         }
         if (left_idle || self->fast || !input->can_speed)
                 return false;
         note_failure(self, &self->failed_slow, 0, now);
-        change_to(self, input, self->cores, self->state, true, true);
+        change(self, input, self->cores, self->state, true, true);
         return true;
 }
 
@@ -457,64 +417,56 @@ static int cores_to_keep(Controller *self, const ControlInput *input)
         return most > keep ? most : keep;
 }
 
-/* Steps 8 and 10 for what the queue says nothing about: idle states and frequencies. */
-static bool may_try(const Controller *self, const ControlInput *input)
+/* Steps 8 and 10: few are late, for long enough to try what the queue says nothing about. */
+static bool may_try(const Controller *self, uint64_t now_usec)
 {
         for (int i = 0; i < self->n_contracts; i++) {
                 const ContractState *c = &self->contracts[i];
 
-                if (votes(c) && (!has_dwelt(self, c, input->now_usec) ||
+                if (votes(c) && (!has_dwelt(self, c, now_usec) ||
                                  tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
                         return false;
         }
-        return input->now_usec - self->changed_usec >= TRY_USEC;
+        return now_usec - self->changed_usec >= TRY_USEC;
 }
 
 /* Step 7. */
 static void lower_setting(Controller *self, const ControlInput *input, int deepest)
 {
         int cores = cores_to_keep(self, input), deeper;
+        bool try = may_try(self, input->now_usec);
 
         if (self->fast) {
-                if (may_try(self, input) &&
-                    !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
-                        change_to(self, input, self->cores, self->state, false, false);
+                if (try && !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
+                        change(self, input, self->cores, self->state, false, false);
                 return;
         }
-        if (self->state < deepest && (cores < self->cores || may_try(self, input))) {
+        if (self->state < deepest && try) {
                 deeper = input->idle->n_states - self->state - 1;
                 if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
-                        change(self, input, self->cores, self->state + 1, false);
+                        change(self, input, self->cores, self->state + 1, false, false);
                         return;
                 }
         }
         while (cores < self->cores && have_failed(self, cores, input->now_usec))
                 cores++;
         if (cores < self->cores)
-                change(self, input, cores, self->state, false);
-}
-
-static bool is_known(const ContractState *c, const Contract *contract)
-{
-        return c->id == contract->id && c->limit_us == contract->limit_us;
+                change(self, input, cores, self->state, false, false);
 }
 
 /* Puts what is known about each contract where the input has it; true if one is new. */
 static bool arrange(Controller *self, const ControlInput *input)
 {
         ContractState old[CONTRACTS_MAX];
-        bool added = false, same = self->n_contracts == input->n_contracts, decides = false;
+        bool added = false, decides = false;
 
-        for (int i = 0; i < input->n_contracts && same; i++)
-                same = is_known(&self->contracts[i], &input->contracts[i]);
-        if (same)
-                return false;
         memcpy(old, self->contracts, sizeof(old));
         for (int i = 0; i < input->n_contracts; i++) {
                 const Contract *contract = &input->contracts[i];
                 int at = 0;
 
-                while (at < self->n_contracts && !is_known(&old[at], contract))
+                while (at < self->n_contracts &&
+                       (old[at].id != contract->id || old[at].limit_us != contract->limit_us))
                         at++;
                 added |= at == self->n_contracts;
                 decides |= self->decides == contract->id;
@@ -540,21 +492,16 @@ static int deepest_state(const Controller *self, const ControlInput *input)
         return input->idle ? idle_table_deepest(input->idle, (uint32_t)fmin(limit, 1e9)) : -1;
 }
 
-static void forget_failures(Controller *self)
-{
-        self->failed_state = self->failed_slow = (Failure){ 0 };
-        for (int i = 0; i < CONTRACT_FAILURES; i++)
-                self->failed_cores[i] = (Failure){ 0 };
-}
-
 /* What failed for the other contracts fails with one more, too. */
 static void start(Controller *self, const ControlInput *input)
 {
-        if (self->n_cores != input->n_cores)
-                forget_failures(self);
+        if (self->n_cores != input->n_cores) {
+                self->failed_state = self->failed_slow = (Failure){ 0 };
+                memset(self->failed_cores, 0, sizeof(self->failed_cores));
+        }
         self->n_cores = input->n_cores;
         self->work = input->work;
-        change_to(self, input, input->n_cores, deepest_state(self, input), false, false);
+        change(self, input, input->n_cores, deepest_state(self, input), false, false);
         self->lowered = false;
 }
 
@@ -646,12 +593,5 @@ bool controller_is_busy(const Controller *self, uint64_t now_usec)
 
 bool controller_is_sure(const Controller *self, uint64_t now_usec)
 {
-        for (int i = 0; i < self->n_contracts; i++) {
-                const ContractState *c = &self->contracts[i];
-
-                if (votes(c) && (c->here.n < 4 * CONTRACT_WINDOW_WAKEUPS ||
-                                 tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
-                        return false;
-        }
-        return self->cores > 0 && !controller_is_busy(self, now_usec);
+        return self->cores > 0 && may_try(self, now_usec) && !controller_is_busy(self, now_usec);
 }

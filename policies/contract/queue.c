@@ -23,15 +23,6 @@ double queue_share_late(double work, int cpus, double limit_us, double scale_us)
         return share_waiting(work, cpus) * exp(-(cpus - work) * limit_us / scale_us);
 }
 
-double queue_fit(double work, int cpus, double limit_us, double share, double most_us)
-{
-        double waiting = work < cpus ? share_waiting(work, cpus) : 1;
-
-        if (work >= cpus || share >= waiting)
-                return most_us;
-        return fmin((cpus - work) * limit_us / log(waiting / share), most_us);
-}
-
 /* Term `i` of the continued fraction of the incomplete beta function (DLMF 8.17.22). */
 static double fraction_term(double a, double b, double x, int i)
 {

@@ -10,9 +10,6 @@
  */
 double queue_share_late(double work, int cpus, double limit_us, double scale_us);
 
-/* The `scale_us` with which that share is `share`; `most_us` if none is long enough. */
-double queue_fit(double work, int cpus, double limit_us, double share, double most_us);
-
 /* The probability (0 .. 1) that an event of which `late` of `n` trials were one has a share of at
  * most `share`: Beta distribution, with Jeffreys' prior. */
 double odds_at_most(double late, double n, double share);
