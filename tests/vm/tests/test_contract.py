@@ -205,6 +205,12 @@ class Contract(lab.IdledTest, KernelTest):
         self.assertEqual(self.string("Parked"), "")
         self.assertRegex(self.guest.read("idlectl why --history"), "nothing parked by contract: the active CPUs were full")
 
+    def bill(self):
+        """The unit's, and what its p99 would be with the limit."""
+        words = f"--seconds 20 --limit {STRICT_US}us --json {UNIT}.service"
+        (unit,) = json.loads(self.guest.read(f"idlectl bill {words}"))["units"]
+        return unit
+
     def limits(self):
         return [int(us) for us in self.lines(f"cat {CPU}/cpu*/power/pm_qos_resume_latency_us")]
 
@@ -226,8 +232,18 @@ class Contract(lab.IdledTest, KernelTest):
         before = self.dump()
         self.start()
         self.start_load(f"poisson 1 {LIGHT}")
-        (bill,) = json.loads(self.guest.read(f"idlectl bill --seconds 5 --json {UNIT}.service"))["units"]
+        bill = self.bill()
         self.assertGreater(bill["p50_us"], STRICT_US)
+        # Also where a timer is due on a CPU in C6, and where CPUs run another task when they have left C6.
+        waited = sum(row["wakeups"] for row in bill["split"] if row["kind"] in ("waiting", "parked"))
+        self.assertLess(waited, bill["wakeups"] / 100)
+        self.guest.run(f"systemd-run -q --unit={STRICT} --collect idlectl hold --latency {STRICT_US}us")
+        self.wait_for("the limit", lambda: all(self.limits()))
+        limited = self.bill()
+        print(bill, limited)
+        self.guest.run(f"systemctl stop {STRICT}")
+        self.assertLess(limited["p99_us"], STRICT_US)
+        self.assertLess(bill["limited_p99_us_estimate"], STRICT_US)
         self.write("/etc/idled/apps/test.conf", f"[Match]\nUnit={UNIT}.service\n[Ask]\nWakeupP99={STRICT_US}us\n")
         self.guest.run("systemctl reload idled")
         self.wait_for("the contract", lambda: self.contract().get("measured"))
