@@ -113,13 +113,7 @@ static unsigned int policy_get(unsigned int cpu)
 /* From 6.15 on the kernel does so by itself, and boost is the driver's own function. */
 #define SHOWS_FREQUENCIES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0))
 
-#if !SHOWS_FREQUENCIES
-static struct freq_attr *attributes[] = {
-        &cpufreq_freq_attr_scaling_available_freqs,
-        NULL, /* boost frequencies */
-        NULL,
-};
-#endif
+static struct freq_attr *attributes[8];
 
 static struct cpufreq_driver driver = {
         .name = "acpi-cpufreq",
@@ -130,9 +124,7 @@ static struct cpufreq_driver driver = {
         .target_index = policy_target,
         .fast_switch = policy_switch,
         .get = policy_get,
-#if !SHOWS_FREQUENCIES
         .attr = attributes,
-#endif
 };
 
 bool lab_frequency_check(void)
@@ -153,6 +145,26 @@ bool lab_frequency_check(void)
         return true;
 }
 
+static void add_attribute(struct freq_attr *attribute)
+{
+        int i = 0;
+
+        while (attributes[i])
+                i++;
+        attributes[i] = attribute;
+}
+
+static void add_attributes(void)
+{
+#if !SHOWS_FREQUENCIES
+        add_attribute(&cpufreq_freq_attr_scaling_available_freqs);
+        if (boost)
+                add_attribute(&cpufreq_freq_attr_scaling_boost_freqs);
+#endif
+        for (int i = 0; lab_epp && lab_preference_attributes[i]; i++)
+                add_attribute(lab_preference_attributes[i]);
+}
+
 static int register_driver(void)
 {
 #if SHOWS_FREQUENCIES
@@ -162,8 +174,6 @@ static int register_driver(void)
 #else
         int r;
 
-        if (boost)
-                attributes[1] = &cpufreq_freq_attr_scaling_boost_freqs;
         r = cpufreq_register_driver(&driver);
         if (r < 0 || !boost)
                 return r;
@@ -183,6 +193,9 @@ int lab_frequency_register(void)
         table[lab_n_freqs].frequency = CPUFREQ_TABLE_END;
         if (boost)
                 table[0].flags |= CPUFREQ_BOOST_FREQ;
+        add_attributes();
+        if (lab_epp)
+                strscpy(driver.name, "amd-pstate-epp", sizeof(driver.name));
         return register_driver();
 }
 

@@ -63,6 +63,7 @@ static const struct {
 } parts[] = {
         { "the probe of interrupts", lab_interrupt_register, lab_interrupt_unregister },
         { "idle states", lab_idle_register, lab_idle_unregister },
+        { "energy preferences", lab_preference_register, lab_preference_unregister },
         { "frequencies", lab_frequency_register, lab_frequency_unregister },
         { "energy", lab_energy_register, lab_energy_unregister },
         { "a platform profile", lab_platform_register, lab_platform_unregister },

@@ -4,6 +4,7 @@
  *
  *   model.c      what the machine is, and what it draws
  *   frequency.c  a cpufreq driver
+ *   preference.c energy preferences (EPP) of the cpufreq driver, as amd-pstate has them
  *   interrupt.c  when one finds a CPU idle
  *   idle.c       a cpuidle driver
  *   energy.c     the zones of RAPL
@@ -63,10 +64,13 @@ extern struct lab_core lab_cores[LAB_CPUS_MAX];
 extern struct lab_package lab_packages[LAB_CPUS_MAX];
 extern int lab_n_cores, lab_n_packages;
 
+struct freq_attr;
+
 /* Parameters that more than one part needs. */
 extern unsigned int lab_freqs_khz[LAB_FREQ_MAX]; /* highest first */
 extern int lab_n_freqs;
 extern int lab_n_states; /* without POLL */
+extern bool lab_epp;
 
 /* True if the parameters of a part make sense; else the kernel's log says why. Call these first:
  * the other functions rely on them. */
@@ -88,9 +92,14 @@ void lab_leave_state(int cpu);
 /* Microjoules drawn since the module was loaded, in addition to start_energy_uj. */
 u64 lab_energy_uj(struct lab_package *package, enum lab_domain domain);
 
+/* Files of each policy for the cpufreq driver; ends with NULL. */
+extern struct freq_attr *lab_preference_attributes[];
+
 /* Each part registers what it has with the kernel, or takes it back. */
 int lab_interrupt_register(void);
 void lab_interrupt_unregister(void);
+int lab_preference_register(void);
+void lab_preference_unregister(void);
 int lab_frequency_register(void);
 void lab_frequency_unregister(void);
 int lab_idle_register(void);

@@ -132,6 +132,39 @@ class Frequencies(Tuned):
         self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
 
 
+class Preferences(Tuned):
+    """EPP, in the words of amd-pstate and with what it refuses."""
+
+    module = "epp=1"
+    dynamic_epp = f"{CPU}/amd_pstate/dynamic_epp"
+
+    def preferences(self):
+        return self.lines(f"cat {CPU}/cpufreq/policy*/energy_performance_preference")
+
+    def test_profiles(self):
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.start()
+        for name, word in ("power-saver", "power"), ("performance", "performance"), ("power-saver", "power"):
+            with self.subTest(name):
+                self.guest.run(f"idlectl profile set {name}")
+                self.assertEqual(self.preferences(), [word] * 2)
+                self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.guest.run("idlectl profile set auto")
+        self.assertEqual(self.preferences(), ["balance_performance"] * 2)
+
+    def test_dynamic_epp(self):
+        """What idled reports helps: once that is done, idled sets what was refused."""
+        self.load_module("epp=1 dynamic_epp=1")
+        self.begin("cpufreq", "EnergyPreference=power\n")
+        degraded = self.wait_for("the report", lambda: (
+            lambda text: text.count("resource busy") == 2 and text)(self.property("Degraded")))
+        self.assertEqual(degraded.count("write disabled"), 2, degraded)
+        self.assertEqual(self.preferences(), ["balance_performance"] * 2)
+        self.guest.run(f"echo disabled >{self.dynamic_epp}; systemctl reload idled")
+        self.wait_for("the preference", lambda: self.preferences() == ["power"] * 2)
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+
+
 class IdleStates(Tuned):
     def test_deepest_state(self):
         for limit, deepest in ("80us", C3), ("C1E", C1E), ("200us", C6):
