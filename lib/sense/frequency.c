@@ -60,11 +60,9 @@ static char **read_words(int root, int number, const char *file)
         return words;
 }
 
-/* The same, or the vector of the policy before if that has the same ones. */
-static char **share_words(int root, int number, const char *file, char **before)
+/* `words`, or in their place the vector of the policy before if that has the same ones. */
+static char **share_words(char **words, char **before)
 {
-        char **words = read_words(root, number, file);
-
         if (!before || !g_strv_equal((const char *const *)before, (const char *const *)words))
                 return words;
         g_strfreev(words);
@@ -150,6 +148,25 @@ static bool has_boost(int root, int number)
                exists(root, CPU "intel_pstate/no_turbo");
 }
 
+#define PREFERENCES "default performance balance_performance balance_power power"
+
+/* The preferences that a policy can have. While the governor is performance, amd-pstate lists that
+ * word alone, and idled may set another governor: then these are the words of all such drivers. */
+static char **read_preferences(int root, int number)
+{
+        g_auto(GStrv) words = read_words(root, number, "energy_performance_available_preferences");
+        char governor[32];
+
+        if (g_strv_length(words) != 1 || !g_str_equal(words[0], "performance") ||
+            read_text(root, number, "scaling_governor", governor, sizeof(governor)) < 0 ||
+            !g_str_equal(governor, "performance"))
+                return g_steal_pointer(&words);
+        /* Linux 7.3 has the last one, and this file. */
+        return g_strsplit(exists(root, CPU "amd_pstate/dynamic_epp") ? PREFERENCES " dynamic"
+                                                                     : PREFERENCES,
+                          " ", 0);
+}
+
 /* The CPUs of a policy that are online; false if there are none. */
 static bool read_cpus(int root, int number, const Topology *topology, CpuSet *ret_cpus)
 {
@@ -174,9 +191,9 @@ static bool read_policy(int root, const Topology *topology, const FreqPolicy *be
         if (read_text(root, number, "scaling_driver", policy->driver, sizeof(policy->driver)) < 0)
                 policy->driver[0] = '\0';
         cpu = cpuset_next(&policy->cpus, -1);
-        policy->governors = share_words(root, number, "scaling_available_governors",
+        policy->governors = share_words(read_words(root, number, "scaling_available_governors"),
                                         before ? before->governors : NULL);
-        policy->preferences = share_words(root, number, "energy_performance_available_preferences",
+        policy->preferences = share_words(read_preferences(root, number),
                                           before ? before->preferences : NULL);
         policy->min_khz = read_khz(root, number, "cpuinfo_min_freq");
         policy->max_khz = read_khz(root, number, "cpuinfo_max_freq");

@@ -165,6 +165,44 @@ TEST_EACH(damage, damaged)
         frequency_free(policies, n);
 }
 
+/* What amd-pstate lists depends on the governor, and what idled may set does not. */
+static const struct {
+        const char *name, *governor, *listed;
+        bool dynamic_epp;
+        const char *preferences;
+} listings[] = {
+        { "all", "powersave", EPP " dynamic", true, EPP " dynamic" },
+        { "hidden by the governor", "performance", "performance", false, EPP },
+        { "hidden, with dynamic", "performance", "performance", true, EPP " dynamic" },
+        { "not hidden by it", "performance", EPP, true, EPP },
+        { "one", "powersave", "performance", true, "performance" },
+        { "another one", "performance", "power", true, "power" },
+        { "none", "performance", NULL, true, "" },
+        { "an unknown governor", NULL, "performance", true, "performance" },
+};
+
+TEST_EACH(listed_preferences, listings)
+{
+        g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
+        g_auto(Tree) tree = tree_make();
+        g_autofree char *preferences = NULL;
+        FreqPolicy *policies = NULL;
+        int n = 0;
+
+        tree_put(&tree, CPUFREQ "/policy0/affected_cpus", "0");
+        if (c->governor)
+                tree_put(&tree, CPUFREQ "/policy0/scaling_governor", c->governor);
+        if (c->listed)
+                tree_put(&tree, CPUFREQ "/policy0/energy_performance_available_preferences",
+                         c->listed);
+        if (c->dynamic_epp)
+                tree_put(&tree, "sys/devices/system/cpu/amd_pstate/dynamic_epp", "disabled");
+        ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
+        preferences = g_strjoinv(" ", policies[0].preferences);
+        ck_case(c->name, g_str_equal(preferences, c->preferences), "%s", preferences);
+        frequency_free(policies, n);
+}
+
 /* Boost has a list of its own; nonsense in a list is left out. */
 TEST(tables)
 {

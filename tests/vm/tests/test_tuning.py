@@ -141,6 +141,21 @@ class Preferences(Tuned):
     def preferences(self):
         return self.lines(f"cat {CPU}/cpufreq/policy*/energy_performance_preference")
 
+    def test_set_and_restored(self):
+        """Also where the governor that was found refuses every preference but its own."""
+        for governor in "schedutil", "performance":
+            for word in "power", "dynamic":
+                with self.subTest(governor=governor, word=word):
+                    self.guest.run(f"echo {governor} | tee {CPU}/cpufreq/policy*/scaling_governor")
+                    self.before = self.dump()
+                    self.begin("cpufreq", f"Governor=schedutil\nEnergyPreference={word}\n")
+                    self.wait_for("the preference", lambda: self.preferences() == [word] * 2)
+                    self.assertEqual(self.lines(GOVERNORS), ["schedutil"] * 2)
+                    self.assertIn(f"EPP:{word}", self.guest.read("idlectl cpus"))
+                    self.assertEqual(self.property("Degraded"), "a(sss) 0")
+                    self.guest.run("systemctl stop idled")
+                    self.assertEqual(self.dump(), self.before)
+
     def test_profiles(self):
         self.configure("[Daemon]\nPolicies=cpufreq\n")
         self.start()
