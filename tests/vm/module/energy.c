@@ -2,7 +2,8 @@
 /*
  * The zones of intel-rapl: per package its cores, what is not cores, and memory. As with the real
  * ones the package contains the first two and not the third, counters advance in steps and wrap,
- * and limits can be set; here these limit nothing.
+ * and limits can be set; here these limit nothing. With energy_source=scmi they are zones of
+ * arm-scmi, which show power and have no counters.
  */
 #include <linux/err.h>
 #include <linux/math64.h>
@@ -23,11 +24,19 @@ static unsigned long long start_energy_uj;
 module_param(start_energy_uj, ullong, 0444);
 MODULE_PARM_DESC(start_energy_uj, "where counters start");
 
-static int fail_energy, fail_limit;
-module_param(fail_energy, int, 0644);
-MODULE_PARM_DESC(fail_energy, "errno of reading energy_uj");
+static char *energy_source = "rapl";
+module_param(energy_source, charp, 0444);
+MODULE_PARM_DESC(energy_source, "what measures energy: rapl, scmi, hwmon, or hwmon-power");
+
+int lab_fail_energy;
+static int fail_limit;
+module_param_named(fail_energy, lab_fail_energy, int, 0644);
+MODULE_PARM_DESC(fail_energy, "errno of reading energy or power");
 module_param(fail_limit, int, 0644);
 MODULE_PARM_DESC(fail_limit, "errno of writing a limit, a window or `enabled`");
+
+static const char *const source_names[] = { "rapl", "scmi", "hwmon", "hwmon-power" };
+static enum { RAPL, SCMI, HWMON, HWMON_POWER } source;
 
 enum { PACKAGE = LAB_DOMAINS, ZONES };
 static const char *const part_names[] = { "core", "uncore", "dram" };
@@ -53,8 +62,8 @@ static int get_energy(struct powercap_zone *base, u64 *ret_energy)
         struct lab_zone *zone = to_zone(base);
         u64 energy, step, wrapped;
 
-        if (fail_energy)
-                return -fail_energy;
+        if (lab_fail_energy)
+                return -lab_fail_energy;
         energy = start_energy_uj;
         if (zone->kind == PACKAGE)
                 energy += lab_energy_uj(zone->package, LAB_CORES) +
@@ -70,6 +79,26 @@ static int get_energy(struct powercap_zone *base, u64 *ret_energy)
 static int get_max_energy(struct powercap_zone *zone, u64 *ret_energy)
 {
         *ret_energy = max_energy_uj;
+        return 0;
+}
+
+static int get_power(struct powercap_zone *base, u64 *ret_power)
+{
+        struct lab_zone *zone = to_zone(base);
+
+        if (lab_fail_energy)
+                return -lab_fail_energy;
+        if (zone->kind == PACKAGE)
+                *ret_power = lab_power_uw(zone->package, LAB_CORES) +
+                             lab_power_uw(zone->package, LAB_UNCORE);
+        else
+                *ret_power = lab_power_uw(zone->package, zone->kind);
+        return 0;
+}
+
+static int get_power_range(struct powercap_zone *zone, u64 *ret_power)
+{
+        *ret_power = U32_MAX;
         return 0;
 }
 
@@ -95,6 +124,14 @@ static int get_enable(struct powercap_zone *zone, bool *ret_enabled)
 static const struct powercap_zone_ops zone_ops = {
         .get_energy_uj = get_energy,
         .get_max_energy_range_uj = get_max_energy,
+        .release = release,
+        .set_enable = set_enable,
+        .get_enable = get_enable,
+};
+
+static const struct powercap_zone_ops scmi_ops = {
+        .get_power_uw = get_power,
+        .get_max_power_range_uw = get_power_range,
         .release = release,
         .set_enable = set_enable,
         .get_enable = get_enable,
@@ -168,9 +205,9 @@ static int register_zone(int i)
                 snprintf(name, sizeof(name), "package-%d", i / ZONES);
         else
                 strscpy(name, part_names[kind], sizeof(name));
-        result = powercap_register_zone(&zone->zone, control, name,
-                                        kind == PACKAGE ? NULL : &package->zone, &zone_ops,
-                                        kind == PACKAGE ? 2 : 1, &constraint_ops);
+        result = powercap_register_zone(
+                &zone->zone, control, name, kind == PACKAGE ? NULL : &package->zone,
+                source == SCMI ? &scmi_ops : &zone_ops, kind == PACKAGE ? 2 : 1, &constraint_ops);
         return PTR_ERR_OR_ZERO(result);
 }
 
@@ -184,6 +221,14 @@ static void unregister(int n_zones)
 
 bool lab_energy_check(void)
 {
+        int i = match_string(source_names, ARRAY_SIZE(source_names), energy_source);
+
+        if (i < 0) {
+                pr_err("pmlab: energy_source is '%s', expected rapl, scmi, hwmon or hwmon-power\n",
+                       energy_source);
+                return false;
+        }
+        source = i;
         if (max_energy_uj > 0 && max_energy_uj < U64_MAX)
                 return true;
         pr_err("pmlab: max_energy_uj is %llu, expected 1 to %llu\n", max_energy_uj, U64_MAX - 1);
@@ -194,10 +239,13 @@ int lab_energy_register(void)
 {
         int n_zones = lab_n_packages * ZONES;
 
+        if (source == HWMON || source == HWMON_POWER)
+                return lab_hwmon_register(source == HWMON);
         zones = kcalloc(n_zones, sizeof(*zones), GFP_KERNEL);
         if (!zones)
                 return -ENOMEM;
-        control = powercap_register_control_type(NULL, "intel-rapl", NULL);
+        control = powercap_register_control_type(NULL, source == SCMI ? "arm-scmi" : "intel-rapl",
+                                                 NULL);
         if (IS_ERR(control)) {
                 kfree(zones);
                 return PTR_ERR(control);
@@ -215,5 +263,8 @@ int lab_energy_register(void)
 
 void lab_energy_unregister(void)
 {
-        unregister(lab_n_packages * ZONES);
+        if (source == HWMON || source == HWMON_POWER)
+                lab_hwmon_unregister();
+        else
+                unregister(lab_n_packages * ZONES);
 }

@@ -175,6 +175,17 @@ u64 lab_energy_uj(struct lab_package *package, enum lab_domain domain)
         return microjoules;
 }
 
+u64 lab_power_uw(struct lab_package *package, enum lab_domain domain)
+{
+        unsigned long flags;
+        u64 milliwatts;
+
+        raw_spin_lock_irqsave(&package->lock, flags);
+        milliwatts = package->meters[domain].milliwatts;
+        raw_spin_unlock_irqrestore(&package->lock, flags);
+        return milliwatts * 1000;
+}
+
 static struct lab_package *find_package(int cpu)
 {
         struct lab_package *package;

@@ -7,7 +7,8 @@
  *   preference.c energy preferences (EPP) of the cpufreq driver, as amd-pstate has them
  *   interrupt.c  when one finds a CPU idle
  *   idle.c       a cpuidle driver
- *   energy.c     the zones of RAPL
+ *   energy.c     the zones of RAPL or of SCMI
+ *   hwmon.c      a sensor of energy and power, in place of them
  *   platform.c   a platform profile
  *   wake.c       wakes a CPU at a known pace
  *   main.c       puts them up and takes them down
@@ -71,6 +72,7 @@ extern unsigned int lab_freqs_khz[LAB_FREQ_MAX]; /* highest first */
 extern int lab_n_freqs;
 extern int lab_n_states; /* without POLL */
 extern bool lab_epp;
+extern int lab_fail_energy;
 
 /* True if the parameters of a part make sense; else the kernel's log says why. Call these first:
  * the other functions rely on them. */
@@ -89,8 +91,10 @@ void lab_set_khz(const struct cpumask *cpus, unsigned int khz);
 /* The CPU runs from now on, and did not leave its state any sooner than it can. */
 void lab_leave_state(int cpu);
 
-/* Microjoules drawn since the module was loaded, in addition to start_energy_uj. */
+/* Microjoules drawn since the module was loaded, in addition to start_energy_uj; and microwatts
+ * drawn now. */
 u64 lab_energy_uj(struct lab_package *package, enum lab_domain domain);
+u64 lab_power_uw(struct lab_package *package, enum lab_domain domain);
 
 /* Files of each policy for the cpufreq driver; ends with NULL. */
 extern struct freq_attr *lab_preference_attributes[];
@@ -106,6 +110,8 @@ int lab_idle_register(void);
 void lab_idle_unregister(void);
 int lab_energy_register(void);
 void lab_energy_unregister(void);
+int lab_hwmon_register(bool counts);
+void lab_hwmon_unregister(void);
 int lab_platform_register(void);
 void lab_platform_unregister(void);
 int lab_wake_register(void);

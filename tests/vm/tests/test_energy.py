@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""RAPL as idled reports it, compared with the module's own figures: counters that wrap every few seconds,
-cannot be read, or mean nothing."""
+"""Energy as idled reports it, compared with the module's own figures: counters of RAPL that wrap every few
+seconds, cannot be read, or mean nothing, and what replaces RAPL."""
 
 import contextlib
 import json
@@ -9,6 +9,7 @@ import lab
 from kernel import CPU, PARAMETERS, RAPL, KernelTest
 
 HUNGRY = "pkg_power_mw=450000,315000,300000,275000,100000,90000 uncore_mw=60000"
+CONSTANT = f"pkg_power_mw={','.join(6 * ['400000'])} uncore_mw=0"  # in every idle state
 DOMAINS = ["package-0", "package-0-core", "package-0-uncore", "package-0-dram"]
 PACKAGE = "/org/idled1/energy/package_2d0", "org.idled1.Energy"
 
@@ -25,6 +26,24 @@ while [ $wraps -lt 3 ]; do
         last=$raw
         sleep 0.6
 done
+"""
+
+
+# Without RAPL: the module's option, the source and the domain, and whether that has no counter.
+OTHERS = (("hwmon", "hwmon", "ina228", False),
+          ("hwmon-power", "hwmon", "ina228", True),
+          ("scmi", "scmi", "package-0", True))
+
+# The module's own figures and the time, twice, and between the two the power that idled reports. No process starts
+# between figures and time: on a busy host that takes longer than the comparison allows for.
+MEASURE = f"""
+figures() {{ read -r drawn <{PARAMETERS}/drawn; read -r uptime idle </proc/uptime; echo "$drawn"; echo $uptime; }}
+power() {{ busctl get-property org.idled1 $1 org.idled1.Energy Power; }}
+power $1 >/dev/null
+figures
+sleep 3
+power $1
+figures
 """
 
 
@@ -155,3 +174,39 @@ class Reported(lab.IdledTest, KernelTest):
             self.wait_for("no power", lambda: self.power() == 0)
         self.wait_for("power", lambda: self.power() > 0)
         self.assertEqual(self.dropped(), 0)
+
+    def measure(self, path, memory):
+        """The power that idled reports, and what was drawn: by the package, and by its memory."""
+        def figures(drawn, seconds):
+            cores, uncore, dram = map(int, drawn.split())
+            return cores + uncore + (dram if memory else 0), float(seconds) * 1e6
+
+        self.write("/root/measure", MEASURE)
+        lines = self.guest.read(f"bash /root/measure {path}").split("\n")
+        (uj, usec), (last_uj, last_usec) = figures(*lines[:2]), figures(*lines[3:])
+        return float(lines[2].split()[1]), (last_uj - uj) / (last_usec - usec)
+
+    def check_other_source(self, source, domain, sampled):
+        path = "/org/idled1/energy/" + domain.replace("-", "_2d")
+        power = "Power", path, PACKAGE[1]
+        self.assertEqual(self.string("Source", path, PACKAGE[1]), source)
+        self.assertEqual(self.property("Sampled", path, PACKAGE[1]), f"b {str(sampled).lower()}")
+
+        def close():
+            reported, drawn = self.measure(path, source == "hwmon")
+            return abs(reported - drawn) < 0.02 * drawn
+        self.wait_for("the power that is drawn", close)
+        mark = f"{domain} {'~' if sampled else ''}"
+        self.assertRegex(self.guest.read("idlectl status"), rf"{mark}[0-9.]+ W \({source}\)")
+        with self.knob(f"{PARAMETERS}/fail_energy", 5):
+            self.wait_for("dropping a reading", lambda: float(self.string(*power)) < 0)
+            self.assertGreater(int(self.string("Dropped", *power[1:])), 0)
+        self.wait_for("its being known again", lambda: float(self.string(*power)) > 0)
+
+    def test_other_sources(self):
+        """Power, which is read now and then, changes by that of memory alone."""
+        for option, *expected in OTHERS:
+            with self.subTest(option):
+                self.guest.run("systemctl stop idled")
+                self.begin(f"energy_source={option} {CONSTANT}")
+                self.check_other_source(*expected)
