@@ -66,7 +66,7 @@ static const struct {
         { "energy preferences", lab_preference_register, lab_preference_unregister },
         { "frequencies", lab_frequency_register, lab_frequency_unregister },
         { "energy", lab_energy_register, lab_energy_unregister },
-        { "a platform profile", lab_platform_register, lab_platform_unregister },
+        { "platform profiles", lab_platform_register, lab_platform_unregister },
         { "wake-ups", lab_wake_register, lab_wake_unregister },
         { "capacities", capacities_add, capacities_remove },
 };
@@ -82,7 +82,7 @@ static int __init pmlab_init(void)
         int r;
 
         if (!lab_idle_check() || !lab_model_check() || !lab_frequency_check() ||
-            !lab_energy_check())
+            !lab_energy_check() || !lab_platform_check())
                 return -EINVAL;
         r = lab_model_init();
         if (r < 0)

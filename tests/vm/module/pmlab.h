@@ -9,7 +9,7 @@
  *   idle.c       a cpuidle driver
  *   energy.c     the zones of RAPL or of SCMI
  *   hwmon.c      a sensor of energy and power, in place of them
- *   platform.c   a platform profile
+ *   platform.c   platform profiles
  *   wake.c       wakes a CPU at a known pace
  *   main.c       puts them up and takes them down
  */
@@ -80,6 +80,7 @@ bool lab_model_check(void);
 bool lab_idle_check(void);
 bool lab_frequency_check(void);
 bool lab_energy_check(void);
+bool lab_platform_check(void);
 
 /* Looks at the machine. -EINVAL if a CPU is offline or has a number that is too high. */
 int lab_model_init(void);

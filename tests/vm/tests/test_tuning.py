@@ -8,6 +8,7 @@ from kernel import CPU, STATES, KernelTest
 HIGHEST, LOWEST = 3600000, 800000
 C1E, C3, C6, C7 = (STATES.index(name) for name in ("C1E", "C3", "C6", "C7"))
 PLATFORM_FILE = "/sys/firmware/acpi/platform_profile"
+PLATFORM_CLASS = "/sys/class/platform-profile"
 PLATFORM = f"cat {PLATFORM_FILE}"
 GOVERNORS = f"cat {CPU}/cpufreq/policy*/scaling_governor"
 
@@ -130,6 +131,49 @@ class Frequencies(Tuned):
         with self.burning(3):
             self.wait_for("a fast one", lambda: self.lines(GOVERNORS) == ["powersave", "performance"])
         self.wait_for("the slow one", lambda: self.lines(GOVERNORS) == ["powersave"] * 2)
+
+
+class Platforms(Tuned):
+    """Two drivers of platform profiles with different words, which Linux supports from 6.14 on."""
+
+    module = "second_platform=1"
+
+    def setUp(self):
+        if self.guest.run(f"ls {PLATFORM_CLASS}", check=False).status != 0:
+            self.skipTest("this kernel has room for one driver of platform profiles")
+        super().setUp()
+        self.configure("[Daemon]\nPolicies=cpufreq\n")
+        self.start()
+
+    def profiles(self):
+        return self.lines(f"grep -l pmlab {PLATFORM_CLASS}/*/name | sort -V | sed s/name/profile/ | xargs cat")
+
+    def set_profile(self, name, *expected):
+        self.guest.run(f"idlectl profile set {name}")
+        self.assertEqual(self.profiles(), list(expected))
+
+    def test_words_of_each(self):
+        self.assertEqual(self.guest.read(f"cat {PLATFORM_CLASS}/*/name"), "pmlab\npmlab-second")
+        self.set_profile("power-saver", "low-power", "quiet")
+        self.set_profile("performance", "performance", "balanced-performance")
+        self.assertEqual(self.property("Degraded"), "a(sss) 0")
+        self.guest.run("systemctl restart idled")
+        self.wait_for("the chosen ones", lambda: self.profiles() == ["performance", "balanced-performance"])
+        self.kill()
+        self.wait_for("the chosen ones", lambda: self.profiles() == ["performance", "balanced-performance"])
+        self.set_profile("auto", "balanced", "balanced")
+
+    def test_one_by_key(self):
+        """What a person chose of one stays; the other one is idled's."""
+        self.set_profile("power-saver", "low-power", "quiet")
+        path = self.guest.read(f"grep -lx pmlab-second {PLATFORM_CLASS}/*/name").replace("name", "profile")
+        self.guest.run(f"echo balanced-performance >{path}")
+        self.set_profile("balanced", "balanced", "balanced-performance")
+        self.set_profile("power-saver", "low-power", "balanced-performance")
+        self.assertRegex(self.property("Degraded"), r'^a\(sss\) 1 "platform" "[^"]*" "taken over by another program"$')
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.profiles(), ["balanced", "balanced-performance"])
+        self.guest.run(f"echo balanced >{path}")
 
 
 class Preferences(Tuned):
