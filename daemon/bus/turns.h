@@ -20,7 +20,7 @@ typedef struct Turns Turns;
 /* The memory of the calls that wait: of one call, of one user, of a sender whose user is not known
  * yet, and of all. A call costs TURNS_CALL, and its arguments what they take. What is above these
  * limits gets LimitsExceeded when it is the user's turn; above twice its own limit a user gets no
- * answer. The limit of all does not count for a user's or sender's first TURNS_CALL_MAX. */
+ * answer. */
 #define TURNS_CALL     1024u
 #define TURNS_CALL_MAX (64u * 1024)
 #define TURNS_USER_MAX (4096u * TURNS_CALL)

@@ -3,11 +3,9 @@
 """The calls of one user do not delay those of another."""
 import contextlib
 import os
-import pwd
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 import dbus
@@ -18,8 +16,6 @@ from idledtest import MANAGER, NAME, NOBODY, PATH, TestCase, main, needs_root, w
 OBJECTS = 'org.freedesktop.DBus.ObjectManager'
 PEER = 'org.freedesktop.DBus.Peer'
 LIMITS = 'org.freedesktop.DBus.Error.LimitsExceeded'
-GET_ALL = ('GetAll', 'org.freedesktop.DBus.Properties')
-USERS = [user.pw_uid for user in pwd.getpwall() if user.pw_uid not in (0, NOBODY)][:14]  # dbus-daemon refuses others
 DENY = '<deny send_interface="org.freedesktop.DBus" send_member="GetConnectionCredentials"/>'
 
 
@@ -60,77 +56,15 @@ class Turns(TestCase):
         for connection in connections:
             connection.get_name_owner(NAME)
         self.sync()
-        with self.stopped():
-            self.flood(connections, 100, **flood)
-            self.wait_sent(*connections)
-            self.ask(self.connection, 'victim', victim, interface_of_victim)
-            self.wait_sent(self.connection)
+        self.daemon.send(signal.SIGSTOP)
+        self.flood(connections, 100, **flood)
+        for connection in connections:
+            connection.get_name_owner(NAME)  # the bus daemon has passed on what came before
+        self.ask(self.connection, 'victim', victim, interface_of_victim)
+        self.connection.get_name_owner(NAME)
+        self.daemon.send(signal.SIGCONT)
         wait_until(lambda: 'victim' in self.answers, 'the answer')
         return self.answers.index('victim')
-
-    @contextlib.contextmanager
-    def stopped(self):
-        self.daemon.send(signal.SIGSTOP)
-        yield
-        self.daemon.send(signal.SIGCONT)
-
-    def wait_sent(self, *connections):
-        """The bus daemon has passed on to idled what came before."""
-        for connection in connections:
-            connection.get_name_owner(NAME)
-
-    def position_among(self, victim, users, calls):
-        """How many costly calls of these users, whose connections idled knows, it answers before the victim's. The
-        serial numbers of the answers are in the order in which idled sent them."""
-        connections = [self.connect_as(user) for user in users]
-        for connection in (victim, *connections):
-            connection.call_blocking(NAME, PATH, PEER, 'Ping', '', ())
-        flood, last = [], []
-        with self.stopped():
-            for connection in connections:
-                self.send(connection, calls, 'GetManagedObjects', OBJECTS, flood.append)
-            self.wait_sent(*connections)
-            self.send(victim, 1, 'Ping', PEER, last.append)
-            self.wait_sent(victim)
-        wait_until(lambda: last and len(flood) == calls * len(users), 'all answers')
-        return sum(answer.get_serial() < last[0].get_serial() for answer in flood)
-
-    def test_root_overtakes_many_users(self):
-        self.assertLess(self.position_among(self.connection, USERS, 2), 5)
-
-    def test_user_overtakes_many_users(self):
-        self.assertLess(self.position_among(self.connect_as(NOBODY), USERS, 20), 140)
-
-    def test_users_that_fill_the_memory(self):
-        """A user who makes one call is answered, and root is, also if idled does not know the sender yet."""
-        connections = [self.connect_as(user) for user in USERS for _ in range(3)]
-        flood = []
-        known, new = self.connect_as(NOBODY), self.connect_as(NOBODY)
-        for connection in (known, *connections):
-            connection.call_blocking(NAME, PATH, PEER, 'Ping', '', ())
-        with self.stopped():
-            for connection in connections:  # first of all, so that the large calls wait
-                self.send(connection, 12, 'GetManagedObjects', OBJECTS, lambda _: None)
-            for connection in connections:  # of a kind that is short, but takes much memory: it has many parts
-                self.send(connection, 22, *GET_ALL, flood.append, 'ay', (bytes(950),))
-            self.wait_sent(*connections)
-            victims = {'root': self.connection, 'user': known, 'new root': self.bus.connect(), 'new user': new}
-            for name, victim in victims.items():
-                self.ask(victim, name, 'Ping', PEER)
-                self.wait_sent(victim)
-        wait_until(lambda: len(flood) == 22 * len(connections) and len(self.answers) == len(victims), 'all answers')
-        self.assertIn(LIMITS, {answer.get_error_name() for answer in flood})  # else the memory was not full
-        self.assertEqual(set(self.answers), set(victims))
-
-    def test_user_has_a_share(self):
-        """Its calls are answered four times slower than idled could: each costs at least 100 us."""
-        connections = [self.connect_as(NOBODY) for _ in range(12)]
-        cpu, start, answers = self.get('CpuUSec'), time.monotonic(), []
-        for connection in connections:
-            self.send(connection, 100, 'GetManagedObjects', OBJECTS, answers.append)
-        wait_until(lambda: len(answers) == 1200, 'all answers')
-        saved, cpu = 50000, max(self.get('CpuUSec') - cpu, 1200 * 100)
-        self.assertGreater((time.monotonic() - start) * 1e6, 3 * (cpu - saved))
 
     def test_call_overtakes_large_answers(self):
         position = self.position_of_victim('Ping', PEER, member='GetManagedObjects',
@@ -194,22 +128,14 @@ class Turns(TestCase):
         wait_until(lambda: len(self.answers) == 120, 'all answers')
         self.assertEqual(self.answers[-20:], expected[-20:])
 
-    @staticmethod
-    def send(connection, times, member, interface, handler=None, signature='', arguments=()):
-        """Sends calls; the handler gets the answers as they arrived. None: they want no reply."""
-        for _ in range(times):
-            call = dbus.lowlevel.MethodCallMessage(NAME, PATH, interface, member)
-            call.append(*arguments, signature=signature)
-            if handler:
-                connection.send_message_with_reply(call, handler)
-            else:
-                call.set_no_reply(True)
-                connection.send_message(call)
-        connection.flush()
-
     def silent(self, connection, member, signature='', *arguments, times=1):
         """Sends calls that want no reply."""
-        self.send(connection, times, member, MANAGER, None, signature, arguments)
+        for _ in range(times):
+            call = dbus.lowlevel.MethodCallMessage(NAME, PATH, MANAGER, member)
+            call.set_no_reply(True)
+            call.append(*arguments, signature=signature)
+            connection.send_message(call)
+        connection.flush()
 
     def test_query_without_reply_costs_nothing(self):
         connection = self.connect_as(NOBODY)
@@ -287,13 +213,12 @@ class Turns(TestCase):
         """The client may try again, and then has its answer."""
         connection = self.connect_as(NOBODY)
         self.limit_lookups(True)
-        self.ask(connection, 'long', *GET_ALL, arguments=('x.' * 100000 + 'y',))
         self.ask(connection, 'ping', 'Ping', PEER)
-        wait_until(lambda: len(self.answers) == 2, 'the answers')
+        wait_until(lambda: self.answers, 'the answer')
         self.limit_lookups(False)
         self.ask(connection, 'ping', 'Ping', PEER)
-        wait_until(lambda: len(self.answers) == 3, 'the last answer')
-        self.assertEqual(self.answers, [('long', LIMITS), ('ping', LIMITS), 'ping'])
+        wait_until(lambda: len(self.answers) == 2, 'the second answer')
+        self.assertEqual(self.answers, [('ping', LIMITS), 'ping'])
 
     def test_client_that_leaves(self):
         connection = self.connect_as(NOBODY)
