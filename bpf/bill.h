@@ -73,7 +73,8 @@ struct bill_cpu {
         uint64_t left_ns;  /* when a task ran after the idle task last */
         uint32_t n, each;  /* the sample is one of `each`; 0: all */
         uint32_t state;    /* the idle state that the idle task entered last */
-} __attribute__((aligned(64)));
+        uint32_t spare[3]; /* to 64 bytes, a line of a cache */
+};
 
 #ifndef __bpf__
 

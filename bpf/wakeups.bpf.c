@@ -7,8 +7,8 @@
  *    Timers that are later than a second are counted from waking: their clock was set.
  * 2. The task runs (sched_switch). If the CPU's idle task ran before it, the delay is that of the
  *    idle state that this task entered. So it is if another task ran in between, but the CPU left
- *    its idle state for most of the delay, or the one that handled the timer did. Otherwise, and
- *    if the task moved from another CPU while it was runnable, it waited for a CPU.
+ *    its idle state for most of the delay, or the one that handled the timer did. Otherwise it
+ *    waited for a CPU, also if it moved from another CPU while it was runnable.
  * 3. The delay is counted in a row, which the cgroup and the cause share. A reader swaps the two
  *    halves of the tables (`epoch`) and takes the rows of the one that rests.
  * 4. Above BILL_RATE a CPU takes one of several wake-ups. The next of the same task that it takes

@@ -313,7 +313,13 @@ static double limited_p99_us(const Machine *machine, const UnitWakeups *unit)
         const IdleTable *table = machine->names;
         int to = idle_table_deepest(table, (uint32_t)asked.limit_us);
         WakeupDelays sum = { 0 };
+        double least_us = 0;
 
+        if (to >= 0) {
+                unit_wakeups_sum(unit, 0, (unsigned)to, &sum); /* CPUs left states that stay */
+                least_us = fmax(wakeups_quantile_us(&sum, 0.5), table->states[to].exit_latency_us);
+                sum = (WakeupDelays){ 0 };
+        }
         for (int kind = 0; kind < WAKEUPS_KINDS; kind++) {
                 uint64_t less_us = 0;
 
@@ -321,7 +327,8 @@ static double limited_p99_us(const Machine *machine, const UnitWakeups *unit)
                         less_us = table->states[kind].exit_latency_us -
                                   table->states[to].exit_latency_us;
                 if (unit->kinds[kind])
-                        wakeups_merge_shorter(&sum, unit->kinds[kind], less_us * 1000);
+                        wakeups_merge_shorter(&sum, unit->kinds[kind], less_us * 1000,
+                                              (uint64_t)(least_us * 1000));
         }
         return wakeups_quantile_us(&sum, 0.99);
 }

@@ -54,7 +54,7 @@ static int append_contract(sd_bus_message *reply, const Bus *bus, const UnitCont
                         reply, "{sv}{sv}{sv}{sv}{sv}", "contract", "t", unit->counts.id, "limit_us",
                         "u", unit->limit_us, "measured", "b", report->measured, "infeasible", "b",
                         report->infeasible, "obstacle", "s",
-                        obstacle ?: contracts_unit_error(manager_contracts(bus->manager), unit));
+                        contracts_unit_error(manager_contracts(bus->manager), unit) ?: obstacle);
         if (r >= 0 && report->cores > 0 && !obstacle)
                 r = sd_bus_message_append(reply, "{sv}{sv}", "cores", "u", report->cores,
                                           "highest_frequency", "b", report->fast);

@@ -204,9 +204,9 @@ static void publish_hold(Bus *bus, const Held *held, bool obstacles)
 
 void bus_publish_holds(Bus *bus, unsigned changes)
 {
-        unsigned obstacles = changes &
-                             (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG | CHANGE_PROFILE |
-                              CHANGE_TOPOLOGY | CHANGE_MISSING | CHANGE_OBSTACLES);
+        unsigned obstacles = changes & (CHANGE_PAUSED | CHANGE_DEGRADED | CHANGE_CONFIG |
+                                        CHANGE_PROFILE | CHANGE_TOPOLOGY | CHANGE_MISSING |
+                                        CHANGE_OBSTACLES | CHANGE_EVALUATION | CHANGE_PARKED);
 
         if (!obstacles && !(changes & (CHANGE_HOLDS | CHANGE_HOLD_CPUS)))
                 return;

@@ -461,7 +461,8 @@ void bus_publish_manager(Bus *bus, unsigned changes)
                 { "ParkBackend", CHANGE_CONFIG },
                 { "ConfigFiles", CHANGE_CONFIG },
                 { "RefusedAffinities", CHANGE_REFUSED },
-                { "Contracts", CHANGE_CONTRACTS | CHANGE_PAUSED | CHANGE_EVALUATION },
+                { "Contracts",
+                  CHANGE_CONTRACTS | CHANGE_PAUSED | CHANGE_EVALUATION | CHANGE_PARKED },
                 { "Missing", CHANGE_CONFIG | CHANGE_TOPOLOGY | CHANGE_MISSING },
         };
         char *names[G_N_ELEMENTS(rows) + 1];

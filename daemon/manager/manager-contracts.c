@@ -64,7 +64,12 @@ char *manager_contracts_obstacle(const Manager *manager)
 
 char *manager_contract_obstacle(const Manager *manager, const Held *held)
 {
-        if (held->p99_us > 0 && !serving(manager))
+        char *obstacle;
+
+        if (held->p99_us == 0)
+                return NULL;
+        if (!serving(manager))
                 return g_strdup("no active policy serves contracts");
-        return contracts_obstacle(asked_contracts(manager->asked), held);
+        obstacle = contracts_obstacle(asked_contracts(manager->asked), held);
+        return obstacle ? obstacle : manager_contracts_obstacle(manager);
 }

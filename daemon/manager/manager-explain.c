@@ -51,15 +51,19 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
                 cause->option_source = section_source(p->section, cause->reason.option);
 }
 
-/* Why a CPU is active that the policy decides about; -1: none does. */
-static void cause_of_active(const Manager *manager, int index, CpuCause *cause)
+/* Why a CPU is active: because a policy is `ignored` that leaves it out, -1: none, or because of
+ * the policy that decides. While that costs energy its reason has no effect. */
+static void cause_of_active(const Manager *manager, int ignored, CpuCause *cause)
 {
+        int index = ignored >= 0 ? ignored : last_with_reason(manager);
         const ActivePolicy *p = index < 0 ? NULL : manager_policy(manager, (unsigned)index);
 
-        if (p && !evaluation_honours(manager->decided, p))
+        if (p && (ignored >= 0 || evaluation_backs_off(manager->decided, p))) {
                 evaluation_explain(manager->decided, p, cause);
-        else if (p)
+                cause->ignored = ignored >= 0; /* else it is not why this CPU moved */
+        } else if (p) {
                 cause_of_policy(manager, index, true, cause);
+        }
 }
 
 static bool is_set_aside(const Topology *topology, int cpu)
@@ -164,7 +168,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         } else if (index >= 0) {
                 cause_of_policy(manager, index, false, cause);
         } else {
-                cause_of_active(manager, ignored >= 0 ? ignored : last_with_reason(manager), cause);
+                cause_of_active(manager, ignored, cause);
         }
 }
 

@@ -730,7 +730,8 @@ const charts = [
         [
                 "Power saved", "W",
                 "What each policy saves, as its evaluator knew at that time, with the 95 % interval as a " +
-                        "band. Below 0 it costs power."
+                        "band; where a point unites samples, from the lowest end to the highest one. " +
+                        "Below 0 it costs power."
         ],
         [ "Frequency of busy CPUs", "MHz" ],
         [ "Wake-ups", "1/s", "Sleeps that ended, of all CPUs together; polling is none." ],

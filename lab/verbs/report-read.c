@@ -607,12 +607,18 @@ static void read_histogram(GArray *buckets, const RecordedTable *table)
                 double to = recorded_number(table, "below_ns", i);
                 double count = recorded_number(table, "count", i);
                 ReportBucket bucket = { from, to > from ? to : 2 * from, 0 };
-                guint at = buckets->len;
+                guint at = 0, end = buckets->len;
 
                 if (!(count > 0) || !(from >= 0))
                         continue;
-                while (at > 0 && g_array_index(buckets, ReportBucket, at - 1).from_ns >= from)
-                        at--;
+                while (at < end) {
+                        guint middle = (at + end) / 2;
+
+                        if (g_array_index(buckets, ReportBucket, middle).from_ns < from)
+                                at = middle + 1;
+                        else
+                                end = middle;
+                }
                 if (at == buckets->len || g_array_index(buckets, ReportBucket, at).from_ns > from) {
                         if (buckets->len == KINDS_MAX)
                                 continue;

@@ -401,14 +401,14 @@ int sweep_hold(const Ctl *ctl, const char *profile, const char *reason, char **r
 
         if (r < 0)
                 return r;
+        *ret_error = client_hold_text(ctl->client, *ret_path, "Obstacle");
+        if (*ret_error)
+                return -EBUSY;
         active = client_property(ctl->client, "Profile");
         if (active && g_str_equal(json_object_get_string(active), profile))
                 return 0;
-        *ret_error = client_hold_text(ctl->client, *ret_path, "Obstacle");
-        if (!*ret_error)
-                *ret_error = g_strdup_printf("profile %s is active instead of %s",
-                                             active ? json_object_get_string(active) : "?",
-                                             profile);
+        *ret_error = g_strdup_printf("profile %s is active instead of %s",
+                                     active ? json_object_get_string(active) : "?", profile);
         return -EBUSY;
 }
 

@@ -78,11 +78,12 @@ double wakeups_quantile_us(const WakeupDelays *delays, double q)
         return ns / 1000;
 }
 
-void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns)
+void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns,
+                           uint64_t least_ns)
 {
         WakeupDelays shorter = { .count = from->count, .sum_ns = from->sum_ns };
         uint64_t half_ns = (uint64_t)fmax(wakeups_quantile_us(from, 0.5) * 1000, 0);
-        uint64_t usual_ns = half_ns - MIN(less_ns, half_ns);
+        uint64_t usual_ns = MAX(half_ns - MIN(less_ns, half_ns), least_ns);
 
         for (unsigned i = 0; i < WAKEUPS_BINS; i++) {
                 uint64_t begin = wakeups_bin_begin(i);

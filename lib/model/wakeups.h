@@ -29,7 +29,8 @@ typedef __u64 uint64_t;
 /* The kernel has at most 10 idle states a CPU; the last index is for any other. */
 #define WAKEUPS_STATES 11
 
-/* What a delay was spent on: 0 .. WAKEUPS_STATES - 1 are the idle states that CPUs left. */
+/* What most of a delay was spent on: 0 .. WAKEUPS_STATES - 1 are the idle states that were left by
+ * the task's CPU, or by the one that handled its timer. */
 enum wakeup_kind {
         WAKEUPS_WAITING = WAKEUPS_STATES, /* the CPU ran another task */
         WAKEUPS_PARKED,                   /* the same, while a parked CPU could have run it */
@@ -72,10 +73,11 @@ void wakeups_add(WakeupDelays *delays, uint64_t ns);
 void wakeups_merge(WakeupDelays *into, const WakeupDelays *from);
 
 /* Adds all of `from`, as they are expected to be if CPUs left their idle state `less_ns` earlier.
- * Half of the delays lose that once; longer ones twice, but not more than leaves them as long as
- * that half: the CPU that handled the timer or the interrupt left an idle state, and then the one
- * that ran the task. */
-void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns);
+ * The median loses that once, longer ones up to twice: the CPU that handled the timer left an idle
+ * state, and then the one that ran the task. None becomes shorter than the median does, or than
+ * `least_ns`; what is shorter already stays. */
+void wakeups_merge_shorter(WakeupDelays *into, const WakeupDelays *from, uint64_t less_ns,
+                           uint64_t least_ns);
 
 /* How many delays the bins hold. */
 uint64_t wakeups_binned(const WakeupDelays *delays);

@@ -19,10 +19,9 @@
  *     the load decreases. What was known about the setting before a try is known again after it.
  *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
  *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
- *     that fewer cores multiply them by. Frequencies before states, states before
- *     cores.
+ *     that fewer cores multiply them by.
  *  8. Trying. The queue is only a model: where few are late for longer, one step is tried,
- *     lower frequencies and deeper idle states first.
+ *     frequencies before idle states, idle states before cores.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
  *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so
  *     many left the shallowest idle state, because then nothing helps, and polling costs most.

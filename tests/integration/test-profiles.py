@@ -402,6 +402,14 @@ class Swept(ProfileCase):
         self.sync()
         self.assert_profile('day', '^chosen$', '7')
 
+    def test_not_in_effect(self):
+        """A pause leaves the profile's name as it is; what is measured then would be called the profile's."""
+        self.pause('backup')
+        result = self.idlelab(*self.LATENCY, 'profile=night', '--for', '100ms')
+        self.assertEqual(result.returncode, 1, result.stderr)
+        problems = [s['problem'] for s in json.loads(result.stdout)['settings'] if s['setting'] == 'profile=night']
+        self.assertEqual(problems, ['a client requested a pause'])
+
     def test_interrupted(self):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
             process = subprocess.Popen(

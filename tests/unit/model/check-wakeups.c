@@ -74,14 +74,17 @@ static const struct {
         uint64_t ns, less_ns;
         double p99_us, within;
         uint64_t longest_ns; /* of a tenth of them; 0: as the others */
+        uint64_t least_ns;
 } shorter_cases[] = {
-        { "an idle state less", 190 * US, 140 * US, 50, 7, 0 },
-        { "two CPUs left it", 620 * US, 600 * US, 20, 40, 1210 * US },
-        { "two that overlap", 620 * US, 600 * US, 20, 40, 1000 * US },
-        { "something else, too", 620 * US, 600 * US, 3800, 400, 5 * MS },
-        { "by nothing", 190 * US, 0, 190, 12, 0 },
-        { "by more than all", 50 * US, 1 * MS, 0, 1.1, 0 },
-        { "by little of much", 20 * S, 1 * US, 20e6, 2e6, 0 },
+        { "an idle state less", 190 * US, 140 * US, 50, 7, 0, 0 },
+        { "two CPUs left it", 620 * US, 600 * US, 20, 40, 1210 * US, 0 },
+        { "two that overlap", 620 * US, 600 * US, 20, 40, 1000 * US, 0 },
+        { "something else, too", 620 * US, 600 * US, 3800, 400, 5 * MS, 0 },
+        { "by nothing", 190 * US, 0, 190, 12, 0, 0 },
+        { "by more than all", 50 * US, 1 * MS, 0, 1.1, 0, 0 },
+        { "by little of much", 20 * S, 1 * US, 20e6, 2e6, 0, 0 },
+        { "shorter than the state takes", 60 * US, 188 * US, 18, 3, 150 * US, 18 * US },
+        { "shorter than the least", 10 * US, 188 * US, 10, 1, 0, 18 * US },
 };
 
 TEST_EACH(shorter, shorter_cases)
@@ -92,7 +95,7 @@ TEST_EACH(shorter, shorter_cases)
         for (int i = 0; i < 100; i++)
                 wakeups_add(&from, c->longest_ns && i % 10 == 0 ? c->longest_ns : c->ns);
         wakeups_add(&delays, 0);
-        wakeups_merge_shorter(&delays, &from, c->less_ns);
+        wakeups_merge_shorter(&delays, &from, c->less_ns, c->least_ns);
         us = wakeups_quantile_us(&delays, 0.99);
         ck_case(c->name, fabs(us - c->p99_us) <= c->within, "%g us, expected %g", us, c->p99_us);
         ck_case(c->name, wakeups_binned(&delays) == 101 && delays.count == 101, "%g of 101",
