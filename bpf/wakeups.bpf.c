@@ -382,19 +382,22 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
         } else if (prev->pid && prev->__state & TASK_DEAD) {
                 end(prev);
         }
-        cpu = cpu_here();
-        if (!cpu)
-                return 0;
         if (pid == 0) {
-                cpu->state = STATE_NONE;
+                cpu = cpu_here();
+                if (cpu)
+                        cpu->state = STATE_NONE;
                 return 0;
         }
-        now = bpf_ktime_get_ns();
-        if (prev->pid == 0)
-                cpu->left_ns = now;
+        cpu = prev->pid == 0 ? cpu_here() : NULL;
+        if (cpu)
+                cpu->left_ns = bpf_ktime_get_ns();
         waiting = task_of(pid);
         if (!waiting || waiting->pid != pid || !waiting->woken_ns)
                 return 0;
+        cpu = cpu_here();
+        if (!cpu)
+                return 0;
+        now = prev->pid == 0 ? cpu->left_ns : bpf_ktime_get_ns();
         woken = waiting->woken_ns < now ? waiting->woken_ns : now;
         waiting->woken_ns = 0;
         kind = kind_of(waiting, cpu, next, woken, now);
