@@ -94,91 +94,94 @@ static void wait_for_programs(void)
                 nanosleep(&long_enough, NULL);
 }
 
-/* The reading that rows are taken for. */
-typedef struct Taking {
-        BillWants wants;
-        void *data;
-        GHashTable *rows;
-        BillReading *reading;
-} Taking;
+typedef void (*RowFunc)(const void *key, const void *value, void *data);
 
-static void take_row(const Taking *taking, const struct bill_key *key, const struct bill_row *row)
+/* A table of the kernel whose keys, but for the one of CPUs, say in which half a row is. */
+typedef struct Table {
+        int fd;
+        size_t key_size, value_size, epoch_at; /* 0: no halves */
+} Table;
+
+/* Calls `use`, if not NULL, for all rows of one half; their keys are in `keys` then. Negative
+ * errno: the kernel refuses to read it. */
+static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data, GByteArray *keys)
 {
-        g_autofree char *path = cgroup_path_of_names(row->names, MIN(row->size, CGROUP_PATH_SIZE),
-                                                     row->whole);
-        g_autofree char *cgroup = cgroup_unit_path(path);
-
-        if (key->kind == WAKEUPS_KINDS) {
-                if (!taking->reading->over)
-                        taking->reading->over = g_ptr_array_new_with_free_func(g_free);
-                g_ptr_array_add(taking->reading->over, g_steal_pointer(&cgroup));
-        } else if (!taking->wants || taking->wants(cgroup, taking->data)) {
-                unit_wakeups_add(unit_wakeups_row(taking->reading->units, taking->rows, cgroup,
-                                                  key->process),
-                                 key->kind, &row->delays);
-        }
-}
-
-/* Takes the rows of one half of a table, or with NULL only deletes them. Negative errno: the kernel
- * refuses to read it. */
-static int take_rows(int map, size_t key_size, size_t value_size, uint32_t epoch,
-                     const Taking *taking)
-{
-        g_autofree uint8_t *keys = g_malloc0(key_size * ROWS_EACH);
-        g_autofree uint8_t *values = g_malloc0(value_size * ROWS_EACH);
-        g_autoptr(GByteArray) taken = g_byte_array_new();
-        union bpf_attr gone = { 0 };
-        uint32_t at = 0;
+        g_autofree uint8_t *chunk_keys = g_malloc0(table->key_size * ROWS_EACH);
+        g_autofree uint8_t *values = g_malloc0(table->value_size * ROWS_EACH);
+        uint32_t at = 0, its = epoch;
         bool first = true, more = true;
 
         for (; more; first = false) {
                 union bpf_attr attr = { .batch = { .in_batch = first ? 0 : (uintptr_t)&at,
                                                    .out_batch = (uintptr_t)&at,
-                                                   .keys = (uintptr_t)keys,
+                                                   .keys = (uintptr_t)chunk_keys,
                                                    .values = (uintptr_t)values,
                                                    .count = ROWS_EACH,
-                                                   .map_fd = (uint32_t)map } };
+                                                   .map_fd = (uint32_t)table->fd } };
 
                 more = syscall(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &attr, sizeof(attr)) == 0;
                 if (!more && errno != ENOENT)
                         return -errno;
                 for (uint32_t i = 0; i < attr.batch.count; i++) {
-                        const void *key = keys + i * key_size, *value = values + i * value_size;
+                        const uint8_t *key = chunk_keys + i * table->key_size;
 
-                        if (*(const uint32_t *)key != epoch)
+                        if (table->epoch_at)
+                                memcpy(&its, key + table->epoch_at, sizeof(its));
+                        if (its != epoch)
                                 continue;
-                        if (taking)
-                                take_row(taking, key, value);
-                        g_byte_array_append(taken, key, (guint)key_size);
+                        if (use)
+                                use(key, values + i * table->value_size, data);
+                        g_byte_array_append(keys, key, (guint)table->key_size);
                 }
         }
-        if (taken->len == 0)
-                return 0;
-        gone.batch.keys = (uintptr_t)taken->data;
-        gone.batch.count = (uint32_t)(taken->len / key_size);
-        gone.batch.map_fd = (uint32_t)map;
-        return syscall(SYS_bpf, BPF_MAP_DELETE_BATCH, &gone, sizeof(gone)) < 0 ? -errno : 0;
+        return 0;
+}
+
+/* The same, and deletes the rows. */
+static int take_rows(const Table *table, uint32_t epoch, RowFunc use, void *data)
+{
+        g_autoptr(GByteArray) keys = g_byte_array_new();
+        int r = read_rows(table, epoch, use, data, keys);
+        union bpf_attr attr = { .batch = { .keys = (uintptr_t)keys->data,
+                                           .count = (uint32_t)(keys->len / table->key_size),
+                                           .map_fd = (uint32_t)table->fd } };
+
+        if (r < 0 || keys->len == 0)
+                return r;
+        return syscall(SYS_bpf, BPF_MAP_DELETE_BATCH, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+/* The path of a unit, by the ID of its cgroup. */
+static void add_path(const void *row, const void *value, void *paths)
+{
+        const struct bill_cgroup_key *key = row;
+        const struct bill_cgroup *cgroup = value;
+        g_autofree char *path = cgroup_path_of_names(
+                cgroup->names, MIN(cgroup->size, CGROUP_PATH_SIZE), cgroup->whole);
+
+        g_hash_table_insert(paths, g_memdup2(&key->cgroup, sizeof(key->cgroup)),
+                            cgroup_unit_path(path));
+}
+
+static void add_cpu(const void *key, const void *value, void *data)
+{
+        const struct bill_cpu *cpu = value;
+        BillReading *counted = data;
+
+        counted->skipped += cpu->skipped;
+        counted->lost += cpu->pending;
 }
 
 static void take_counters(Bill *bill, BillReading *reading)
 {
-        g_autofree struct bill_cpu *cpus = g_new0(struct bill_cpu, (size_t)bill->n_cpus);
-        g_autofree uint32_t *numbers = g_new0(uint32_t, (size_t)bill->n_cpus);
-        uint32_t at = 0;
-        union bpf_attr attr = { .batch = { .out_batch = (uintptr_t)&at,
-                                           .keys = (uintptr_t)numbers,
-                                           .values = (uintptr_t)cpus,
-                                           .count = (uint32_t)bill->n_cpus,
-                                           .map_fd = (uint32_t)bill->programs->maps.cpus.map_fd } };
+        const Table cpus = { bill->programs->maps.cpus.map_fd, sizeof(uint32_t),
+                             sizeof(struct bill_cpu), 0 };
+        g_autoptr(GByteArray) keys = g_byte_array_new();
         BillReading counted = { 0 };
 
         counted.lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
         counted.unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
-        syscall(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &attr, sizeof(attr));
-        for (int cpu = 0; cpu < bill->n_cpus; cpu++) {
-                counted.skipped += cpus[cpu].skipped;
-                counted.lost += cpus[cpu].pending;
-        }
+        read_rows(&cpus, 0, add_cpu, &counted, keys);
         reading->lost = counted.lost - MIN(bill->counted.lost, counted.lost);
         reading->unstored = counted.unstored - bill->counted.unstored;
         reading->skipped = counted.skipped - bill->counted.skipped;
@@ -186,23 +189,65 @@ static void take_counters(Bill *bill, BillReading *reading)
         bill->counted = counted;
 }
 
+typedef struct Taking {
+        BillWants wants;
+        void *data;
+        GHashTable *paths, *rows;
+        BillReading *reading;
+} Taking;
+
+static void add_delays(const void *row, const void *value, void *data)
+{
+        const struct bill_key *key = row;
+        const Taking *taking = data;
+        const char *cgroup = g_hash_table_lookup(taking->paths, &key->cgroup) ?: "?";
+
+        if (key->kind < WAKEUPS_KINDS && (!taking->wants || taking->wants(cgroup, taking->data)))
+                unit_wakeups_add(unit_wakeups_row(taking->reading->units, taking->rows, cgroup,
+                                                  key->process),
+                                 key->kind, value);
+}
+
+static void add_over(const void *row, const void *value, void *data)
+{
+        const struct bill_share_key *key = row;
+        const struct bill_share *share = value;
+        const Taking *taking = data;
+        const char *cgroup = g_hash_table_lookup(taking->paths, &key->owner);
+
+        if (!share->refused || !cgroup)
+                return;
+        if (!taking->reading->over)
+                taking->reading->over = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(taking->reading->over, g_strdup(cgroup));
+}
+
 int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
 {
+        const Table cgroups = { bill->programs->maps.cgroups.map_fd, sizeof(struct bill_cgroup_key),
+                                sizeof(struct bill_cgroup),
+                                offsetof(struct bill_cgroup_key, epoch) };
+        const Table delays = { bill->programs->maps.delays.map_fd, sizeof(struct bill_key),
+                               sizeof(WakeupDelays), offsetof(struct bill_key, epoch) };
+        const Table shares = { bill->programs->maps.shares.map_fd, sizeof(struct bill_share_key),
+                               sizeof(struct bill_share), offsetof(struct bill_share_key, epoch) };
         g_autoptr(GHashTable) rows = unit_wakeups_index();
-        const Taking taking = { wants, data, rows, ret_reading };
+        g_autoptr(GHashTable)
+                paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        GPtrArray *units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
+        Taking taking = { wants, data, paths, rows, ret_reading };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = clock_nsec(CLOCK_MONOTONIC);
         int r, error;
 
-        *ret_reading = (BillReading){ .duration_ns = now - bill->read_ns };
-        ret_reading->units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
+        *ret_reading = (BillReading){ .units = units, .duration_ns = now - bill->read_ns };
         bill->read_ns = now;
         __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
         wait_for_programs();
-        r = take_rows(bill->programs->maps.delays.map_fd, sizeof(struct bill_key),
-                      sizeof(struct bill_row), epoch, &taking);
-        error = take_rows(bill->programs->maps.shares.map_fd, sizeof(struct bill_share_key),
-                          sizeof(uint32_t), epoch, NULL);
+        error = take_rows(&cgroups, epoch, add_path, paths);
+        r = take_rows(&delays, epoch, add_delays, &taking);
+        if (r >= 0)
+                r = take_rows(&shares, epoch, add_over, &taking);
         take_counters(bill, ret_reading);
         return r < 0 ? r : error;
 }

@@ -23,10 +23,10 @@
 
 #define BILL_PROCESS 32
 
-/* The kernel stores at most BILL_DELAYS rows, one for each key that has any delays, and how many of
- * them BILL_OWNERS services and users have. */
-#define BILL_DELAYS 8192
-#define BILL_OWNERS 4096
+/* The kernel stores at most BILL_DELAYS rows of WakeupDelays, one for each key that has any, and
+ * the names of BILL_CGROUPS cgroups. */
+#define BILL_DELAYS  8192
+#define BILL_CGROUPS 4096
 
 /* One service or user has at most one of so many parts of the rows, so that others keep rows, too.
  */
@@ -45,24 +45,29 @@ enum bill_detail {
         BILL_PROCESSES, /* each of these of each executable */
 };
 
-/* Keys begin with the half of the tables. */
 struct bill_key {
-        uint32_t epoch;
-        uint32_t kind;   /* WAKEUPS_KINDS: no delays, but the service or user had no row left */
         uint64_t cgroup; /* its ID in cgroup v2 */
+        uint32_t kind;
+        uint32_t epoch;             /* the half of the tables */
         char process[BILL_PROCESS]; /* its executable's name, or "" */
 };
 
-struct bill_row {
-        WakeupDelays delays;
-        uint32_t size, whole; /* of the cgroup's names, as cgroup_names() returns it */
-        char names[CGROUP_PATH_SIZE];
+struct bill_cgroup_key {
+        uint64_t cgroup, epoch;
 };
 
-/* The key of how many rows a service or user has. */
+/* In each half of the tables. */
 struct bill_share_key {
-        uint32_t epoch, spare;
-        uint64_t owner; /* the ID of cgroup_owner(); 0: of all that are too deep */
+        uint64_t owner, epoch; /* the ID of cgroup_owner(); 0: of all that are too deep */
+};
+
+struct bill_share {
+        uint32_t rows, refused; /* wake-ups, for which it had no row left */
+};
+
+struct bill_cgroup {
+        uint32_t size, whole;
+        char names[CGROUP_PATH_SIZE];
 };
 
 struct bill_cpu {

@@ -43,9 +43,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define TASK_DEAD    0x80          /* of the kernel: its last switch */
 
 /* Chosen before loading. */
-const volatile __u32 detail;            /* enum bill_detail */
-const volatile __u32 share;             /* rows of one service or user in a half */
-const volatile struct bill_row nothing; /* zeroes */
+const volatile __u32 detail;         /* enum bill_detail */
+const volatile __u32 share;          /* rows of one service or user in a half */
+const volatile WakeupDelays nothing; /* zeroes */
 
 /* Written by the loader. */
 volatile __u32 n_active, epoch;
@@ -87,16 +87,32 @@ struct {
         __uint(map_flags, BPF_F_NO_PREALLOC);
         __uint(max_entries, BILL_DELAYS);
         __type(key, struct bill_key);
-        __type(value, struct bill_row);
+        __type(value, WakeupDelays);
 } delays SEC(".maps");
 
 struct {
         __uint(type, BPF_MAP_TYPE_HASH);
         __uint(map_flags, BPF_F_NO_PREALLOC);
-        __uint(max_entries, BILL_OWNERS);
+        __uint(max_entries, BILL_CGROUPS);
+        __type(key, struct bill_cgroup_key);
+        __type(value, struct bill_cgroup);
+} cgroups SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __uint(map_flags, BPF_F_NO_PREALLOC);
+        __uint(max_entries, BILL_CGROUPS);
         __type(key, struct bill_share_key);
-        __type(value, __u32);
+        __type(value, struct bill_share);
 } shares SEC(".maps");
+
+/* Too large for a stack; only used with interrupts off. */
+struct {
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+        __uint(max_entries, 1);
+        __type(key, __u32);
+        __type(value, struct bill_cgroup);
+} scratch SEC(".maps");
 
 static struct bill_cpu *cpu_here(void)
 {
@@ -230,16 +246,24 @@ static void note_full(long r)
                 full = 1;
 }
 
-/* NULL: there is no room. */
-static struct bill_row *add_row(const struct bill_key *key, const struct kernfs_node *node)
+/* One that is not stored is in no unit. */
+static void note_cgroup(const struct kernfs_node *node, __u64 id, __u32 its_epoch)
 {
-        struct bill_row *row;
+        struct bill_cgroup_key key = { id, its_epoch };
+        struct bill_cgroup *cgroup;
+        __u32 zero = 0;
+        long r;
 
-        note_full(bpf_map_update_elem(&delays, key, (const void *)&nothing, BPF_NOEXIST));
-        row = bpf_map_lookup_elem(&delays, key);
-        if (row)
-                row->size = cgroup_names(node, row->names, &row->whole);
-        return row;
+        if (bpf_map_lookup_elem(&cgroups, &key))
+                return;
+        cgroup = bpf_map_lookup_elem(&scratch, &zero);
+        if (!cgroup)
+                return;
+        cgroup->size = cgroup_names(node, cgroup->names, &cgroup->whole);
+        r = bpf_map_update_elem(&cgroups, &key, cgroup, BPF_NOEXIST);
+        note_full(r);
+        if (r < 0 && !bpf_map_lookup_elem(&cgroups, &key))
+                __sync_fetch_and_add(&unstored, 1);
 }
 
 /* NULL: a task of the kernel. */
@@ -253,34 +277,33 @@ static const unsigned char *executable_of(const struct task_struct *task)
 }
 
 /* Whether there is room for one more row of this cgroup's service or user. */
-static bool take_share(const struct bill_key *row, const struct kernfs_node *node)
+static bool take_share(const struct bill_key *row, const struct kernfs_node *node, __u32 times)
 {
         const struct kernfs_node *owner = cgroup_owner(node);
-        struct bill_key over = { .kind = WAKEUPS_KINDS, .epoch = row->epoch };
         struct bill_share_key key = { .epoch = row->epoch };
-        __u32 *rows, one = 1;
+        struct bill_share *its, one = { .rows = 1 };
 
         if (owner)
-                key.owner = over.cgroup = BPF_CORE_READ(owner, id);
-        rows = bpf_map_lookup_elem(&shares, &key);
-        if (!rows) {
+                key.owner = BPF_CORE_READ(owner, id);
+        its = bpf_map_lookup_elem(&shares, &key);
+        if (!its) {
                 long r = bpf_map_update_elem(&shares, &key, &one, BPF_ANY);
 
                 note_full(r);
                 return r == 0;
         }
-        if (*rows < share && __sync_fetch_and_add(rows, 1) < share)
+        if (its->rows < share && __sync_fetch_and_add(&its->rows, 1) < share)
                 return true;
-        if (owner && !bpf_map_lookup_elem(&delays, &over))
-                add_row(&over, owner);
+        if (__sync_fetch_and_add(&its->refused, times) == 0 && owner)
+                note_cgroup(owner, key.owner, row->epoch);
         return false;
 }
 
-static struct bill_row *row_of(const struct task_struct *task, __u32 kind)
+static WakeupDelays *row_of(const struct task_struct *task, __u32 kind, __u32 times)
 {
         const struct kernfs_node *node = task->cgroups->dfl_cgrp->kn;
         struct bill_key key = { .cgroup = node->id, .kind = kind, .epoch = epoch & 1 };
-        struct bill_row *row;
+        WakeupDelays *row;
 
         if (detail == BILL_PROCESSES) {
                 const unsigned char *name = executable_of(task);
@@ -289,15 +312,16 @@ static struct bill_row *row_of(const struct task_struct *task, __u32 kind)
                         bpf_probe_read_kernel_str(key.process, sizeof(task->comm), task->comm);
         }
         row = bpf_map_lookup_elem(&delays, &key);
-        if (row || !take_share(&key, node))
+        if (row || !take_share(&key, node, times))
                 return row;
-        return add_row(&key, node);
+        note_cgroup(node, key.cgroup, key.epoch);
+        note_full(bpf_map_update_elem(&delays, &key, (const void *)&nothing, BPF_NOEXIST));
+        return bpf_map_lookup_elem(&delays, &key);
 }
 
 static void count(const struct task_struct *task, __u32 kind, __u64 ns, __u32 times)
 {
-        struct bill_row *its = row_of(task, kind);
-        WakeupDelays *row = its ? &its->delays : NULL;
+        WakeupDelays *row = row_of(task, kind, times);
         __u32 bin = wakeups_bin(ns);
 
         if (!row) {
