@@ -372,7 +372,7 @@ static __u32 kind_of(const struct waiting_task *waiting, const struct bill_cpu *
         return could_run_parked(task) ? WAKEUPS_PARKED : WAKEUPS_WAITING;
 }
 
-/* What it waits for now has no switch. */
+/* The task ends before it ran: its wake-up is lost. */
 static void end(const struct task_struct *task)
 {
         struct waiting_task *waiting = task_of(task->pid);

@@ -312,8 +312,11 @@ static void put_residency(Report *report, const Tally *tally, int which)
 static void put_step(Report *report, const char *name, double value)
 {
         guint column = column_of(report, REPORT_CPUS, REPORT_STEPS, name);
-        ReportSeries *series = &g_array_index(report->series, ReportSeries, column);
+        ReportSeries *series;
 
+        if (column == REDUCED_COLUMNS)
+                return; /* there is no room for one more */
+        series = &g_array_index(report->series, ReportSeries, column);
         put(report, REPORT_CPUS, REPORT_STEPS, name,
             isfinite(series->before) ? series->before : value);
         series->before = value;
