@@ -73,6 +73,7 @@ typedef struct PolicyInput {
         const CpuSet *kept;        /* CPUs that policies of higher rank keep active; NULL: none */
         const Contract *contracts; /* n_contracts of them, CONTRACTS_MAX at most */
         int n_contracts;
+        unsigned contract_cores; /* as policies of higher rank request; 0: none did */
 } PolicyInput;
 
 typedef struct IdledPolicy {

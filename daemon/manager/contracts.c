@@ -29,6 +29,7 @@ struct Contracts {
         uint64_t followed_usec, retry_usec, last_id;
         Bill *bill;  /* NULL: nothing is measured */
         char *error; /* then: why; NULL: there is no contract */
+        char *said;  /* the last error that was logged; NULL: it was measured since then */
         bool full;   /* the last reading lacks wake-ups, of any unit */
         struct {
                 uint64_t hold;
@@ -64,6 +65,7 @@ void contracts_free(Contracts *contracts)
         g_ptr_array_unref(contracts->units);
         g_hash_table_unref(contracts->cgroups);
         g_free(contracts->error);
+        g_free(contracts->said);
         fd_close(&contracts->proc);
         g_free(contracts);
 }
@@ -248,14 +250,30 @@ static bool begin_new(Contracts *contracts)
         return added;
 }
 
+/* Once, although the contract of a profile comes and goes with the load. */
+static void log_lost(Contracts *contracts, const char *error)
+{
+        const UnitContract *first = contracts_nth(contracts, 0);
+
+        if (g_strcmp0(error, contracts->said) == 0)
+                return;
+        if (contracts->n > 1 || (first && first->cgroup))
+                log_warning("The delays of wake-ups are not measured, so contracts have no effect: "
+                            "%s",
+                            error);
+        else
+                log_notice("The delays of wake-ups are not measured, so the profile's contract has "
+                           "no effect: %s",
+                           error);
+        g_free(contracts->said);
+        contracts->said = g_strdup(error);
+}
+
 /* `error` is taken over. */
 static void lose_bill(Contracts *contracts, char *error)
 {
         g_clear_pointer(&contracts->bill, bill_close);
-        if (g_strcmp0(error, contracts->error) != 0)
-                log_warning("The delays of wake-ups are not measured, so contracts have no effect: "
-                            "%s",
-                            error);
+        log_lost(contracts, error);
         g_free(contracts->error);
         contracts->error = error;
         contracts->full = false;
@@ -273,10 +291,12 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
                 contracts->full = false;
         } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
                 r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
-                if (r < 0)
+                if (r < 0) {
                         lose_bill(contracts, bill_error(r));
-                else
+                } else {
                         g_clear_pointer(&contracts->error, g_free);
+                        g_clear_pointer(&contracts->said, g_free);
+                }
         }
         for (unsigned i = 0; contracts->bill && i < contracts->n; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
@@ -447,6 +467,7 @@ int contracts_list(Contracts *contracts, const Contract **ret_list)
                                                  .wakeups = measured ? &counts->wakeups : NULL,
                                                  .idle = &counts->idle,
                                                  .cpus = unit->cpus,
+                                                 .rest = !unit->cgroup,
                                                  .limit = counts->limit };
         }
         *ret_list = contracts->list;

@@ -81,6 +81,7 @@ static void ask(Decided *decided, ActivePolicy *p, const Plan *plan)
 
         input.offered = &plan->allowed;
         input.kept = &plan->kept;
+        input.contract_cores = plan->contract_cores;
         wish_init(&p->wish);
         if (p->cpus)
                 wish_init_cpus(&p->wish, p->cpus, seen_topology(decided->seen)->n_cpus);

@@ -55,6 +55,7 @@ void plan_merge(Plan *plan, const Wish *wish)
         cpuset_and(&plan->allowed, &wish->allowed);
         cpuset_or(&plan->kept, &wish->kept);
         plan->min_cores = MAX(plan->min_cores, wish->min_cores);
+        plan->contract_cores = MAX(plan->contract_cores, wish->contract_cores);
         if (wish->period_usec && (!plan->period_usec || wish->period_usec < plan->period_usec))
                 plan->period_usec = wish->period_usec;
         if (wish->wake_at_usec && (!plan->wake_at_usec || wish->wake_at_usec < plan->wake_at_usec))

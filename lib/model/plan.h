@@ -30,7 +30,7 @@ typedef struct Plan {
         CpuSet allowed; /* active CPUs; the other online CPUs are parked */
         CpuSet kept;    /* CPUs that are in it for that reason alone, too */
         CpuSet widest; /* what a window makes of it; all CPUs unless the administrator named some */
-        unsigned min_cores;
+        unsigned min_cores, contract_cores;
         uint64_t period_usec, wake_at_usec;
         bool settled, on_pressure;
         unsigned reads; /* Sense flags of the next reading */

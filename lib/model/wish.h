@@ -106,8 +106,12 @@ typedef struct Wish {
         unsigned reads;   /* Sense flags that the next reading must include in addition to those of
                              `needs`. A snapshot has a difference only if the readings at both its
                              ends had the flag. No request: 0. Merge: union. */
-        uint32_t p99_us;  /* the limit of a contract (contract.h) for all units that have none,
-                             which counts them as one. No request: 0. Merge: minimum. */
+        unsigned contract_cores; /* so many active cores keep the delays of wake-ups within all
+                                    contracts: policies of lower rank that park keep as many, within
+                                    their own limits, and need not judge for how long tasks wait. No
+                                    request: 0, nothing was judged. Merge: maximum. */
+        uint32_t p99_us;      /* the limit of a contract (contract.h) for all units that have none,
+                                 which counts them as one. No request: 0. Merge: minimum. */
         Reason active_reason; /* why the CPUs of `allowed` are active, if `allowed_reason` is why
                                  others are not. None: `allowed_reason` is of all CPUs. */
 } Wish;

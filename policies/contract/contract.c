@@ -8,12 +8,14 @@
  *     cores are parked without it. idled counts their wake-ups.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
- *  3. Cores. The first ones of ondemand's order, of those that policies of higher rank offer, are
- *     active: no more, and no policy of lower rank parks any of them. So ondemand, and with it
- *     MaxWait=, decides nothing as long as a contract rules. With Park=no all cores are active.
+ *  3. Cores. While a unit's contract rules, the first cores of ondemand's order, of those that
+ *     policies of higher rank offer, are active: no more, and no policy of lower rank parks any of
+ *     them. So ondemand decides nothing. The contract of all other units alone is only in place of
+ *     MaxWait=: ondemand decides, and keeps as many cores. With Park=no all cores are active.
  *  4. Idle states. On active CPUs that a contract's tasks may run on, the deepest one is that of
  *     the setting. If there are none, the tasks are pinned, and it applies to all of their CPUs.
- *  5. Frequency. If they may not, the highest one of these CPUs' hardware is their lowest.
+ *  5. Frequency. If they may not be low, the highest one of these CPUs' hardware is their lowest:
+ *     only for contracts of units. A profile says itself what cpufreq may do.
  *  6. Nothing is requested for contracts that are not measured or infeasible. Without any other
  *     one ondemand decides again, and begins with all cores.
  *  7. Saving. A setting that only parks cores may be ignored for some seconds, to measure what it
@@ -63,6 +65,7 @@ typedef struct ContractPolicy {
         double work;         /* the filtered load, in CPUs */
         uint64_t seen_usec;  /* the end of its last interval */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
+        bool beside;         /* no unit's contract rules: policies of lower rank park (step 3) */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
 } ContractPolicy;
@@ -77,6 +80,32 @@ static const IdleTable *longest_table(const PolicyInput *input, const CpuSet *cp
         return longest;
 }
 
+/* Cores that may be parked, and are not. */
+static int count_active(const ContractPolicy *self, const PolicyInput *input)
+{
+        int n = 0;
+
+        for (int i = 0; i < self->pack.n_cores; i++) {
+                CpuSet cpus = { 0 };
+
+                topology_add_core(input->topology, self->pack.order[i], &cpus);
+                cpuset_and(&cpus, &self->pack.cpus);
+                n += cpuset_intersects(&cpus, input->allowed);
+        }
+        return n;
+}
+
+/* True if a unit has a contract of its own that rules, as far as the last call knew. */
+static bool is_of_unit(const ContractPolicy *self, const Contract *contract)
+{
+        const Controller *c = &self->controller;
+
+        for (int i = 0; i < c->n_contracts; i++)
+                if (c->contracts[i].id == contract->id && c->contracts[i].infeasible)
+                        return false;
+        return !contract->rest && contract->wakeups;
+}
+
 /* Steps 1 and 2. */
 static void control(ContractPolicy *self, const PolicyInput *input)
 {
@@ -86,9 +115,10 @@ static void control(ContractPolicy *self, const PolicyInput *input)
         ControlInput now = { .now_usec = input->snapshot->time_usec,
                              .effect = self->effect,
                              .n_cores = n_cores,
+                             .active_cores = self->beside ? count_active(self, input) : 0,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
                              .starts_per_sec = input->snapshot->switches_per_sec,
-                             .can_speed = input->n_frequency > 0,
+                             .can_speed = input->n_frequency > 0 && !self->beside,
                              .idle = idle,
                              .contracts = input->contracts,
                              .n_contracts = input->n_contracts };
@@ -96,6 +126,8 @@ static void control(ContractPolicy *self, const PolicyInput *input)
 
         CPUSET_FOREACH(cpu, &self->pack.cpus)
                 now.work += input->snapshot->busy[cpu];
+        if (now.active_cores > n_cores)
+                now.active_cores = n_cores; /* Park=no */
         controller_step(&self->controller, &now);
         self->effect = input->effect;
         state = self->controller.state;
@@ -135,9 +167,14 @@ static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, co
 static void request_cores(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         const Controller *c = &self->controller;
+        const ContractOptions *options = input->options;
         PackSize size = { .cores = self->cores };
         CpuSet parked;
 
+        if (self->beside) {
+                wish->contract_cores = options->park ? (unsigned)self->cores : 0;
+                return;
+        }
         pack_parked(&self->pack, input->topology, size, &parked);
         cpuset_subtract(&wish->allowed, &parked);
         wish->kept = self->pack.cpus;
@@ -167,12 +204,13 @@ static void limit_contracts(const ContractPolicy *self, const PolicyInput *input
         const Controller *c = &self->controller;
 
         for (int i = 0; i < c->n_contracts; i++) {
+                const CpuSet *active = self->beside ? input->allowed : &wish->kept;
                 CpuSet cpus = input->contracts[i].cpus;
 
                 if (!c->contracts[i].measured || c->contracts[i].infeasible)
                         continue;
-                if (cpuset_intersects(&cpus, &wish->kept))
-                        cpuset_and(&cpus, &wish->kept); /* else its tasks are pinned to others */
+                if (cpuset_intersects(&cpus, active))
+                        cpuset_and(&cpus, active); /* else its tasks are pinned to others */
                 limit_cpus(self, input, &cpus, wish);
         }
 }
@@ -189,7 +227,8 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
 {
         uint64_t now = input->snapshot->time_usec;
         bool rules = self->controller.cores > 0, any = false;
-        bool busy = controller_is_busy(&self->controller, now) || input->snapshot->pressed;
+        bool busy = controller_is_busy(&self->controller, now) ||
+                    (input->snapshot->pressed && !self->beside);
         double counted = 0;
 
         for (int i = 0; i < input->n_contracts; i++)
@@ -197,7 +236,7 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
                         counted += (double)wakeups_binned(input->contracts[i].wakeups);
                         any = true;
                 }
-        wish->on_pressure = rules;
+        wish->on_pressure = rules && !self->beside;
         wish->settled = counted == self->counted && !busy;
         if (any)
                 wish->period_usec = !rules ? INFEASIBLE_USEC
@@ -243,6 +282,9 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         }
         pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY,
                     (PackKinds){ 0 });
+        self->beside = true;
+        for (int i = 0; i < input->n_contracts; i++)
+                self->beside &= !is_of_unit(self, &input->contracts[i]);
         control(self, input);
         request_period(self, input, wish);
         if (self->controller.cores == 0)
@@ -250,8 +292,8 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         self->cores = options->park ? self->controller.cores : self->pack.n_cores;
         request_cores(self, input, wish);
         limit_contracts(self, input, wish);
-        wish->for_saving = self->cores < self->pack.n_cores && self->latency_us < 0 &&
-                           !self->controller.fast;
+        wish->for_saving = !self->beside && self->cores < self->pack.n_cores &&
+                           self->latency_us < 0 && !self->controller.fast;
 }
 
 static int contract_explain(const void *state, const PolicyInput *input, int cpu,
@@ -288,6 +330,10 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                 ret_reasons[n++] = reason_of(self, input,
                                              "wake-ups wait although all cores are active, so "
                                              "frequencies may not be low");
+        if (self->beside && self->cores > 1 && n < EXPLAIN_MAX - 1)
+                ret_reasons[n++] = reason_of(self, input,
+                                             "wake-ups would be later than a contract permits with "
+                                             "fewer cores");
         if (self->latency_us < 0 || n >= EXPLAIN_MAX)
                 return n;
         ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");

@@ -8,6 +8,7 @@
  *     window.
  *  2. Windows. One ends after 10 s and 200 wake-ups. It is broken if more than 1 % were late.
  *  3. Start. All cores are active, with all idle states that wake up within the tightest limit.
+ *     Where others may keep more cores active than the setting, it begins with those that are.
  *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
  *     setting that has proved itself may use all.
  *  5. Up. Where most that were late had left an idle state, the deepest one goes, unless it takes
@@ -149,7 +150,8 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
                 return; /* they waited with fewer cores */
         if (input->effect) {
                 tally_add(&c->recent, &more);
-                tally_add(&c->here, &more);
+                if (input->active_cores <= self->cores)
+                        tally_add(&c->here, &more);
         }
         window_end(self, c, input, wakeups);
 }
@@ -339,6 +341,10 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
                 change(self, input, self->cores, self->state - 1, self->fast, true);
                 return true;
         }
+        if (self->cores < input->active_cores) {
+                change(self, input, input->active_cores, self->state, self->fast, true);
+                return true;
+        }
         if (self->cores < input->n_cores) {
                 note_failure(self, failure_of(self, self->cores), self->cores, now);
                 change(self, input, cores_that_cure(self, c, input), self->state, self->fast, true);
@@ -500,7 +506,8 @@ static void start(Controller *self, const ControlInput *input)
         }
         self->n_cores = input->n_cores;
         self->work = input->work;
-        change(self, input, input->n_cores, deepest_state(self, input), false, false);
+        change(self, input, input->active_cores ?: input->n_cores, deepest_state(self, input),
+               false, false);
         self->lowered = false;
 }
 
@@ -531,7 +538,7 @@ static void steer(Controller *self, const ControlInput *input)
 
         if (self->state > deepest)
                 self->state = deepest;
-        if (is_full(self, input)) {
+        if (input->active_cores == 0 && is_full(self, input)) {
                 give_room(self, input);
                 return;
         }

@@ -19,6 +19,7 @@ typedef struct ControlInput {
         uint64_t now_usec;
         bool effect;           /* the last setting was in effect since the last call */
         int n_cores;           /* that may be active */
+        int active_cores;      /* that are, where others may keep more than the setting; else 0 */
         double cpus_per_core;  /* 1 or more */
         double work;           /* CPUs that were busy since the last call */
         double starts_per_sec; /* of tasks on CPUs, to guess how long one runs; 0: not known */

@@ -28,6 +28,18 @@ static Reason reason_limit(const Call *call, const char *because, PackSize size,
         return reason;
 }
 
+/* A reason that is the least number of cores, which MinCores or a contract requests. */
+static Reason reason_least(const Call *call, PackSize size, const char *by_option,
+                           const char *by_contract)
+{
+        const unsigned contract = call->input->contract_cores;
+
+        if (contract > call->options->min_cores)
+                return reason_limit(call, by_contract, size, NULL, contract, "cores");
+        return reason_limit(call, by_option, size, "MinCores", (double)call->options->min_cores,
+                            "cores");
+}
+
 /* A reason with an input of its own, which was compared with an option in the same unit. */
 static Reason reason_compared(const Call *call, const char *because, PackSize size,
                               const char *input, double value, const char *option, double threshold,
@@ -82,8 +94,8 @@ Reason explain_sign(const Call *call, Sign sign, PackSize size)
                                        size, "waited", call->waited_usec / 1e3, "MaxWait",
                                        (double)options->max_wait_usec / 1e3, "ms");
         }
-        return reason_limit(call, "fewer cores were active than MinCores requires", size,
-                            "MinCores", (double)options->min_cores, "cores");
+        return reason_least(call, size, "fewer cores were active than MinCores requires",
+                            "fewer cores were active than a contract needs");
 }
 
 Reason explain_last_change(const Call *call, PackSize size)
@@ -145,8 +157,8 @@ static Reason all_needed(const Call *call)
         if (!call->options->park)
                 return reason_limit(call, "parking is switched off", size_all(call), "Park", 0,
                                     NULL);
-        return reason_limit(call, "MinCores requires all cores", size_all(call), "MinCores",
-                            (double)call->options->min_cores, "cores");
+        return reason_least(call, size_all(call), "MinCores requires all cores",
+                            "a contract needs all cores");
 }
 
 /* There is a CPU for each of so many tasks, and no more. */
@@ -171,7 +183,9 @@ static Reason all_wanted(const Call *call)
                 fewer.cores--;
         return reason_compared(call, "one core fewer would be used too much", size_all(call),
                                "with one fewer", 100 * self->load.work / size_capacity(call, fewer),
-                               "TargetUtilization", 100 * call->options->target, "%");
+                               call->input->contract_cores > 0 ? "UpThreshold"
+                                                               : "TargetUtilization",
+                               100 * size_target(call), "%");
 }
 
 static Reason not_yet(const Call *call)
@@ -256,9 +270,9 @@ Reason explain_some_active(const Call *call)
         const Ondemand *self = call->self;
 
         if (call->n_active <= size_min(call))
-                return reason_limit(call, "the load needs no more cores than MinCores requires",
-                                    self->active, "MinCores", (double)call->options->min_cores,
-                                    "cores");
+                return reason_least(call, self->active,
+                                    "the load needs no more cores than MinCores requires",
+                                    "the load needs no more cores than a contract");
         if (call->obstacle == OBSTACLE_DWELL)
                 return not_yet(call);
         if (call->obstacle == OBSTACLE_BUDGET)

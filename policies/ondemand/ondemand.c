@@ -15,7 +15,8 @@
  *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
  *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
  *     call counts at once, until it added cores that were not needed. Tasks that stay runnable next
- *     to idle CPUs (bound, throttled) count as the CPUs that are busy.
+ *     to idle CPUs (bound, throttled) count as busy CPUs. Where contracts judge delays, only their
+ *     number of cores counts, and UpThreshold is the target of step 3.
  *  6. Growing. After waiting too long, or if all active CPUs are saturated: twice the cores, or one
  *     for each runnable task if that is more. If the filtered load uses the active cores to more
  *     than UpThreshold, or a CPU is saturated: the size of step 3.
@@ -26,8 +27,7 @@
  *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
  *  9. Budget. At most MaxTransitions changes a minute, but growing is never refused: parking leaves
  *     one, and growing that takes the last one keeps all.
- * 10. Period. A task that may need more cores halves it. It stretches while this load cannot change
- *     anything by lasting, and no Dwell and no second reading runs.
+ * 10. Period. Half of it while a task may need more cores; stretched while lasting changes nothing.
  */
 #include <math.h>
 
@@ -94,6 +94,12 @@ static void note_waiting(Call *call, bool again)
         bool light = demand_is_light(&call->demand), useless;
         int wanted = 0;
 
+        if (call->input->contract_cores > 0) {
+                self->waited_usec = 0;
+                self->doubted_cores = 0;
+                call->filling |= is_called(call) && !light; /* by tasks that compute, perhaps */
+                return;
+        }
         call->waited_usec = again ? self->waited_usec : fmax(self->waited_usec + waited, 0);
         call->waiting = waited > 0 && call->waited_usec >= most;
         self->waited_usec = fmin(call->waited_usec, most);
@@ -334,8 +340,8 @@ static void watch(Call *call)
                                    self->runnable_before);
         if (!again)
                 filter_load(call);
-        note_waiting(call, again);
         call->filling = is_filling(call);
+        note_waiting(call, again);
         if (consider_growing(call) && call->n_active <= size_max(call)) {
                 self->low_since_usec = 0;
                 call->obstacle = OBSTACLE_SIGN;

@@ -45,7 +45,7 @@ typedef struct Ondemand {
 
 typedef enum Sign {
         SIGN_NONE,
-        SIGN_LEAST,     /* MinCores requests more than are active */
+        SIGN_LEAST,     /* MinCores or a contract requests more than are active */
         SIGN_LOAD,      /* the filtered load */
         SIGN_SATURATED, /* an active CPU */
         SIGN_FULL,      /* all active CPUs are saturated */
@@ -55,7 +55,7 @@ typedef enum Sign {
 /* What keeps cores from being parked. */
 typedef enum Obstacle {
         OBSTACLE_NONE,  /* nothing: some were */
-        OBSTACLE_LEAST, /* MinCores are all, or Park=no */
+        OBSTACLE_LEAST, /* all are requested by MinCores, a contract or Park=no */
         OBSTACLE_SIGN,  /* more are needed */
         OBSTACLE_DOUBT, /* a second reading decides whether more are needed */
         OBSTACLE_LOAD,  /* uses them */
@@ -94,10 +94,14 @@ const char *ondemand_check(const void *options, const char **ret_key);
 /* As IdledPolicy.unmet: numbers of cores that the machine does not have. */
 int ondemand_unmet(const void *options, const PolicyInput *machine, Unmet *ret_unmet, int max);
 
-/* Size (size.c). MinCores and MaxCores on this machine: from 1 to the cores that may be parked; all
- * with Park=no. */
+/* Size (size.c). MinCores, or what a contract requests if that is more, and MaxCores on this
+ * machine: from 1 to the cores that may be parked; all with Park=no. */
 int size_min(const Call *call);
 int size_max(const Call *call);
+
+/* How full the load may make the active cores: TargetUtilization, or UpThreshold where contracts
+ * judge delays. */
+double size_target(const Call *call);
 PackSize size_all(const Call *call);
 
 /* How many cores a size has, and their capacity in CPUs of the fastest kind. */
@@ -108,7 +112,7 @@ double size_capacity(const Call *call, PackSize size);
 PackSize size_resize(const Call *call, PackSize size, int least);
 
 /* The fewest cores, `fast` of them fast, that `work` uses to at most
- * TargetUtilization. */
+ * size_target(). */
 PackSize size_fitting(const Call *call, double work, int fast);
 
 /* What `load`, saturated CPUs and demand for fast cores want. */

@@ -9,10 +9,13 @@
 int size_min(const Call *call)
 {
         int n = call->self->pack.n_cores;
+        uint64_t least = call->options->min_cores;
 
         if (!call->options->park)
                 return n;
-        return call->options->min_cores < (uint64_t)n ? (int)call->options->min_cores : n;
+        if (least < call->input->contract_cores)
+                least = call->input->contract_cores;
+        return least < (uint64_t)n ? (int)least : n;
 }
 
 int size_max(const Call *call)
@@ -21,6 +24,11 @@ int size_max(const Call *call)
         uint64_t max = call->options->park ? call->options->max_cores : 0;
 
         return max > 0 && max < (uint64_t)n ? (int)max : n;
+}
+
+double size_target(const Call *call)
+{
+        return call->input->contract_cores > 0 ? call->options->up : call->options->target;
 }
 
 PackSize size_all(const Call *call)
@@ -52,8 +60,7 @@ PackSize size_resize(const Call *call, PackSize size, int least)
 
 PackSize size_fitting(const Call *call, double work, int fast)
 {
-        return pack_fit(&call->self->pack, call->input->topology, work / call->options->target,
-                        fast);
+        return pack_fit(&call->self->pack, call->input->topology, work / size_target(call), fast);
 }
 
 /* True if only cores of Kinds are in it. */
@@ -74,7 +81,7 @@ bool size_is_kept(const Call *call, PackSize size)
  * most. A task that nearly fills its CPU has no use for the other threads of the core. */
 static PackSize wanted(const Call *call, Load load, int saturated, int fast, int max)
 {
-        int least = load.busiest > call->options->target ? 2 : 1, min = size_min(call), rest;
+        int least = load.busiest > size_target(call) ? 2 : 1, min = size_min(call), rest;
         PackSize size;
 
         if (saturated > 0) {

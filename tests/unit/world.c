@@ -273,6 +273,7 @@ void world_decide(World *world, uint64_t usec)
                               .kept = world->kept,
                               .contracts = world->contracts,
                               .n_contracts = world->n_contracts,
+                              .contract_cores = world->contract_cores,
                               .idle = world->idle,
                               .frequency = world->frequency,
                               .n_frequency = world->n_frequency,

@@ -38,6 +38,7 @@ typedef struct World {
         const CpuSet *kept;    /* NULL: none */
         const Contract *contracts;
         int n_contracts;
+        unsigned contract_cores;
         const IdleTable *idle; /* by CPU number; NULL: no idle states */
         const FreqPolicy *frequency;
         const Hold *holds;

@@ -2,6 +2,8 @@
 /* Contracts of units: whose there are, and what is counted for them. A kernel of ours counts. */
 #include "manager/contracts.h"
 
+#include <sys/mman.h>
+
 #include "base/private-text.h"
 #include "bpf/bill.h"
 #include "holds-fixture.h"
@@ -417,6 +419,44 @@ TEST_RANGE(without_bpf, 0, 2)
         end_last(pid);
         follow(0, true);
         ck_assert_ptr_null(contracts_error(contracts));
+}
+
+/* How often `text` was logged since the last call. */
+static unsigned count_logged(int log, const char *text)
+{
+        char found[4096];
+        ssize_t n = pread(log, found, sizeof(found) - 1, 0);
+        unsigned times = 0;
+
+        ck_assert_int_ge(n, 0);
+        found[n] = '\0';
+        for (const char *at = found; (at = strstr(at, text)); at++)
+                times++;
+        ck_assert_int_eq(ftruncate(log, 0), 0);
+        return times;
+}
+
+/* The contract of a profile comes with load, again and again: the journal need not have it each
+ * time. */
+TEST(said_once)
+{
+        int log = memfd_create("log", MFD_CLOEXEC);
+
+        ck_assert_int_eq(fcntl(log, F_SETFL, O_APPEND), 0);
+        ck_assert_int_eq(dup2(log, STDERR_FILENO), STDERR_FILENO);
+        for (int i = 0; i < 3; i++) {
+                open_error = i < 2 ? -EPERM : 0;
+                for (int times = 0; times < 3; times++, now += 100000000) {
+                        follow(5000, true);
+                        follow(0, true);
+                }
+                ck_assert_uint_eq(count_logged(log, "so the profile's contract has no effect"),
+                                  i == 0);
+        }
+        open_error = -EPERM;
+        follow(5000, true);
+        ck_assert_uint_eq(count_logged(log, "so the profile's contract has no effect"), 1);
+        open_error = 0;
 }
 
 /* Units may be in what the kernel had no room for, so none is measured then. */

@@ -52,11 +52,11 @@ class Contract(lab.IdledTest, KernelTest):
         self.start_load(words)
 
     def contract(self, unit=UNIT):
-        """That of the unit, as clients of the bus see it."""
+        """That of the unit, or of all others for "", as clients of the bus see it."""
         answer = json.loads(self.guest.read("busctl --json=short get-property org.idled1 /org/idled1 "
                                             "org.idled1.Manager Contracts"))
         found = [{key: value["data"] for key, value in row.items()} for row in answer["data"]]
-        return next((row for row in found if row["unit"] == f"{unit}.service"), {})
+        return next((row for row in found if row["unit"] == (unit and f"{unit}.service")), {})
 
     def wait_parked(self):
         self.wait_for("parking", lambda: self.string("Parked") == "2-3")
@@ -282,6 +282,37 @@ class Contract(lab.IdledTest, KernelTest):
         self.assertNotIn("latency_us", left)
         self.assertEqual(left["windows_broken"], loose["windows_broken"])
         self.assertEqual(self.contract(STRICT), {})
+
+    def test_profile(self):
+        """The contract of a profile is measured under load. ondemand parks as its options permit, and gives tasks that
+        compute all cores."""
+        def options(text):
+            self.write("/etc/idled/policies/ondemand.conf.d/test.conf", f"[Policy]\n{text}\n")
+            self.guest.run("systemctl reload idled")
+
+        before = self.dump()
+        self.addCleanup(self.guest.run, "systemctl stop t-compute", check=False)
+        self.configure("[Evaluate]\nTrials=no\n")
+        self.write("/etc/idled/profiles/balanced.conf.d/test.conf", "[contract]\nWakeupP99=5ms\n")
+        self.start()
+        self.start_load("poisson 1 1500 400")
+        self.wait_for("its contract", lambda: self.contract("").get("measured"))
+        self.wait_parked()
+        found = self.measured(3, "")
+        print(found, self.guest.read("idlectl status"))
+        self.assertEqual((found["limit_us"], found["cores"], found["infeasible"]), (5000, 1, False))
+        self.assertTrue(0 < found["p99_us"] <= 5000, found)
+        self.assertLessEqual(found["windows_broken"], 1)
+        self.assertRegex(" ".join(self.guest.read("idlectl why 2").split()), "^2 parked .*by ondemand: ")
+        options("MinCores=2")
+        self.wait_for("MinCores", lambda: self.string("Parked") == "")
+        options("")
+        self.wait_parked()
+        self.guest.run("systemd-run -q --unit=t-compute sh -c "
+                       "'for i in 1 2 3 4; do while :; do :; done & done; wait'")
+        self.wait_for("all cores active", lambda: self.string("Parked") == "")
+        self.guest.run(f"systemctl stop t-compute {UNIT} idled")
+        self.assertEqual(self.dump(), before)
 
     def test_bad_days(self):
         """The unit starts again, and parked and active CPUs go offline and come back: the contract is measured and kept

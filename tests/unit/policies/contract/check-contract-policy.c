@@ -186,6 +186,77 @@ TEST(frequencies)
         ck_assert(report.infeasible && !report.fast);
 }
 
+/* The contract of all other units alone leaves it to policies of lower rank which cores they park:
+ * those keep as many active as it requests, and here `others` at least. */
+static const struct {
+        const char *name, *options;
+        Late late;
+        bool unmeasured, unit;   /* a unit has a contract, too */
+        int others, least, most; /* cores that are requested in the last minute; 0: nothing is */
+} beside[] = {
+        { "none is late", "", LATE_NEVER, .others = 1, .least = 1, .most = 1 },
+        { "others need more", "", LATE_NEVER, .others = 3, .least = 1, .most = 1 },
+        { "late while cores are parked", "", LATE_PARKED, .others = 1, .least = 3, .most = 4 },
+        { "late while others park", "", LATE_PARKED, .others = 3, .least = 3, .most = 4 },
+        { "late from an idle state", "", LATE_IDLE, .others = 1, .least = 1, .most = 1 },
+        { "Park=no", "Park=no", LATE_NEVER, .others = 4 },
+        { "infeasible", "", LATE_ALWAYS, .others = 1 },
+        { "not measured", "", LATE_NEVER, .unmeasured = true, .others = 1 },
+        { "a unit's contract rules", "", LATE_NEVER, .unit = true, .others = 1 },
+};
+
+static void park_others(int cores)
+{
+        world->allowed = topology->online;
+        for (int core = cores; core < topology->n_cores; core++) {
+                CpuSet cpus = { 0 };
+
+                topology_add_core(topology, core, &cpus);
+                cpuset_subtract(&world->allowed, &cpus);
+        }
+}
+
+TEST_EACH(leaves_cores_to_others, beside)
+{
+        FreqPolicy policy = { .cpus = topology->online, .max_khz = 3000000 };
+        Contract contracts[2] = { contract, contract };
+        int most = 0;
+
+        contracts[0].rest = true;
+        contracts[1].id = 8;
+        if (c->unmeasured)
+                contracts[0].wakeups = NULL;
+        world->contracts = contracts;
+        world->n_contracts = c->unit ? 2 : 1;
+        world->frequency = &policy;
+        world->n_frequency = 1;
+        world_set_all(world, c->options);
+        world_put(world, "0=0.2");
+        for (int tick = 0; tick < 2 * SECONDS; tick++) {
+                int cores = MAX(c->others, (int)world->wish.contract_cores);
+
+                if (!c->unit)
+                        park_others(cores);
+                wake(c->late);
+                world_decide(world, 500000);
+                ck_case(c->name, c->unit == !cpuset_is_empty(&world->wish.kept), "keeps CPUs");
+                ck_case(c->name, c->unit || cpuset_count(&world->wish.allowed) == CPUSET_MAX,
+                        "parks CPUs");
+                ck_case(c->name, c->unit || (!world->wish.for_saving && !world->wish.on_pressure),
+                        "is called for cores");
+                ck_case(c->name, world->cpus[0].min_khz == 0, "raises frequencies");
+                cores = (int)world->wish.contract_cores;
+                most = MAX(most, cores);
+                ck_case(c->name,
+                        tick < 2 * SECONDS - 120 || (cores >= c->least && cores <= c->most),
+                        "%d cores in tick %d", cores, tick);
+        }
+        ck_case(c->name, c->others > 1 || most <= c->most || c->late == LATE_ALWAYS,
+                "%d cores at first", most);
+        ck_case(c->name, (c->late == LATE_IDLE) == (world->cpus[0].latency_us >= 0), "limits CPUs");
+        ck_case(c->name, world->cpus[6].latency_us < 0, "limits parked CPUs");
+}
+
 /* CPUs go offline while a contract is active, those that it keeps among them, and come back. */
 TEST(offline)
 {

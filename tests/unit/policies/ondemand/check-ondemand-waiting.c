@@ -339,6 +339,71 @@ TEST_EACH(accepts_waiting, accepted)
         ck_case(c->name, ms == (c->grows_ms ? c->grows_ms : 60000), "grew after %u ms", ms);
 }
 
+/* While contracts judge delays, no waiting counts, as many cores as they need are active within the
+ * options, and tasks that compute get more. From rest with one core, after one call and a minute.
+ */
+static const struct {
+        const char *name, *options;
+        unsigned contract;
+        Interval interval; /* again and again */
+        int first, cores;
+} judged[] = {
+        { "nothing waits", "", 1, { 250000, "0=0.3", 0, 0, false }, 1, 1 },
+        { "tasks wait", "", 1, { 250000, "0=0.3", 1, 0.9, false }, 1, 1 },
+        { "tasks wait at the end", "", 1, { 250000, "0=0.3", 6, 0.9, false }, 1, 1 },
+        { "the trigger", "", 1, { 250000, "0=0.3", 2, 0.9, true }, 1, 1 },
+        { "a contract needs more", "", 3, { 250000, "0=0.3", 0, 0, false }, 3, 3 },
+        { "MinCores is more", "MinCores=4", 3, { 250000, "0=0.3", 0, 0, false }, 4, 4 },
+        { "MaxCores is less", "MaxCores=2", 3, { 250000, "0=0.3", 0, 0, false }, 2, 2 },
+        { "more than there are", "", 9, { 250000, "0=0.3", 0, 0, false }, 8, 8 },
+        { "tasks compute", "", 1, { 250000, "0=1,1=1", 1, 0.9, false }, 2, 3 },
+        { "Park=no", "Park=no", 1, { 250000, "0=0.3", 1, 0.9, false }, 8, 8 },
+};
+
+TEST_EACH(leaves_waiting_to_contracts, judged)
+{
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
+
+        world_rest(world);
+        world_set_all(world, c->options);
+        world->contract_cores = c->contract;
+        pass(world, &c->interval);
+        ck_case(c->name, world_cores(world) == c->first, "%d cores at first", world_cores(world));
+        for (int i = 0; i < 240; i++) {
+                pass(world, &c->interval);
+                ck_case(c->name, world->wish.period_usec != READING_USEC, "looks twice");
+        }
+        ck_case(c->name, world_cores(world) == c->cores, "%d cores", world_cores(world));
+}
+
+/* Where the trigger calls and CPUs are busy, saturation is seen after half a period; and once
+ * nothing is judged any more, waiting counts again, from its begin. */
+TEST(waits_without_contracts)
+{
+        const Interval light = { 250000, "0=0.3", 2, 0.2, true },
+                       called = { 250000, "0=0.7", 2, 0.2, true },
+                       waits = { 250000, "0=0.8", 1, 1, false };
+        g_autoptr(World) world = world_on(&idled_policy, &eight);
+
+        world_set_all(world, "MaxWait=1s");
+        world_rest(world);
+        world->contract_cores = 1;
+        pass(world, &light);
+        pass(world, &light);
+        ck_assert_uint_eq(world->wish.period_usec, 250000);
+        pass(world, &called);
+        ck_assert_uint_eq(world->wish.period_usec, 125000);
+        for (int i = 0; i < 40; i++)
+                pass(world, &waits);
+        world->contract_cores = 0;
+        for (int i = 0; i < 5; i++) {
+                pass(world, &waits);
+                ck_assert_int_eq(world_cores(world), 1);
+        }
+        pass(world, &waits);
+        ck_assert_int_eq(world_cores(world), 2);
+}
+
 /* Waiting that is over is forgotten. */
 TEST(forgets_waiting)
 {

@@ -34,6 +34,7 @@ static const struct {
         double value;
         Phase phases[4];
         const char *reloaded; /* options that change at the end; NULL: none do */
+        unsigned contract;    /* cores */
 } cases[] = {
         { "nothing is known", &eight, "", "0-7", "changed|no core is parked yet",
           .option = "Dwell" },
@@ -45,6 +46,10 @@ static const struct {
           .value = 3, .phases = { { 40, "0=0.05" } }, .reloaded = "MinCores=3" },
         { "MinCores is more", &two, "MinCores=9", "0-1", "requires all cores", .option = "MinCores",
           .phases = { { 40, "0=0.05" } } },
+        { "a contract is all", &eight, "MinCores=2", "0-7", "a contract needs all cores",
+          .phases = { { 40, "0=0.05" } }, .contract = 8 },
+        { "MinCores is all, and a contract", &eight, "MinCores=8", "0-7", "requires all cores",
+          .option = "MinCores", .phases = { { 40, "0=0.05" } }, .contract = 8 },
         { "Park=no", &eight, "Park=no MaxCores=2", "0-7", "switched off", .option = "Park",
           .phases = { { 40, "0=0.05" } } },
         { "loaded", &two, "", "0-1", "the load uses all cores", .option = "DownThreshold",
@@ -52,6 +57,12 @@ static const struct {
         { "between the thresholds", &two, "", "0-1", "one core fewer|too much",
           .option = "TargetUtilization", .input = "with one fewer", .value = 80,
           .phases = { { 40, "0=0.4,1=0.4", 1 } } },
+        { "filled as far as a contract permits", &two, "Dwell=1s", "0",
+          "load has fitted|fewer cores", .option = "DownThreshold",
+          .phases = { { 40, "0=0.4,1=0.4", 1 } }, .contract = 1 },
+        { "fuller than a contract permits", &two, "DownThreshold=70%", "0-1",
+          "one core fewer|too much", .option = "UpThreshold", .input = "with one fewer",
+          .value = 96, .phases = { { 40, "0=0.48,1=0.48", 1 } }, .contract = 1 },
         { "between the thresholds, with cores of two kinds", &hybrid, "TargetUtilization=60%",
           "0-15", "one core fewer|too much", .option = "TargetUtilization",
           .input = "with one fewer", .value = 62.3,
@@ -129,6 +140,7 @@ TEST_EACH(says_why, cases)
         const Reason *reason = &world->wish.allowed_reason;
         g_autofree char *text = NULL;
 
+        world->contract_cores = c->contract;
         world_set_all(world, c->options);
         world_decide(world, 0);
         for (const Phase *phase = c->phases; phase->calls; phase++) {
@@ -154,9 +166,11 @@ TEST_EACH(says_why, cases)
 static const struct {
         const char *name, *options, *busy;
         const char *because, *option; /* NULL: none */
+        unsigned contract;            /* cores */
 } kept[] = {
         { "idle", "Dwell=1s", "0=0.05", "MinCores", "MinCores" },
         { "as many as MinCores", "Dwell=1s MinCores=2", "0=0.05", "MinCores", "MinCores" },
+        { "as many as a contract", "Dwell=1s", "0=0.05", "a contract", NULL, 2 },
         { "a load", "Dwell=1s", "0=0.6,1=0.6", "needs these cores", NULL },
 };
 
@@ -166,6 +180,7 @@ TEST_EACH(says_why_active, kept)
         g_autoptr(World) world = world_on(&idled_policy, &grid);
         const Reason *reason = &world->wish.active_reason;
 
+        world->contract_cores = c->contract;
         world_set_all(world, c->options);
         world_decide(world, 0);
         ck_case(c->name, !reason->because, "all are active: allowed_reason says it");
