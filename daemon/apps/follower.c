@@ -33,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,6 +42,8 @@
 #include "base/log.h"
 #include "config/app.h"
 #include "holds/holder.h"
+#include "model/cgroup-unit.h"
+#include "sense/own-unit.h"
 #include "sense/users.h"
 
 /* The most holds for rules, and for the processes of one user other than root: a user who starts
@@ -58,6 +61,7 @@ typedef struct Follow {
         uid_t uid;            /* its user when it was last checked */
         FileId program;       /* that it executed when it was found to be meant; else zero */
         bool inherited;       /* from its parent: whatever it is now, the rule still applies */
+        char *unit;           /* for all of this unit, as unit_of(); NULL: for its process */
         uint64_t hold;        /* 0: it was released */
         sd_event_source *end; /* of the process, if no hold reports it; of lingering */
 } Follow;
@@ -71,12 +75,15 @@ typedef struct RuleHolds {
 struct Follower {
         sd_event *event;
         int proc;
-        int files; /* the root of the first process, else ours: where paths of programs count */
+        int files;   /* the root of the first process, else ours: where paths of programs count */
+        int cgroups; /* where paths of units are; -1: not known, then each process is followed */
         Holds *holds;
         GPtrArray *rules; /* of App */
         FollowerListener listener;
         GHashTable *users;
         GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
+        GHashTable *units;    /* those that a Follow is for, as in it */
+        unsigned n_forking;   /* Follows that are for their process, whose forks matter */
         ProcessFacts *facts;  /* of the process that is being checked */
 
         GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
@@ -150,6 +157,7 @@ static void follow_free(Follow *follow, Holds *holds)
         if (follow->hold > 0)
                 holds_remove(holds, follow->hold);
         sd_event_source_disable_unref(follow->end);
+        g_free(follow->unit);
         g_free(follow);
 }
 
@@ -162,7 +170,9 @@ static void detach(Follow *follow)
         g_ptr_array_remove_fast(follows, follow);
         if (follows->len == 0)
                 g_hash_table_remove(follower->followed, GINT_TO_POINTER(follow->pid));
-        if (g_hash_table_size(follower->followed) == 0)
+        if (follow->unit)
+                g_hash_table_remove(follower->units, follow->unit);
+        else if (--follower->n_forking == 0)
                 follower->listener.first_or_last(false, follower->listener.userdata);
 }
 
@@ -213,11 +223,33 @@ static bool linger(Follow *follow)
         return true;
 }
 
-/* Ends it: what its hold was for is asked for no longer. */
+static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited);
+
+/* Follows another process of the unit that the rule means, if there is one. */
+static void follow_another(Follower *follower, const App *app, const char *unit)
+{
+        g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+
+        unit_processes_read(follower->cgroups, strchr(unit, '/'), pids);
+        for (guint i = 0; i < pids->len && !g_hash_table_contains(follower->units, unit); i++)
+                follow(follower, g_array_index(pids, pid_t, i), app, false);
+}
+
+/* Ends it: its process asks no longer for what its hold was for, but others of the unit may. */
 static void follow_end(Follow *follow)
 {
+        Follower *follower = follow->follower;
+        const App *app = follow->app;
+        g_autofree char *unit = g_strdup(follow->unit);
+
+        if (unit)
+                holds_defer(follower->holds, true);
         if (!linger(follow))
                 forget(follow);
+        if (!unit)
+                return;
+        follow_another(follower, app, unit);
+        holds_defer(follower->holds, false);
 }
 
 /* Its process ended, and its number may be another's. */
@@ -323,6 +355,7 @@ static int follow_hold(Follow *follow, int pidfd)
         request.bound = true;
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
         request.p99_us = (uint32_t)options->p99_usec;
+        request.cgroup = follow->unit ? strchr(follow->unit, '/') : NULL;
         request.min_cores = (unsigned)options->cores;
         request.kinds = app_kinds(follow->app);
         if (request.kinds &&
@@ -363,11 +396,28 @@ static bool check_executable(Follower *follower, const App *app, const Follow *k
                is_genuine(follower, follower->facts);
 }
 
-/* Reads what the rule needs of the process into follower->facts. True if the rule applies to the
- * process; `known` if it already did. */
+/* If the rule requests the same for all processes of a unit, that of the process in
+ * follower->facts: "NAME/a.slice/b.service", with the rule's name; else NULL. A unit can start
+ * thousands, as a build does, so one of them is followed. When that one ends or is no longer meant,
+ * idled reads the processes of the unit and follows another one. The hold changes with it, but
+ * there is always one, so that a contract goes on. Forks do not matter, because the child is in the
+ * unit of its parent. */
+static char *unit_of(const Follower *follower, const App *app)
+{
+        g_autofree char *path = NULL;
+
+        if (follower->cgroups < 0 || !app_is_of_units(app))
+                return NULL;
+        path = cgroup_unit_path(follower->facts->unit_cgroup);
+        return g_strconcat(app->name, path, NULL);
+}
+
+/* Reads what the rule needs of the process into follower->facts. True if the process must be
+ * followed for the rule; `known` if it already is. For a unit one process is. */
 static bool check_rule(Follower *follower, const App *app, const Follow *known)
 {
         unsigned needs = app_needs(app);
+        g_autofree char *unit = NULL;
 
         if (needs & PROCESS_FACT_EXECUTABLE && !check_executable(follower, app, known))
                 return false;
@@ -377,7 +427,10 @@ static bool check_rule(Follower *follower, const App *app, const Follow *known)
                     (process_facts_read(follower->proc, order[i], follower->facts) < 0 ||
                      !app_matches(app, order[i], follower->facts, follower->users)))
                         return false;
-        return true;
+        unit = unit_of(follower, app);
+        if (unit && known)
+                return g_str_equal(unit, known->unit);
+        return !unit || !g_hash_table_contains(follower->units, unit);
 }
 
 static Follow *find_follow(const Follower *follower, pid_t pid, const App *app)
@@ -424,19 +477,20 @@ static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited
         bool first;
         int r;
 
+        process_facts_init(follower->facts, pid);
         if (pidfd < 0 || has_ended(pidfd))
                 return false;
-        process_facts_init(follower->facts, pid);
         if (!inherited && !check_rule(follower, app, NULL))
                 return false;
         new = g_new0(Follow, 1);
         *new = (Follow){ .follower = follower, .app = app, .pid = pid, .inherited = inherited };
         if (follower->facts->have & PROCESS_FACT_EXECUTABLE)
                 new->program = follower->facts->program;
+        new->unit = unit_of(follower, app);
         r = follow_hold(new, pidfd);
         if (r < 0) {
                 say_refused(follower, app, r);
-                g_free(new);
+                follow_free(new, follower->holds);
                 return false;
         }
         log_debug("%s means process %d", app->file, pid);
@@ -446,7 +500,9 @@ static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited
                 g_hash_table_insert(follower->followed, GINT_TO_POINTER(pid), follows);
         }
         g_ptr_array_add(follows, new);
-        first = g_hash_table_size(follower->followed) == 1 && follows->len == 1;
+        if (new->unit)
+                g_hash_table_add(follower->units, new->unit);
+        first = !new->unit && follower->n_forking++ == 0;
         if (first)
                 follower->listener.first_or_last(true, follower->listener.userdata);
         return first || app->options->children;
@@ -473,9 +529,8 @@ static bool check_one(Follower *follower, pid_t pid)
                 if (check_rule(follower, app, known) == (known != NULL))
                         continue;
                 if (known)
-                        unfollow(known);
-                else
-                        children |= follow(follower, pid, app, false);
+                        unfollow(known); /* it may be in another unit that the rule means */
+                children |= follow(follower, pid, app, false);
         }
         return children;
 }
@@ -548,6 +603,22 @@ void follower_forget_refused(Follower *follower)
         follower->full = false;
 }
 
+/* The hierarchy of units: of version 2, alone or next to version 1, else of version 1. */
+static int open_cgroups(int root)
+{
+        static const char *const paths[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified",
+                                             "sys/fs/cgroup/systemd" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+                int fd = openat(root, paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (fd >= 0 && faccessat(fd, "cgroup.procs", F_OK, 0) == 0)
+                        return fd;
+                fd_close(&fd);
+        }
+        return -1;
+}
+
 Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrArray *rules,
                        const FollowerListener *listener)
 {
@@ -558,6 +629,7 @@ Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrAr
         follower->files = openat(proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (follower->files < 0)
                 follower->files = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        follower->cgroups = open_cgroups(root);
         follower->holds = holds;
         follower->rules = g_ptr_array_ref(rules);
         follower->listener = *listener;
@@ -565,6 +637,7 @@ Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrAr
         follower->facts = g_new(ProcessFacts, 1);
         follower->followed = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
                                                    (GDestroyNotify)g_ptr_array_unref);
+        follower->units = g_hash_table_new(g_str_hash, g_str_equal);
         follower->holds_of = g_hash_table_new(NULL, NULL);
         follower->holds_of_rule = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         return follower;
@@ -590,12 +663,14 @@ void follower_free(Follower *follower)
         }
         holds_defer(follower->holds, false);
         g_hash_table_unref(follower->holds_of_rule);
+        g_hash_table_unref(follower->units);
         g_hash_table_unref(follower->followed);
         g_hash_table_unref(follower->holds_of);
         g_hash_table_unref(follower->users);
         g_ptr_array_unref(follower->rules);
         g_free(follower->facts);
         fd_close(&follower->files);
+        fd_close(&follower->cgroups);
         sd_event_unref(follower->event);
         g_free(follower);
 }

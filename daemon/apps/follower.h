@@ -15,7 +15,7 @@ typedef struct Follower Follower;
 
 /* What it reports. */
 typedef struct FollowerListener {
-        /* The first process is followed, or the last is no longer: forks matter, or not. */
+        /* The first process is followed whose forks matter, or the last is no longer. */
         void (*first_or_last)(bool first, void *userdata);
         /* A hold ended, and others were refused: check all processes again. */
         void (*room)(void *userdata);

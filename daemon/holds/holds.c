@@ -103,6 +103,7 @@ static void held_free(Held *held)
         sd_event_source_disable_unref(held->source);
         holder_put(held->holder);
         g_free(held->named);
+        g_free(held->cgroup);
         g_free(held->unit);
         g_free(held->owner);
         g_free(held->reason);
@@ -460,6 +461,7 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
         held->reason = reason_of(request, held->shown_uid);
         held->p99_us = request->p99_us;
+        held->cgroup = g_strdup(request->cgroup);
         held->bound = request->bound;
         held->kinds = request->kinds;
         held->unit = g_strdup(request->unit);

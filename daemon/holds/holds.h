@@ -49,6 +49,7 @@ typedef struct HoldRequest {
         int32_t latency_us;  /* -1: any */
         bool global;
         uint32_t p99_us;    /* a contract of its process's unit (contract.h); 0: none */
+        const char *cgroup; /* that unit's, which the process may leave; NULL: follow the process */
         uint32_t min_khz;   /* 0: any */
         unsigned min_cores; /* 0: any */
         unsigned kinds;     /* of cores, bits of CoreKind, for `unit`; 0: any */
@@ -68,7 +69,8 @@ struct Held {
         char *sender, *profile; /* NULL: none */
         uid_t uid, shown_uid;
         struct Holder *holder; /* its process; NULL: none */
-        uint32_t p99_us;       /* as requested */
+        uint32_t p99_us;       /* as requested, with the next one */
+        char *cgroup;
         bool bound;
         bool left;               /* its process exited, and `gone` was called */
         unsigned kinds;          /* of cores; 0: any */

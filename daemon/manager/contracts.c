@@ -70,22 +70,26 @@ void contracts_free(Contracts *contracts)
         g_free(contracts);
 }
 
-/* The unit of the hold's process; where that is not there any more, the last one. */
+/* The unit of the hold, or of its process; where that is not there any more, the last one. */
 static void read_cgroup(Contracts *contracts, const Held *held)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
-        int r;
+        const char *cgroup = held->cgroup;
+        int r = 0;
 
         process_facts_init(facts, held_pid(held));
-        r = process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts);
+        if (!cgroup) {
+                r = process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts);
+                cgroup = facts->unit_cgroup;
+        }
         if (r < 0) {
                 contracts->unread.hold = held->id;
                 contracts->unread.error = r;
         }
-        if (r < 0 || !*facts->unit_cgroup)
+        if (r < 0 || !*cgroup)
                 return;
         g_hash_table_insert(contracts->cgroups, g_memdup2(&held->id, sizeof(held->id)),
-                            cgroup_unit_path(facts->unit_cgroup));
+                            cgroup_unit_path(cgroup));
 }
 
 static gboolean is_over(gpointer key, gpointer value, gpointer holds)

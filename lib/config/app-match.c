@@ -77,11 +77,23 @@ static const char *find_unit(char *const *globs, const ProcessFacts *facts)
         return NULL;
 }
 
-char *app_unit(const App *app, const ProcessFacts *facts)
+/* True if the rule names units and nothing else, but for these facts. */
+static bool names_units(const App *app, unsigned also)
+{
+        return (app_needs(app) & ~also) == PROCESS_FACT_CGROUPS && !*app->options->cgroups;
+}
+
+bool app_is_of_units(const App *app)
 {
         const AppOptions *o = app->options;
-        bool alone = app_needs(app) == PROCESS_FACT_CGROUPS && !*o->cgroups;
-        const char *end = alone ? find_unit(o->units, facts) : NULL;
+
+        return names_units(app, *o->kinds ? 0 : PROCESS_FACT_STATUS) && !o->children &&
+               o->latency_usec == 0;
+}
+
+char *app_unit(const App *app, const ProcessFacts *facts)
+{
+        const char *end = names_units(app, 0) ? find_unit(app->options->units, facts) : NULL;
 
         return end ? g_strndup(facts->unit_cgroup, (size_t)(end - facts->unit_cgroup)) : NULL;
 }

@@ -47,6 +47,10 @@ unsigned app_needs(const App *app);
  * in, as a new string. NULL: it does not, or the process is in none. Needs PROCESS_FACT_CGROUPS. */
 char *app_unit(const App *app, const ProcessFacts *facts);
 
+/* True if one hold for a unit serves all its processes as well: the rule names units, maybe with
+ * their users, and what it requests is the same for each process of a unit. */
+bool app_is_of_units(const App *app);
+
 /* The kinds of cores that it requests, bits of CoreKind. */
 unsigned app_kinds(const App *app);
 

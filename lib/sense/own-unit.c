@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finding the unit that a process has for itself.
+ * Finding the unit that a process has for itself, and the processes of a unit.
  *
  * What is set for a unit affects all processes in it, so one that asks for its own unit must not
  * share it: a login session, a service that runs jobs of several users, a user's service manager.
@@ -13,20 +13,18 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "sense/process-facts.h"
+#include "sense/scan.h"
 
 #define UNIFIED "sys/fs/cgroup"
 
-/* A unit that needs more reads of processes and groups, or is deeper, is not searched. */
+/* A unit that has more processes and groups is not searched to its end. */
 #define READS_MAX 1024
-#define DEPTH_MAX 8
 
 typedef struct Search {
         int root, proc;
         GHashTable *descend; /* processes that are known to */
         unsigned reads;
-        bool any;  /* a process was found */
         int error; /* a lack of descriptors; 0: none */
 } Search;
 
@@ -84,46 +82,55 @@ static bool descends(Search *search, pid_t pid)
         return true;
 }
 
-/* True if all processes of the cgroup at `path`, without those of groups below, descend. */
-static bool all_descend(Search *search, const char *path)
+/* Appends the processes of one group and the paths of the groups in it. */
+static int read_group(int cgroups, const char *path, GArray *pids, GPtrArray *paths)
 {
         g_autofree char *file = g_strconcat(path, "/cgroup.procs", NULL), *text = NULL;
-        g_auto(GStrv) lines = NULL;
-        int r;
+        _dir_ DIR *dir = dir_open(cgroups, path);
+        int r = dir ? file_read(cgroups, file, &text) : -errno;
+        struct dirent *entry;
+        uint64_t number;
 
-        if (++search->reads > READS_MAX)
-                return false;
-        r = file_read(search->root, file, &text);
-        if (r < 0)
-                return fails(search, r);
-        lines = g_strsplit(g_strchomp(text), "\n", -1);
-        for (char **line = lines; *line && **line; line++) {
-                int pid;
+        for (const char *at = text; at && scan_u64(&at, &number); at += *at == '\n') {
+                pid_t pid = number <= INT32_MAX ? (pid_t)number : 0;
 
-                search->any = true;
-                if (int_parse(*line, &pid) < 0 || !descends(search, pid))
-                        return false;
+                g_array_append_val(pids, pid);
         }
-        return true;
+        while (dir && paths->len <= READS_MAX && (entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && *entry->d_name != '.')
+                        g_ptr_array_add(paths, g_build_filename(path, entry->d_name, NULL));
+        return r;
 }
 
-static bool is_own(Search *search, const char *path, int depth)
+int unit_processes_read(int cgroups, const char *unit, GArray *pids)
 {
-        _dir_ DIR *dir = dir_open(search->root, path);
-        struct dirent *entry;
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+        int error = 0;
 
-        if (!dir)
-                return fails(search, -errno);
-        if (depth > DEPTH_MAX || !all_descend(search, path))
-                return false;
-        while ((entry = readdir(dir))) {
-                g_autofree char *below = g_build_filename(path, entry->d_name, NULL);
+        g_ptr_array_add(paths, g_strdup(unit + 1));
+        for (guint i = 0; i < paths->len; i++) {
+                int r = read_group(cgroups, paths->pdata[i], pids, paths);
 
-                if (entry->d_type == DT_DIR && *entry->d_name != '.' &&
-                    !is_own(search, below, depth + 1))
-                        return false;
+                if (paths->len + pids->len > READS_MAX)
+                        return -E2BIG;
+                error = error < 0 ? error : r;
         }
-        return true;
+        return error;
+}
+
+/* True if all processes of the unit descend. */
+static bool is_own(Search *search, const char *unit)
+{
+        _fd_ int cgroups = openat(search->root, UNIFIED, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        int r = cgroups < 0 ? -errno : unit_processes_read(cgroups, unit, pids);
+
+        if (r < 0)
+                return fails(search, r);
+        for (guint i = 0; i < pids->len; i++)
+                if (!descends(search, g_array_index(pids, pid_t, i)))
+                        return false;
+        return pids->len > 0;
 }
 
 int own_unit_read(int root, pid_t pid, char **ret_unit)
@@ -131,8 +138,8 @@ int own_unit_read(int root, pid_t pid, char **ret_unit)
         _fd_ int proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
         g_autoptr(GHashTable) descend = g_hash_table_new(NULL, NULL);
-        Search search = { root, proc, descend, 0, false, 0 };
-        g_autofree char *unit = NULL, *path = NULL;
+        Search search = { root, proc, descend, 0, 0 };
+        g_autofree char *unit = NULL;
         int r = proc < 0 ? -errno : 0;
 
         *ret_unit = NULL;
@@ -146,9 +153,8 @@ int own_unit_read(int root, pid_t pid, char **ret_unit)
         unit = unit_of(facts->unit_cgroup);
         if (!unit)
                 return 0;
-        path = g_strconcat(UNIFIED, unit, NULL);
         g_hash_table_add(descend, GINT_TO_POINTER(pid));
-        if (is_own(&search, path, 0) && search.any)
+        if (is_own(&search, unit))
                 *ret_unit = g_steal_pointer(&unit);
         return search.error;
 }

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from appstest import ASK, Apps
-from idledtest import main
+from idledtest import main, wait_until
 from systemdtest import WithSystemd
 
 NAME = 'idled-test-%d' % os.getpid()
@@ -113,6 +113,32 @@ class Units(WithSystemd, Apps):
         self.rules(**self.RULES)
         self.call('Reload')
         self.wait_subscribed()
+
+    def test_one_contract_of_a_unit(self):
+        """One hold for all processes, each of which may end first: the contract goes on until the last ends."""
+        (self.conf / 'idled.conf').write_text('[Daemon]\nPolicies=contract\n')
+        self.use_fence(unit='[Match]\nUnit=%s*.scope\n[Ask]\nWakeupP99=10ms\nLinger=0\n' % NAME)
+        self.start()
+        unit = self.make_unit(NAME + '.scope')
+        script = 'echo $$ >%s/cgroup.procs; exec %s/game 1000' % (unit, self.bin)
+        processes = [self.run_program('sh', '-c', script)]
+        self.wait_hold('unit', processes[0].pid)
+        (before,) = self.get('Contracts')
+        self.assertEqual(before['unit'], unit.name)
+        for _ in range(20):
+            processes.append(self.run_program('sh', '-c', script))
+            self.wait_exec(processes[-1].pid, 'game')
+        self.assert_no_hold(processes[-1].pid)
+        wait_until(lambda: len(self.get('Holds')) == 1, 'the end of the hold of the fence')
+        self.assertEqual(self.daemon.count_log('of app unit: .*process'), 1)
+        for process in processes[:-1]:
+            process.kill()
+            process.wait()
+        self.wait_hold('unit', processes[-1].pid)
+        (after,) = self.get('Contracts')
+        self.assertEqual((after['contract'], after['unit']), (before['contract'], unit.name))
+        processes[-1].kill()
+        wait_until(lambda: not self.get('Contracts') and not self.get('Holds'), 'the end of the contract')
 
 
 main()

@@ -227,6 +227,180 @@ static void wait_for_end(void)
         ck_assert(!forks);
 }
 
+/* Processes whose cgroups the tree says, and a rule of units that means a.service and b.service. */
+static Tree units;
+
+static void put_in_unit(pid_t pid, const char *unit)
+{
+        g_autofree char *text = g_strdup_printf("0::/x.slice/%s\n", unit);
+
+        put_fact(&units, pid, "cgroup", text);
+}
+
+/* A process that is there without being in a list of its unit yet. */
+static pid_t start_in_unit(const char *unit)
+{
+        pid_t pid = start_process();
+
+        put_fact(&units, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
+        put_fact(&units, pid, "comm", "x\n");
+        put_in_unit(pid, unit);
+        return pid;
+}
+
+/* What the kernel lists of a unit. */
+static void put_list(const char *unit, const pid_t *pids, int n)
+{
+        g_autofree char *path = g_strdup_printf("sys/fs/cgroup/x.slice/%s/cgroup.procs", unit);
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(text, "%d\n", pids[i]);
+        tree_put(&units, path, text->str);
+}
+
+static void start_following_units(uint64_t linger_usec)
+{
+        static char *names[] = { (char *)"[ab].service", NULL }, *none[] = { NULL };
+        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+
+        make_rules(1);
+        options.comms = none;
+        options.units = names;
+        options.p99_usec = 5000;
+        options.linger_usec = linger_usec;
+        units = tree_make();
+        tree_put(&units, "sys/fs/cgroup/cgroup.procs", "");
+        forks = false;
+        follower = follower_new(event, units.root, units.root, holds, rules, &listener);
+}
+
+static void stop_following_units(const pid_t *pids, int n)
+{
+        for (int i = 0; i < n; i++)
+                end_process(pids[i]);
+        follower_free(follower);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        g_ptr_array_unref(rules);
+        tree_done(&units);
+}
+
+static bool is_held_for(pid_t pid)
+{
+        for (unsigned i = 0; i < holds_count(holds); i++)
+                if (held_pid(holds_nth(holds, i)) == pid)
+                        return true;
+        return false;
+}
+
+/* However many processes a unit has, and however many come and go, one of them has its hold. When
+ * that one ends another one has it, without a time between. */
+TEST_RANGE(one_for_a_unit, 0, 2)
+{
+        pid_t pids[3];
+
+        start_following_units(_i > 0 ? 600 * G_USEC_PER_SEC : 0);
+        for (int i = 0; i < 3; i++) {
+                pids[i] = start_in_unit("a.service");
+                follower_check(follower, pids[i]);
+        }
+        put_list("a.service", pids, 3);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert(is_held_for(pids[0]));
+        ck_assert_uint_eq(count_followed(), 1);
+        ck_assert(!forks);
+        end_process(pids[1]);
+        expect_left(1);
+        ck_assert_uint_eq(n_changes, 1);
+        end_process(pids[0]);
+        while (!is_held_for(pids[2]))
+                ck_assert_int_gt(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        expect_left(1);
+        ck_assert_uint_eq(n_changes, 2); /* so none saw the time when there was no hold */
+        end_process(pids[2]);
+        wait_for_end();
+        ck_assert_uint_eq(holds_count(holds), _i > 0 ? 1 : 0); /* which lingers */
+        stop_following_units(NULL, 0);
+}
+
+/* The first moves to another unit, then to one that no rule means: each unit has one hold while the
+ * rule means a process of it. */
+TEST(moves_between_units)
+{
+        pid_t pids[3];
+
+        start_following_units(0);
+        for (int i = 0; i < 3; i++) {
+                pids[i] = start_in_unit(i < 2 ? "a.service" : "c.service");
+                follower_check(follower, pids[i]);
+        }
+        put_in_unit(pids[0], "b.service");
+        put_list("a.service", &pids[1], 1);
+        put_list("b.service", pids, 1);
+        follower_check(follower, pids[0]);
+        ck_assert_uint_eq(holds_count(holds), 2);
+        ck_assert(is_held_for(pids[0]) && is_held_for(pids[1]));
+        put_in_unit(pids[0], "a.service");
+        put_list("b.service", NULL, 0);
+        put_list("a.service", pids, 2);
+        follower_check(follower, pids[0]);
+        ck_assert_uint_eq(holds_count(holds), 1);
+        ck_assert(is_held_for(pids[1]));
+        for (int i = 0; i < 2; i++)
+                put_in_unit(pids[i], "c.service");
+        put_list("a.service", NULL, 0);
+        follower_check(follower, pids[1]);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        ck_assert_uint_eq(count_followed(), 0);
+        stop_following_units(pids, 3);
+}
+
+/* Root releases the hold of a unit: there is no other one while its process runs. */
+TEST(released_for_a_unit)
+{
+        pid_t pids[2];
+
+        start_following_units(0);
+        for (int i = 0; i < 2; i++)
+                pids[i] = start_in_unit("a.service");
+        put_list("a.service", pids, 2);
+        follower_check(follower, pids[0]);
+        ck_assert_int_eq(holds_release(holds, 1), 0);
+        for (int i = 0; i < 2; i++)
+                follower_check(follower, pids[i]);
+        expect_left(0);
+        end_process(pids[0]);
+        wait_for(1);
+        ck_assert(is_held_for(pids[1]));
+        stop_following_units(&pids[1], 1);
+}
+
+/* Another rule that means processes, not units, needs forks while it means one. */
+TEST(forks_of_processes_only)
+{
+        AppOptions others;
+        App *app;
+        pid_t pid;
+
+        start_following_units(0);
+        pid = start_in_unit("a.service");
+        follower_check(follower, pid);
+        ck_assert(!forks);
+        others = options;
+        others.latency_usec = 50;
+        app = g_memdup2(rules->pdata[0], sizeof(App));
+        app->options = &others;
+        g_ptr_array_add(rules, app);
+        follower_check(follower, pid);
+        ck_assert_uint_eq(holds_count(holds), 2);
+        ck_assert(forks);
+        put_in_unit(pid, "c.service");
+        follower_check(follower, pid);
+        ck_assert_uint_eq(holds_count(holds), 0);
+        ck_assert(!forks);
+        stop_following_units(&pid, 1);
+}
+
 /* Root releases a rule's hold: the rule makes no new one while the process runs. idled forgets this
  * when the process ends, so a later process with its number gets a hold. */
 TEST(released)

@@ -106,13 +106,18 @@ static bool is_meant(const App *app, const Process *process)
         return meant;
 }
 
-static void set(App *app, const char *key, const char *value)
+static void set_in(App *app, const char *section, const char *key, const char *value)
 {
         g_autofree char *error = NULL;
 
-        ck_assert_int_eq(setting_parse(setting_find(app_settings, "Match", key), value,
+        ck_assert_int_eq(setting_parse(setting_find(app_settings, section, key), value,
                                        app->options, &error),
                          0);
+}
+
+static void set(App *app, const char *key, const char *value)
+{
+        set_in(app, "Match", key, value);
 }
 
 static App *app_make(void)
@@ -133,6 +138,46 @@ TEST_EACH(meant, cases)
 
         set(app, c->key, c->value);
         ck_case(c->name, is_meant(app, c->process ? c->process : &c->own) == c->meant, "wrong");
+        app_free(app);
+}
+
+static const struct {
+        const char *name, *match, *ask; /* "Key=value ..." */
+        bool of_units;
+} rules[] = {
+        { "a contract", "Unit=a.service", "WakeupP99=5ms", true },
+        { "cores and a profile", "Unit=a.service", "Cores=2 Profile=balanced", true },
+        { "a kind of cores", "Unit=a.service", "Kind=fast", true },
+        { "with users", "Unit=a.service User=ada", "WakeupP99=5ms", true },
+        { "the own unit of a process", "Unit=a.service User=ada", "Kind=fast", false },
+        { "where the process may run", "Unit=a.service", "WakeupP99=5ms Latency=50us", false },
+        { "what a process starts", "Unit=a.service Children=yes", "WakeupP99=5ms", false },
+        { "a program", "Unit=a.service Executable=/bin/a", "WakeupP99=5ms", false },
+        { "a name", "Unit=a.service Comm=a", "WakeupP99=5ms", false },
+        { "a cgroup", "Unit=a.service Cgroup=/a", "WakeupP99=5ms", false },
+        { "only a cgroup", "Cgroup=/a", "WakeupP99=5ms", false },
+        { "only a user", "User=ada", "WakeupP99=5ms", false },
+};
+
+static void set_all(App *app, const char *section, const char *values)
+{
+        g_auto(GStrv) words = g_strsplit(values, " ", -1);
+
+        for (char **word = words; *word; word++) {
+                g_auto(GStrv) pair = g_strsplit(*word, "=", 2);
+
+                set_in(app, section, pair[0], pair[1]);
+        }
+}
+
+/* One hold for a unit serves all its processes. */
+TEST_EACH(of_units, rules)
+{
+        App *app = app_make();
+
+        set_all(app, "Match", c->match);
+        set_all(app, "Ask", c->ask);
+        ck_case(c->name, app_is_of_units(app) == c->of_units, "wrong");
         app_free(app);
 }
 

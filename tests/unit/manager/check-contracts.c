@@ -276,6 +276,26 @@ TEST(moves)
         end_last(pid);
 }
 
+/* A hold of a unit stays a contract of that, wherever its process is, and whether it is there. */
+TEST(of_a_given_unit)
+{
+        HoldRequest r = request();
+        pid_t pid = start_process();
+
+        r.pid = pid;
+        r.bound = true;
+        r.p99_us = 5000;
+        r.cgroup = "/system.slice/u0.service/below";
+        add(&r, NULL);
+        ck_assert(follow(0, true));
+        expect("u0.service 5000");
+        move(pid, "/system.slice/u1.service");
+        now += 6000000;
+        ck_assert(!follow(0, false));
+        expect("u0.service 5000");
+        end_last(pid);
+}
+
 /* A profile's contract counts all other units as one. */
 TEST(rest)
 {

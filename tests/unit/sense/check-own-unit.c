@@ -2,6 +2,8 @@
 /*
  * Which unit a process has for itself.
  */
+#include <errno.h>
+
 #include "machine.h"
 #include "sense/own-unit.h"
 #include "table.h"
@@ -84,6 +86,26 @@ TEST_EACH(chain, chains)
         tree_put(&tree, "sys/fs/cgroup/a.service/cgroup.procs", procs->str);
         ck_assert_int_eq(own_unit_read(tree.root, 10, &found), 0);
         ck_case(c->name, (found != NULL) == c->own, "%s", found ? found : "none");
+}
+
+/* Those of the unit's group first, and all that can be read. */
+TEST(processes)
+{
+        static const pid_t expected[] = { 11, 10, 12 };
+        g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        g_auto(Tree) tree = tree_make();
+
+        tree_put(&tree, "a.slice/b.service/cgroup.procs", "11\n10\n");
+        tree_put(&tree, "a.slice/b.service/x/y/cgroup.procs", "12\n");
+        tree_put(&tree, "a.slice/b.service/x/cgroup.procs/z", ""); /* as of a threaded group */
+        tree_put(&tree, "a.slice/c.service/cgroup.procs", "20\n");
+        ck_assert_int_lt(unit_processes_read(tree.root, "/a.slice/b.service", pids), 0);
+        ck_assert_uint_eq(pids->len, G_N_ELEMENTS(expected));
+        ck_assert_mem_eq(pids->data, expected, sizeof(expected));
+        g_array_set_size(pids, 0);
+        ck_assert_int_eq(unit_processes_read(tree.root, "/a.slice/c.service", pids), 0);
+        ck_assert_uint_eq(pids->len, 1);
+        ck_assert_int_eq(unit_processes_read(tree.root, "/d.service", pids), -ENOENT);
 }
 
 UNIT("own-unit")
