@@ -32,7 +32,6 @@ G_STATIC_ASSERT((unsigned)PROCESS_FORK == PROC_EVENT_FORK);
 G_STATIC_ASSERT((unsigned)PROCESS_EXEC == PROC_EVENT_EXEC);
 G_STATIC_ASSERT((unsigned)PROCESS_UID == PROC_EVENT_UID);
 G_STATIC_ASSERT((unsigned)PROCESS_COMM == PROC_EVENT_COMM);
-G_STATIC_ASSERT((unsigned)PROCESS_EXIT == (unsigned)PROC_EVENT_EXIT);
 
 /* Where the event begins in a message. */
 #define HEADERS (NLMSG_HDRLEN + sizeof(struct cn_msg))
@@ -73,13 +72,9 @@ static int end_of_kind(unsigned kind)
         case PROCESS_FORK:
                 return END_OF(fork);
         case PROCESS_EXEC:
-                return END_OF(exec);
         case PROCESS_UID:
-                return END_OF(id);
         case PROCESS_COMM:
-                return END_OF(comm);
-        case PROCESS_EXIT:
-                return END_OF(exit.process_tgid);
+                return END_OF(exec); /* the others begin with the same two fields */
         }
         return 0;
 }
@@ -87,7 +82,7 @@ static int end_of_kind(unsigned kind)
 int process_event_parse(const void *message, size_t size, ProcessEvent *ret_event)
 {
         struct proc_event event;
-        ProcessEvent found = { .uid = (uid_t)-1 };
+        ProcessEvent found = { 0 };
         int length = unwrap(message, size, &event), end;
 
         if (length < (int)sizeof(event.what))
@@ -98,17 +93,12 @@ int process_event_parse(const void *message, size_t size, ProcessEvent *ret_even
         if (length < end)
                 return -EBADMSG;
         found.kind = (ProcessEventKind)event.what;
-        /* All but fork begin with the same two fields. */
         found.tid = event.event_data.exec.process_pid;
         found.pid = event.event_data.exec.process_tgid;
         if (found.kind == PROCESS_FORK) {
                 found.tid = event.event_data.fork.child_pid;
                 found.pid = event.event_data.fork.child_tgid;
                 found.parent = event.event_data.fork.parent_tgid;
-        } else if (found.kind == PROCESS_UID) {
-                found.uid = event.event_data.id.e.euid;
-        } else if (found.kind == PROCESS_COMM) {
-                memcpy(found.comm, event.event_data.comm.comm, sizeof(found.comm) - 1);
         }
         *ret_event = found;
         return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Processes as events from the kernel: fork, exec, change of user or name, exit.
+ * Processes as events from the kernel: fork, exec, change of user or name.
  */
 #ifndef IDLED_PROCESSES_H
 #define IDLED_PROCESSES_H
@@ -14,17 +14,12 @@ typedef enum ProcessEventKind {
         PROCESS_EXEC = 0x2,
         PROCESS_UID = 0x4,
         PROCESS_COMM = 0x200, /* its name changed, other than by exec */
-        PROCESS_EXIT = 0x80000000,
 } ProcessEventKind;
-
-#define PROCESS_COMM_SIZE 16
 
 typedef struct ProcessEvent {
         ProcessEventKind kind;
-        pid_t pid, tid;               /* process and thread; after a fork the child's */
-        pid_t parent;                 /* process that forked; 0 with other kinds */
-        uid_t uid;                    /* effective; (uid_t)-1 with other kinds than PROCESS_UID */
-        char comm[PROCESS_COMM_SIZE]; /* with PROCESS_COMM; any bytes, and a NUL at the end */
+        pid_t pid, tid; /* process and thread; after a fork the child's */
+        pid_t parent;   /* process that forked; 0 with other kinds */
 } ProcessEvent;
 
 /* Subscribes to events of `kinds`; other events wake no process. `buffer_size` is the size of the

@@ -5,6 +5,7 @@
 #include <linux/connector.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "sense/netlink.h"
@@ -47,15 +48,11 @@ static const struct {
         const char *name;
         unsigned what;
         pid_t parent;
-        uid_t uid;
-        const char *comm;
 } known[] = {
-        { "fork", PROC_EVENT_FORK, 7, (uid_t)-1, "" },
-        { "exec", PROC_EVENT_EXEC, 0, (uid_t)-1, "" },
-        { "user", PROC_EVENT_UID, 0, 33, "" },
-        { "name with anything in it, of full length", PROC_EVENT_COMM, 0, (uid_t)-1,
-          "a)\n\xff (012345678" },
-        { "exit", PROC_EVENT_EXIT, 0, (uid_t)-1, "" },
+        { "fork", PROC_EVENT_FORK, 7 },
+        { "exec", PROC_EVENT_EXEC, 0 },
+        { "user", PROC_EVENT_UID, 0 },
+        { "name with anything in it, of full length", PROC_EVENT_COMM, 0 },
 };
 
 TEST_EACH(understood, known)
@@ -67,17 +64,12 @@ TEST_EACH(understood, known)
         ck_case(c->name, event.kind == (ProcessEventKind)c->what, "kind %x", event.kind);
         ck_case(c->name, event.pid == 10 && event.tid == 12, "%d %d", event.pid, event.tid);
         ck_case(c->name, event.parent == c->parent, "parent %d", event.parent);
-        ck_case(c->name, event.uid == c->uid, "user %u", event.uid);
-        ck_assert_str_eq(event.comm, c->comm);
 }
 
-static const unsigned ignored[] = { PROC_EVENT_NONE,
-                                    PROC_EVENT_GID,
-                                    PROC_EVENT_SID,
-                                    PROC_EVENT_PTRACE,
-                                    PROC_EVENT_COREDUMP,
-                                    0x400,
-                                    PROC_EVENT_FORK | PROC_EVENT_EXEC };
+static const unsigned ignored[] = {
+        PROC_EVENT_NONE,     PROC_EVENT_GID,  PROC_EVENT_SID, PROC_EVENT_PTRACE,
+        PROC_EVENT_COREDUMP, PROC_EVENT_EXIT, 0x400,          PROC_EVENT_FORK | PROC_EVENT_EXEC
+};
 
 TEST_EACH(passed_over, ignored)
 {
@@ -153,7 +145,6 @@ TEST(random_bytes)
                 part = g_memdup2(message.bytes, size ? size : 1);
                 r = process_event_parse(part, size, &event);
                 ck_assert(r == 0 || r == 1 || r == -EBADMSG);
-                ck_assert(r != 1 || memchr(event.comm, '\0', sizeof(event.comm)));
         }
 }
 
@@ -180,8 +171,10 @@ static pid_t fork_and_wait(void)
 {
         pid_t pid = fork();
 
-        if (pid == 0)
+        if (pid == 0) {
+                prctl(PR_SET_NAME, "renamed");
                 _exit(0);
+        }
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
         return pid;
 }
@@ -210,8 +203,8 @@ TEST(of_the_kernel)
         ck_assert_int_eq(event.parent, getpid());
         ck_assert_int_eq(event.tid, child);
         process_events_close(fd);
-        fd = process_events_open(PROCESS_EXIT, 0);
-        event = wait_event(fd, fork_and_wait(), PROCESS_EXIT);
+        fd = process_events_open(PROCESS_COMM, 0);
+        event = wait_event(fd, fork_and_wait(), PROCESS_COMM);
         ck_assert_int_eq(event.parent, 0);
         process_events_close(fd);
 }
