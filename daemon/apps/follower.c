@@ -161,13 +161,14 @@ static void follow_free(Follow *follow, Holds *holds)
         g_free(follow);
 }
 
-/* Its process is no longer followed for this rule. */
+/* Its process is no longer followed for this rule; nothing happens if it lingers. */
 static void detach(Follow *follow)
 {
         Follower *follower = follow->follower;
         GPtrArray *follows = follows_of(follower, follow->pid);
 
-        g_ptr_array_remove_fast(follows, follow);
+        if (!follows || !g_ptr_array_remove_fast(follows, follow))
+                return;
         if (follows->len == 0)
                 g_hash_table_remove(follower->followed, GINT_TO_POINTER(follow->pid));
         if (follow->unit)
@@ -189,20 +190,9 @@ static void forget(Follow *follow)
                 holds_remove(holds, hold);
 }
 
-/* Ends what lingers. */
-static void end_lingering(Follow *follow)
-{
-        Holds *holds = follow->follower->holds;
-        uint64_t hold = follow->hold;
-
-        lose_hold(follow);
-        follow_free(follow, holds);
-        holds_remove(holds, hold);
-}
-
 static int on_lingered(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        end_lingering(userdata);
+        forget(userdata);
         return 0;
 }
 
@@ -324,7 +314,7 @@ static void gain_hold(Follow *follow)
         rule->n++;
         count(follow->follower, follow->uid, true);
         if (rule->lingering)
-                end_lingering(rule->lingering);
+                forget(rule->lingering);
 }
 
 /* Holds for the process, whatever has its number now. -ESRCH: it is not there; -EMFILE: there are
