@@ -593,22 +593,6 @@ void follower_forget_refused(Follower *follower)
         follower->full = false;
 }
 
-/* The hierarchy of units: of version 2, alone or next to version 1, else of version 1. */
-static int open_cgroups(int root)
-{
-        static const char *const paths[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified",
-                                             "sys/fs/cgroup/systemd" };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
-                int fd = openat(root, paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-                if (fd >= 0 && faccessat(fd, "cgroup.procs", F_OK, 0) == 0)
-                        return fd;
-                fd_close(&fd);
-        }
-        return -1;
-}
-
 Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrArray *rules,
                        const FollowerListener *listener)
 {
@@ -619,7 +603,7 @@ Follower *follower_new(sd_event *event, int root, int proc, Holds *holds, GPtrAr
         follower->files = openat(proc, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (follower->files < 0)
                 follower->files = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        follower->cgroups = open_cgroups(root);
+        follower->cgroups = unit_cgroups_open(root);
         follower->holds = holds;
         follower->rules = g_ptr_array_ref(rules);
         follower->listener = *listener;

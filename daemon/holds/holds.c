@@ -18,10 +18,12 @@
 #include <glib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/private-text.h"
 #include "holds/holder.h"
+#include "sense/affinity.h"
 #include "sense/own-unit.h"
 
 /* After this many holds their memory is worth returning to the kernel. */
@@ -33,7 +35,7 @@
 
 struct Holds {
         sd_event *event;
-        int root;
+        int root, cgroups;
         CpuSet online;
         GArray *list;      /* of Hold */
         GPtrArray *held;   /* of Held, the same index */
@@ -153,15 +155,31 @@ static uint64_t now(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-/* The CPUs that a hold is about now, by what was read last. */
+/* Adds where other processes of the unit may run, until those are all CPUs that are online. */
+static void add_unit(const Holds *holds, const char *unit, CpuSet *cpus)
+{
+        g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+        g_autoptr(GHashTable) spent = g_hash_table_new(NULL, NULL);
+        CpuSet more;
+
+        if (!cpuset_is_subset(&holds->online, cpus))
+                unit_processes_read(holds->cgroups, unit, pids);
+        for (guint i = 0; i < pids->len && !cpuset_is_subset(&holds->online, cpus); i++)
+                if (affinity_read(holds->root, g_array_index(pids, pid_t, i), &holds->online, spent,
+                                  &more) >= 0)
+                        cpuset_or(cpus, &more);
+}
+
+/* The CPUs that a hold is about now, by what was read last of its process. */
 static CpuSet cpus_of(const Holds *holds, const Held *held)
 {
-        CpuSet cpus = holds->online;
+        CpuSet cpus = held->holder ? held->holder->cpus : holds->online;
 
         if (held->named)
-                cpuset_and(&cpus, held->named);
-        else if (held->holder)
-                cpuset_and(&cpus, &held->holder->cpus);
+                cpus = *held->named;
+        else if (held->cgroup)
+                add_unit(holds, held->cgroup, &cpus);
+        cpuset_and(&cpus, &holds->online);
         return cpus;
 }
 
@@ -256,7 +274,7 @@ static void make_timer(Holds *holds, uint64_t accuracy, sd_event_time_handler_t 
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
 {
         uint64_t wait = MAX(FOLLOW_SOON_USEC, FOLLOW_COST_FACTOR * holds->cost_usec);
-        bool others = !cpuset_equal(online, &holds->online);
+        bool others = !cpuset_equal(online, &holds->online), moved;
 
         if (holds->held->len == 0 && !others)
                 return false;
@@ -266,9 +284,10 @@ bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
         holds->online = *online;
         holds->followed_usec = now_usec;
         holders_follow(holds->holders, online);
+        moved = update_cpus(holds);
         holds->cost_usec = now() - now_usec;
         follow_later(holds);
-        return update_cpus(holds);
+        return moved;
 }
 
 void holds_recheck(Holds *holds)
@@ -368,6 +387,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
         holds->late_usec = follow_usec;
         holds->event = sd_event_ref(event);
         holds->root = root;
+        holds->cgroups = unit_cgroups_open(root);
         holds->online = *online;
         holds->list = g_array_new(FALSE, FALSE, sizeof(Hold));
         holds->held = g_ptr_array_new();
@@ -390,6 +410,7 @@ void holds_free(Holds *holds)
         g_ptr_array_unref(holds->held);
         g_array_unref(holds->list);
         holders_free(holds->holders);
+        fd_close(&holds->cgroups);
         sd_event_source_disable_unref(holds->late);
         sd_event_source_disable_unref(holds->over);
         sd_event_unref(holds->event);

@@ -7,8 +7,9 @@
  * hold behind.
  *
  * A hold applies to the CPUs that it names; else to those that the threads of its process may run
- * on, which idled follows; else to all. If the process has exited, its last CPUs stay, because a
- * child that inherited the descriptor runs where its parent did.
+ * on, which idled follows, and with `cgroup` to those of the other processes there; else to all. If
+ * the process has exited, its last CPUs stay, because a child that inherited the descriptor runs
+ * where its parent did.
  */
 #ifndef IDLED_HOLDS_H
 #define IDLED_HOLDS_H

@@ -82,6 +82,21 @@ static bool descends(Search *search, pid_t pid)
         return true;
 }
 
+int unit_cgroups_open(int root)
+{
+        static const char *const paths[] = { "sys/fs/cgroup", "sys/fs/cgroup/unified",
+                                             "sys/fs/cgroup/systemd" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+                int fd = openat(root, paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (fd >= 0 && faccessat(fd, "cgroup.procs", F_OK, 0) == 0)
+                        return fd;
+                fd_close(&fd);
+        }
+        return -1;
+}
+
 /* Appends the processes of one group and the paths of the groups in it. */
 static int read_group(int cgroups, const char *path, GArray *pids, GPtrArray *paths)
 {

@@ -14,9 +14,13 @@
  * -ENFILE: there were no descriptors to find out. */
 int own_unit_read(int root, pid_t pid, char **ret_unit);
 
+/* Opens the hierarchy of units: of version 2, alone or next to version 1, else of version 1; -1:
+ * there is none. */
+int unit_cgroups_open(int root);
+
 /* Appends to `pids` (of pid_t) the processes of a unit with a path as above, and of the groups in
  * it, as the kernel lists them: those that are longest in a group first, of the unit's group first.
- * `cgroups` is a descriptor of the hierarchy. -E2BIG: there are more; or why a group could not be
+ * `cgroups` is of unit_cgroups_open(). -E2BIG: there are more; or why a group could not be
  * read. Then some are missing. */
 int unit_processes_read(int cgroups, const char *unit, GArray *pids);
 

@@ -4,6 +4,9 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+/* Before what shadows a name of it. */
+#include "machine.h"
+
 #include "holds-fixture.h"
 
 TEST(bound_to_a_process)
@@ -155,6 +158,52 @@ TEST(follows_its_process)
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
         end_process(pid);
+}
+
+static void put_cpus(const Tree *tree, pid_t pid, const char *cpus)
+{
+        g_autofree char *path = g_strdup_printf("proc/%d/status", pid);
+        g_autofree char *text = g_strdup_printf("Name:\tx\nThreads:\t1\nCpus_allowed_list:\t%s\n",
+                                                cpus);
+
+        tree_put(tree, path, text);
+}
+
+static void expect_cpus(const Hold *hold, const char *expected)
+{
+        g_autofree char *cpus = cpuset_format(&hold->cpus);
+
+        ck_assert_str_eq(cpus, expected);
+}
+
+/* A hold of a unit is about the CPUs of all processes of the unit, wherever its own is bound to. */
+TEST(follows_its_unit)
+{
+        const pid_t other = 5000000; /* more than the kernel gives */
+        HoldRequest r = request();
+        CpuSet eight = { 0 };
+        g_auto(Tree) tree = tree_make();
+        Holds *own;
+        uint64_t id;
+
+        cpuset_add_range(&eight, 0, 7);
+        r.pid = start_process();
+        tree_put(&tree, "sys/fs/cgroup/cgroup.procs", "");
+        tree_put(&tree, "sys/fs/cgroup/a.service/below/cgroup.procs", "5000000\n");
+        put_cpus(&tree, r.pid, "1");
+        put_cpus(&tree, other, "4-5");
+        own = holds_new(event, tree.root, &eight, FOLLOW_USEC, on_change, NULL);
+        ck_assert_int_eq(holds_add(own, &r, NULL, &id), 0);
+        r.cgroup = "/a.service";
+        ck_assert_int_eq(holds_add(own, &r, NULL, &id), 0);
+        expect_cpus(holds_hold(holds_nth(own, 0)), "1");
+        expect_cpus(holds_hold(holds_nth(own, 1)), "1,4-5");
+        put_cpus(&tree, other, "6-9");
+        holds_recheck(own);
+        ck_assert(holds_follow(own, &eight, (uint64_t)g_get_monotonic_time()));
+        expect_cpus(holds_hold(holds_nth(own, 1)), "1,6-7");
+        end_process(r.pid);
+        holds_free(own);
 }
 
 /* Holds follow a process to its CPUs by themselves, without the manager's ticks. */
