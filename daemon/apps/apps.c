@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "config/app.h"
+#include "holds/timer.h"
 #include "sense/netlink.h"
 #include "sense/processes.h"
 
@@ -238,16 +239,9 @@ static int scan_begin(Apps *apps)
 void apps_rescan(Apps *apps)
 {
         uint64_t now = (uint64_t)g_get_monotonic_time();
-        uint64_t due = MAX(now, apps->scanned_usec + AGAIN_USEC);
-        int r = 0;
 
-        if (!apps->again || sd_event_source_get_enabled(apps->again, NULL) > 0)
-                return;
-        r = sd_event_source_set_time(apps->again, due);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(apps->again, SD_EVENT_ONESHOT);
-        if (r < 0)
-                log_error_errno(r, "Failed to schedule a check of processes: %m");
+        if (apps->again && sd_event_source_get_enabled(apps->again, NULL) == 0)
+                timer_set_at(apps->again, MAX(now, apps->scanned_usec + AGAIN_USEC));
 }
 
 static int on_again(sd_event_source *source, uint64_t usec, void *userdata)
@@ -290,11 +284,8 @@ static int take_some(Apps *apps)
 
 static int rest(Apps *apps)
 {
-        int r = sd_event_source_set_enabled(apps->source, SD_EVENT_OFF);
-
-        if (r >= 0)
-                r = sd_event_source_set_time_relative(apps->rest, REST_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(apps->rest, SD_EVENT_ONESHOT);
+        timer_set_in(apps->rest, REST_USEC);
+        return sd_event_source_set_enabled(apps->source, SD_EVENT_OFF);
 }
 
 static void unlisten(Apps *apps)
@@ -374,16 +365,10 @@ static void on_room(void *userdata)
 
 static int add_sources(Apps *apps, int fd)
 {
-        int r;
+        int r = timer_add(apps->event, &apps->again, 0, on_again, apps);
 
-        r = sd_event_add_time(apps->event, &apps->again, CLOCK_MONOTONIC, 0, 0, on_again, apps);
         if (r >= 0)
-                r = sd_event_source_set_enabled(apps->again, SD_EVENT_OFF);
-        if (r >= 0)
-                r = sd_event_add_time(apps->event, &apps->rest, CLOCK_MONOTONIC, 0, LATE_USEC,
-                                      on_rested, apps);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(apps->rest, SD_EVENT_OFF);
+                r = timer_add(apps->event, &apps->rest, LATE_USEC, on_rested, apps);
         return r < 0 ? r
                      : sd_event_add_io(apps->event, &apps->source, fd, EPOLLIN, on_events, apps);
 }

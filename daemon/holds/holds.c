@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/private-text.h"
 #include "holds/holder.h"
+#include "holds/timer.h"
 #include "sense/affinity.h"
 #include "sense/own-unit.h"
 
@@ -216,17 +217,10 @@ static void follow_later(Holds *holds)
 {
         uint64_t wait = MAX(holds->late_usec, FOLLOW_COST_FACTOR * holds->cost_usec);
         bool followed = false;
-        int r = 0;
 
         for (guint i = 0; i < holds->held->len && !followed; i++)
                 followed = is_followed(holds_nth(holds, i));
-        if (followed)
-                r = sd_event_source_set_time_relative(holds->late, wait);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(holds->late,
-                                                followed ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
-        if (r < 0)
-                log_error_errno(r, "Failed to follow the CPUs of processes with holds: %m");
+        timer_set_at(holds->late, followed ? now() + wait : 0);
 }
 
 /* Takes note of a hold that may need the timer. */
@@ -256,19 +250,6 @@ static int on_over(sd_event_source *source, uint64_t usec, void *userdata)
         if (holds->unreported)
                 report_change(holds);
         return 0;
-}
-
-/* Makes a timer that is off. */
-static void make_timer(Holds *holds, uint64_t accuracy, sd_event_time_handler_t handler,
-                       sd_event_source **ret_timer)
-{
-        int r = sd_event_add_time(holds->event, ret_timer, CLOCK_MONOTONIC, 0, accuracy, handler,
-                                  holds);
-
-        if (r >= 0)
-                r = sd_event_source_set_enabled(*ret_timer, SD_EVENT_OFF);
-        if (r < 0)
-                log_error_errno(r, "Failed to create a timer for holds: %m");
 }
 
 bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
@@ -306,18 +287,16 @@ static void take_out(Held *held)
         if (held->index < holds->held->len)
                 ((Held *)g_ptr_array_index(holds->held, held->index))->index = held->index;
         if (holds->held->len == 0)
-                sd_event_source_set_enabled(holds->late, SD_EVENT_OFF);
+                timer_set_at(holds->late, 0);
 }
 
 /* Reports all holds that end in this turn of the loop at once, when it is over. */
 static void report_later(Holds *holds)
 {
-        int r = sd_event_source_set_time_relative(holds->over, 0);
-
         holds->unreported = true;
-        if (r >= 0)
-                r = sd_event_source_set_enabled(holds->over, SD_EVENT_ONESHOT);
-        if (r < 0)
+        if (holds->over)
+                timer_set_in(holds->over, 0);
+        else
                 report_change(holds);
 }
 
@@ -383,6 +362,7 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
                  void (*changed)(bool moved, void *userdata), void *userdata)
 {
         Holds *holds = g_new0(Holds, 1);
+        int r;
 
         holds->late_usec = follow_usec;
         holds->event = sd_event_ref(event);
@@ -395,8 +375,11 @@ Holds *holds_new(sd_event *event, int root, const CpuSet *online, uint64_t follo
         holds->holders = holders_new(event, root, on_process_end, holds);
         holds->changed = changed;
         holds->userdata = userdata;
-        make_timer(holds, holds->late_usec / 2, on_late, &holds->late);
-        make_timer(holds, 1, on_over, &holds->over);
+        r = timer_add(event, &holds->late, holds->late_usec / 2, on_late, holds);
+        if (r >= 0)
+                r = timer_add(event, &holds->over, 1, on_over, holds);
+        if (r < 0)
+                log_error_errno(r, "Failed to create a timer for holds: %m");
         return holds;
 }
 

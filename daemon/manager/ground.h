@@ -15,6 +15,7 @@
 
 #include "act/knob/knob.h"
 #include "config/config.h"
+#include "holds/timer.h"
 #include "model/kind.h"
 #include "stats/estimate.h"
 #include "systemd/unit-control.h"
@@ -99,15 +100,6 @@ static inline uint64_t manager_now(void)
 {
         return (uint64_t)g_get_monotonic_time();
 }
-
-/* A timer of the monotonic clock that is off; negative errno. */
-int timer_add(sd_event *event, sd_event_source **ret_timer, uint64_t accuracy_usec,
-              sd_event_time_handler_t callback, void *userdata);
-
-/* Has the timer fire once, in `usec` or at that time; 0: never. Without a timer (NULL) nothing is
- * done. An error is logged. */
-void timer_set_in(sd_event_source *timer, uint64_t usec);
-void timer_set_at(sd_event_source *timer, uint64_t usec);
 
 /* These flags are due. Before the start, and when all is over, they only wait. */
 void ground_raise(Ground *ground, unsigned due);
