@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/private-text.h"
 #include "bpf/bill.h"
+#include "holds/holder.h"
 #include "model/cgroup-unit.h"
 #include "sense/process-facts.h"
 
@@ -103,7 +104,7 @@ static void read_cgroups(Contracts *contracts, const Holds *holds)
         for (unsigned i = 0; holds && i < holds_count(holds); i++) {
                 const Held *held = holds_nth(holds, i);
 
-                if (held->p99_us > 0 && held->holder)
+                if (held->p99_us > 0 && held->holder && held->holder->alive)
                         read_cgroup(contracts, held);
         }
 }

@@ -276,6 +276,26 @@ TEST(moves)
         end_last(pid);
 }
 
+/* Another process has the number of one that ended: it is not the one of the hold. */
+TEST(number_used_again)
+{
+        HoldRequest r = request();
+        int fd;
+
+        r.pid = start_process();
+        r.p99_us = 5000;
+        move(r.pid, "/system.slice/u0.service");
+        add(&r, &fd);
+        follow(0, true);
+        end_process(r.pid);
+        expect_left(1);
+        move(r.pid, "/system.slice/u1.service");
+        ck_assert(!follow(0, true));
+        expect("u0.service 5000");
+        close(fd);
+        wait_for(0);
+}
+
 /* A hold of a unit stays a contract of that, wherever its process is, and whether it is there. */
 TEST(of_a_given_unit)
 {
