@@ -76,11 +76,6 @@ EnergySource evaluation_source(const Decided *decided)
         return decided->evaluation->source;
 }
 
-WorkUnit evaluation_work_unit(const Decided *decided)
-{
-        return decided->evaluation->work.unit;
-}
-
 static EnergySource find_source(const Decided *decided, const Config *config)
 {
         const EnergyDomain *domains;
@@ -201,7 +196,7 @@ void evaluation_begin(const Decided *decided, ActivePolicy *active, bool always)
         g_autofree Evaluator *evaluator = g_new0(Evaluator, 1);
 
         evaluator_init(evaluator, (uint64_t)g_random_int() << 32 | g_random_int());
-        evaluator->unit = evaluation_work_unit(decided);
+        evaluator->unit = decided->evaluation->work.unit;
         if (recall(decided, active->policy->name, evaluator) || always)
                 active->evaluator = g_steal_pointer(&evaluator);
 }
@@ -419,11 +414,21 @@ bool evaluation_backs_off(const Decided *decided, const ActivePolicy *active)
                !evaluator_is_trying(active->evaluator);
 }
 
-static void explain_evaluation(const Evaluator *e, const Section *section, CpuCause *cause)
+void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuCause *cause)
 {
-        const Interval *watts = &e->found.watts;
-        bool trial = evaluator_is_trying(e);
+        const Section *section = config_section(decided->ground->config, "Evaluate");
+        const Evaluator *e = active->evaluator;
+        Interval watts;
+        bool trial;
 
+        cause->ignored = true;
+        cause->policy = active->policy->name;
+        if (trial_honours(asked_trial(decided->asked), active->policy->name) == 0) {
+                cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
+                return;
+        }
+        trial = evaluator_is_trying(e);
+        watts = e->found.watts;
         cause->reason = (Reason){
                 .because = trial ? "its requests are ignored for some seconds, to measure what "
                                    "they save"
@@ -432,25 +437,12 @@ static void explain_evaluation(const Evaluator *e, const Section *section, CpuCa
                                      "ignored"
                                    : "its requests seem to cost energy, so they are ignored until "
                                      "that is known",
-                .inputs = { { "saved", "W", watts->value },
-                            { "at least", "W", watts->low },
-                            { "at most", "W", watts->high } },
+                .inputs = { { "saved", "W", watts.value },
+                            { "at least", "W", watts.low },
+                            { "at most", "W", watts.high } },
                 .option = trial ? "Trials" : "BackOff",
         };
         cause->option_source = section_source(section, cause->reason.option);
-}
-
-void evaluation_explain(const Decided *decided, const ActivePolicy *active, CpuCause *cause)
-{
-        const Section *section = config_section(decided->ground->config, "Evaluate");
-        const Evaluator *e = active->evaluator;
-
-        cause->ignored = true;
-        cause->policy = active->policy->name;
-        if (trial_honours(asked_trial(decided->asked), active->policy->name) == 0)
-                cause->reason = (Reason){ .because = "a client's trial ignores its requests" };
-        else
-                explain_evaluation(e, section, cause);
 }
 
 void evaluation_init(Decided *decided)

@@ -8,7 +8,6 @@
 #include "manager/decided.h"
 #include "manager/history.h"
 #include "model/energy-source.h"
-#include "model/work-unit.h"
 
 /* Between listen() and done() trials are possible. */
 void evaluation_init(Decided *decided);
@@ -19,9 +18,8 @@ void evaluation_done(Decided *decided);
  * before, evaluators end: what two sources measured is never mixed. */
 void evaluation_choose_source(Decided *decided, const Config *config);
 
-/* That, and what evaluators count work in by it. */
+/* That. */
 EnergySource evaluation_source(const Decided *decided);
-WorkUnit evaluation_work_unit(const Decided *decided);
 
 /* What ticks read for evaluators (Sense flags). */
 unsigned evaluation_senses(const Decided *decided);

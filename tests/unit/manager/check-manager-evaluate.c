@@ -300,7 +300,8 @@ TEST(keeps_its_budget)
 TEST(counts_work)
 {
         start();
-        ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_BUSY);
+        wait_for(evaluator());
+        ck_assert_int_eq(evaluator()->unit, WORK_BUSY);
         stop();
         for (int cpu = 0; cpu < CPUS; cpu++) {
                 g_autofree char *path = g_strdup_printf(
@@ -309,7 +310,8 @@ TEST(counts_work)
                 unlinkat(tree.root, path, 0);
         }
         start();
-        ck_assert_int_eq(evaluation_work_unit(manager->decided), WORK_SWITCHES);
+        wait_for(evaluator());
+        ck_assert_int_eq(evaluator()->unit, WORK_SWITCHES);
         stop();
 }
 
