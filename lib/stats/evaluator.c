@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "model/random.h"
 
@@ -27,7 +26,7 @@
 
 void evaluator_init(Evaluator *evaluator, uint64_t seed)
 {
-        *evaluator = (Evaluator){ .seed = seed };
+        *evaluator = (Evaluator){ .seed = seed, .budget.usec = NAN };
         evaluator->found = estimate(&evaluator->estimator, &(EstimateQuery){ 0 });
 }
 
@@ -113,9 +112,9 @@ static void add_saved(Evaluator *e, double seconds)
         e->unvalued_sec += seconds;
         if (!isfinite(watts->low))
                 return;
-        e->saved_joules[0] += watts->value * e->unvalued_sec;
-        e->saved_joules[1] += watts->low * e->unvalued_sec;
-        e->saved_joules[2] += watts->high * e->unvalued_sec;
+        e->saved_joules.value += watts->value * e->unvalued_sec;
+        e->saved_joules.low += watts->low * e->unvalued_sec;
+        e->saved_joules.high += watts->high * e->unvalued_sec;
         e->unvalued_sec = 0;
 }
 
@@ -216,11 +215,9 @@ static void pass_time(Evaluator *e, const EvaluateOptions *options, const Evalua
         bool on = evaluator_is_on(e, options);
 
         if (e->seen_usec == 0) {
-                if (e->budget.has)
-                        refill(e, options, (double)e->budget.away_usec);
-                else
+                if (isnan(e->budget.usec))
                         e->budget.usec = most_budget(options);
-                e->budget.has = true;
+                refill(e, options, (double)e->budget.away_usec);
                 follow_load(e, view, 0);
                 set_next(e, view->now_usec);
         }
@@ -334,17 +331,15 @@ double evaluator_effective_share(const Evaluator *e)
 
 Interval evaluator_saved_joules(const Evaluator *e)
 {
-        const double *saved = e->saved_joules;
-
         if (e->estimator.n_pairs < 2 || e->effective_sec <= e->unvalued_sec)
                 return (Interval){ NAN, NAN, NAN };
-        return (Interval){ saved[0], saved[1], saved[2] };
+        return e->saved_joules;
 }
 
 char *evaluator_format(const Evaluator *e, EnergySource source, int n_cpus)
 {
-        const double totals[] = { e->saved_joules[0], e->saved_joules[1], e->saved_joules[2],
-                                  e->unvalued_sec,    e->effective_sec,   e->total_sec,
+        const double totals[] = { e->saved_joules.value, e->saved_joules.low, e->saved_joules.high,
+                                  e->unvalued_sec,       e->effective_sec,    e->total_sec,
                                   e->budget.usec };
         GString *text = g_string_new(NULL);
         g_autofree char *blocks = estimator_format(&e->estimator);
@@ -363,7 +358,7 @@ static bool parse_totals(const char *line, Evaluator *e)
 
         if (!numbers_parse(line, "totals", x, G_N_ELEMENTS(x)))
                 return false;
-        memcpy(e->saved_joules, x, sizeof(e->saved_joules));
+        e->saved_joules = (Interval){ x[0], x[1], x[2] };
         e->unvalued_sec = x[3];
         e->effective_sec = x[4];
         e->total_sec = x[5];
@@ -388,7 +383,6 @@ int evaluator_parse(const char *text, EnergySource source, int n_cpus, Evaluator
                 return -ESTALE;
         e->trial.pair = 3 * e->estimator.n_pairs; /* another order than before */
         e->found_load = 0;
-        e->budget.has = true;
         *evaluator = *e;
         return 0;
 }

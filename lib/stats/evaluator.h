@@ -54,9 +54,8 @@ typedef struct EvaluatorTrial {
 /* How much time trials may take. */
 typedef struct EvaluatorBudget {
         uint64_t next_usec; /* no trial before this */
-        double usec;
-        bool has;           /* it was filled, by this instance or one before it */
-        uint64_t away_usec; /* between the two: a part of the budget has come back */
+        double usec;        /* NAN: it was never filled */
+        uint64_t away_usec; /* since an instance before this one: a part has come back */
 } EvaluatorBudget;
 
 typedef struct Evaluator {
@@ -77,8 +76,8 @@ typedef struct Evaluator {
         double found_load;
         uint64_t found_pairs; /* that were there then */
 
-        double saved_joules[3]; /* value, low, high */
-        double unvalued_sec;    /* in effect before there was an estimate */
+        Interval saved_joules;
+        double unvalued_sec; /* in effect before there was an estimate */
         double effective_sec, total_sec;
 } Evaluator;
 

@@ -273,7 +273,7 @@ TEST(saves_nothing_without_effect)
         wait_for(evaluator() && evaluator()->total_sec > 101);
         ck_assert(cpuset_is_empty(manager_parked(manager)));
         ck_assert_double_eq(evaluator()->effective_sec, 50);
-        ck_assert_double_eq(evaluator()->saved_joules[0], 1000);
+        ck_assert_double_eq(evaluator()->saved_joules.value, 1000);
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
         stop();
 }
