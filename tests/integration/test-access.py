@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Access: root may call every method, other users the ones that polkit allows; without polkit none. While polkit asks
-for a password idlectl waits, and can be interrupted."""
+for a password idlectl waits, and can be interrupted. The bus delivers no descriptor that idled does not expect."""
 import os
 import pty
 import shutil
@@ -225,6 +225,61 @@ class PausesOfOthers(WithPolkit, TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         for fd in fds:
             os.close(fd)
+
+
+# As the system's bus: what no service's file allows is denied.
+STRICT = '''<policy context="default"><allow user="*"/><deny own="*"/><deny send_type="method_call"/>
+<allow send_type="signal"/><allow send_requested_reply="true" send_type="method_return"/>
+<allow send_requested_reply="true" send_type="error"/><allow send_destination="org.freedesktop.DBus"/>
+<allow receive_sender="*"/></policy>'''
+POWER = ('net.hadess.PowerProfiles', 'org.freedesktop.UPower.PowerProfiles')
+
+
+@needs_root
+class Descriptors(TestCase):
+    """The installed rules of the bus, in whichever order it reads them."""
+    CONFIG = HOLDS_TOO.replace('\n', '\nPowerProfilesNames=yes\n', 1)
+
+    def start_with(self, files):
+        includes = ''.join('<include>%s/units/%s</include>' % (os.environ['IDLED_SOURCE'], file) for file in files)
+        with open(self.bus.config, encoding='utf-8') as file:
+            start = file.read().split('<policy')[0]
+        with open(self.bus.config, 'w', encoding='utf-8') as file:
+            file.write(start + STRICT + includes + '</busconfig>')
+        self.connection.call_blocking('org.freedesktop.DBus', '/org/freedesktop/DBus',
+                                      'org.freedesktop.DBus', 'ReloadConfig', '', ())
+        self.start('--dry-run')
+        for name in POWER:
+            wait_until(lambda name=name: self.connection.name_has_owner(name), name)
+
+    def outcome(self, name, interface, member, signature, *arguments):
+        """The name of the error; None: the call was answered."""
+        try:
+            self.connection.call_blocking(name, PATH, interface, member, signature, arguments)
+        except dbus.DBusException as error:
+            return error.get_dbus_name()
+        return None
+
+    def check(self, files):
+        self.start_with(files)
+        pidfd = os.pidfd_open(os.getpid())
+        self.addCleanup(os.close, pidfd)
+        denied = 'org.freedesktop.DBus.Error.AccessDenied'
+        descriptor = dbus.types.UnixFd(pidfd)
+        request = {'latency_us': dbus.UInt32(50), 'pidfd': descriptor}
+        for name in (NAME, *POWER, self.connection.get_name_owner(NAME)):
+            with self.subTest(name):
+                self.assertIsNone(self.outcome(name, MANAGER, 'Explain', ''))
+                self.assertEqual(self.outcome(name, MANAGER, 'Explain', 'h', descriptor), denied)
+                self.assertEqual(self.outcome(name, POWER[0], 'ReleaseProfile', 'h', descriptor), denied)
+                self.assertIsNone(self.outcome(name, MANAGER, 'Hold', 'a{sv}', request))
+                self.assertEqual(self.outcome(name, MANAGER, 'Hold', 'a{sv}', {**request, 'more': descriptor}), denied)
+
+    def test_only_a_hold_takes_one(self):
+        self.check(('org.idled1.conf', 'org.idled1.power-profiles.conf'))
+
+    def test_only_a_hold_takes_one_in_the_other_order(self):
+        self.check(('org.idled1.power-profiles.conf', 'org.idled1.conf'))
 
 
 BUS_TIMEOUT = 5  # what any other answer may take
