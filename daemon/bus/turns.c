@@ -127,6 +127,7 @@ static size_t size_of(sd_bus_message *message)
 
         if (!sd_bus_message_is_method_call(message, NULL, NULL)) /* a refusal */
                 return size;
+        size += strlen(sd_bus_message_get_path(message));
         while (r > 0 && size <= TURNS_CALL_MAX) {
                 r = sd_bus_message_peek_type(message, &type, &contents);
                 size += 64;

@@ -102,6 +102,14 @@ class Turns(TestCase):
         wait_until(lambda: len(self.answers) == 21, 'all answers')
         self.assertGreaterEqual(self.answers.count(('long', LIMITS)), 10)
 
+    def test_long_paths_do_not_pile_up(self):
+        """They count as arguments do, here in the first call of a connection, which waits for its user's name."""
+        for length, expected in (60000, 'ping'), (65000, ('ping', LIMITS)):
+            self.answers = []
+            self.ask(self.connect_as(NOBODY), 'ping', 'Ping', PEER, path='/' + 'x' * length)
+            wait_until(lambda: self.answers, 'the answer')
+            self.assertEqual(self.answers, [expected])
+
     def test_calls_of_normal_size_wait(self):
         """Each has its own mistake reported: none is refused because others wait."""
         connection = self.connect_as(NOBODY)
