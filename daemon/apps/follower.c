@@ -53,6 +53,11 @@
 #define RULES_MAX         (HOLDS_MAX / 2)
 #define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
+/* A unit can have many groups, made by its user, and its processes end as often as they like. After
+ * a search that took longer than this, none is done for so many times that time. */
+#define SEARCH_USEC        2000
+#define SEARCH_COST_FACTOR 20
+
 /* One process and one rule that means it, or whose hold lingers. */
 typedef struct Follow {
         Follower *follower;
@@ -81,10 +86,11 @@ struct Follower {
         GPtrArray *rules; /* of App */
         FollowerListener listener;
         GHashTable *users;
-        GHashTable *followed; /* pid -> GPtrArray of Follow, owned */
-        GHashTable *units;    /* those that a Follow is for, as in it */
-        unsigned n_forking;   /* Follows that are for their process, whose forks matter */
-        ProcessFacts *facts;  /* of the process that is being checked */
+        GHashTable *followed;                /* pid -> GPtrArray of Follow, owned */
+        GHashTable *units;                   /* those that a Follow is for, as in it */
+        uint64_t searched_usec, search_usec; /* when a unit was searched last, and for how long */
+        unsigned n_forking;  /* Follows that are for their process, whose forks matter */
+        ProcessFacts *facts; /* of the process that is being checked */
 
         GHashTable *holds_of_rule; /* App -> RuleHolds, owned */
         unsigned n_holds;
@@ -215,14 +221,27 @@ static bool linger(Follow *follow)
 
 static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited);
 
-/* Follows another process of the unit that the rule means, if there is one. */
+/* Follows another process of the unit that the rule means, if there is one. If it cannot be found
+ * out now, all processes are checked soon. */
 static void follow_another(Follower *follower, const App *app, const char *unit)
 {
         g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
 
-        unit_processes_read(follower->cgroups, strchr(unit, '/'), pids);
+        uint64_t begin = (uint64_t)g_get_monotonic_time();
+        int r = -EBUSY;
+
+        if (follower->search_usec <= SEARCH_USEC ||
+            begin - follower->searched_usec >= SEARCH_COST_FACTOR * follower->search_usec)
+                r = unit_processes_read(follower->cgroups, strchr(unit, '/'), pids);
         for (guint i = 0; i < pids->len && !g_hash_table_contains(follower->units, unit); i++)
                 follow(follower, g_array_index(pids, pid_t, i), app, false);
+        if (r != -EBUSY) {
+                follower->searched_usec = begin;
+                follower->search_usec = (uint64_t)g_get_monotonic_time() - begin;
+        }
+        if ((r == -EBUSY || r == -E2BIG || r == -EMFILE || r == -ENFILE) &&
+            !g_hash_table_contains(follower->units, unit))
+                follower->listener.room(follower->listener.userdata);
 }
 
 /* Ends it: its process asks no longer for what its hold was for, but others of the unit may. */
@@ -345,7 +364,8 @@ static int follow_hold(Follow *follow, int pidfd)
         request.bound = true;
         request.latency_us = options->latency_usec > 0 ? (int32_t)options->latency_usec : -1;
         request.p99_us = (uint32_t)options->p99_usec;
-        request.cgroup = follow->unit ? strchr(follow->unit, '/') : NULL;
+        if (follow->unit && options->p99_usec > 0)
+                request.cgroup = strchr(follow->unit, '/');
         request.min_cores = (unsigned)options->cores;
         request.kinds = app_kinds(follow->app);
         if (request.kinds &&

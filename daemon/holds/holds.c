@@ -18,6 +18,7 @@
 #include <glib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -34,6 +35,9 @@
 #define FOLLOW_SOON_USEC   G_USEC_PER_SEC
 #define FOLLOW_COST_FACTOR 100
 
+/* The most CPU time in one reading for processes of units, of which users can make many. */
+#define UNITS_USEC 20000
+
 struct Holds {
         sd_event *event;
         int root, cgroups;
@@ -46,7 +50,8 @@ struct Holds {
         guint most; /* at once, since there were none */
         bool again; /* look where processes may run at the next occasion */
         uint64_t followed_usec, cost_usec;
-        uint64_t late_usec; /* the longest time without a reading */
+        uint64_t units_until_usec; /* of its CPU time: processes of units are read until then */
+        uint64_t late_usec;        /* the longest time without a reading */
         sd_event_source *late;
         sd_event_source *over; /* reports holds that ended by themselves */
         unsigned n_deferring;  /* until it is none `changed` waits; */
@@ -156,19 +161,31 @@ static uint64_t now(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-/* Adds where other processes of the unit may run, until those are all CPUs that are online. */
+static uint64_t spent_usec(void)
+{
+        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Adds where other processes of the unit may run, until those are all CPUs that are online. Those
+ * for which there is no time may run on all. */
 static void add_unit(const Holds *holds, const char *unit, CpuSet *cpus)
 {
         g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
         g_autoptr(GHashTable) spent = g_hash_table_new(NULL, NULL);
         CpuSet more;
 
-        if (!cpuset_is_subset(&holds->online, cpus))
-                unit_processes_read(holds->cgroups, unit, pids);
-        for (guint i = 0; i < pids->len && !cpuset_is_subset(&holds->online, cpus); i++)
-                if (affinity_read(holds->root, g_array_index(pids, pid_t, i), &holds->online, spent,
-                                  &more) >= 0)
+        if (cpuset_is_subset(&holds->online, cpus))
+                return;
+        if (spent_usec() >= holds->units_until_usec ||
+            unit_processes_read(holds->cgroups, unit, pids) == -E2BIG)
+                *cpus = holds->online;
+        for (guint i = 0; i < pids->len && !cpuset_is_subset(&holds->online, cpus); i++) {
+                if (spent_usec() >= holds->units_until_usec)
+                        *cpus = holds->online;
+                else if (affinity_read(holds->root, g_array_index(pids, pid_t, i), &holds->online,
+                                       spent, &more) >= 0)
                         cpuset_or(cpus, &more);
+        }
 }
 
 /* The CPUs that a hold is about now, by what was read last of its process. */
@@ -184,16 +201,21 @@ static CpuSet cpus_of(const Holds *holds, const Held *held)
         return cpus;
 }
 
-/* Gives every hold those CPUs. True if one is about others than before. */
-static bool update_cpus(Holds *holds)
+/* Gives those CPUs to every hold, or to those of one process. True if one is about others than
+ * before. */
+static bool update_cpus(Holds *holds, const Holder *of)
 {
         bool moved = false;
 
+        holds->units_until_usec = spent_usec() + UNITS_USEC;
         for (guint i = 0; i < holds->held->len; i++) {
                 Held *held = g_ptr_array_index(holds->held, i);
                 Hold *hold = held_hold(held);
-                CpuSet cpus = cpus_of(holds, held);
+                CpuSet cpus;
 
+                if (of && held->holder != of)
+                        continue;
+                cpus = cpus_of(holds, held);
                 if (cpuset_equal(&cpus, &hold->cpus))
                         continue;
                 hold->cpus = cpus;
@@ -265,7 +287,7 @@ bool holds_follow(Holds *holds, const CpuSet *online, uint64_t now_usec)
         holds->online = *online;
         holds->followed_usec = now_usec;
         holders_follow(holds->holders, online);
-        moved = update_cpus(holds);
+        moved = update_cpus(holds, NULL);
         holds->cost_usec = now() - now_usec;
         follow_later(holds);
         return moved;
@@ -496,9 +518,10 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                 held_free(held);
                 return r;
         }
+        holds->units_until_usec = spent_usec() + UNITS_USEC;
         put_in(held, request);
         if (moved)
-                update_cpus(holds);
+                update_cpus(holds, held->holder);
         log_debug("Hold %" G_GUINT64_FORMAT " of %s: %s", held->id, held->owner, held->reason);
         if (ret_fd)
                 *ret_fd = fd;

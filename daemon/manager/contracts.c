@@ -28,10 +28,11 @@ struct Contracts {
         Contract list[CONTRACTS_MAX];
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
         uint64_t followed_usec, retry_usec, last_id;
-        Bill *bill;  /* NULL: nothing is measured */
-        char *error; /* then: why; NULL: there is no contract */
-        char *said;  /* the last error that was logged; NULL: it was measured since then */
-        bool full;   /* the last reading lacks wake-ups, of any unit */
+        Bill *bill;      /* NULL: nothing is measured */
+        char *error;     /* then: why; NULL: there is no contract */
+        char *said;      /* the last error that was logged; NULL: it was measured since then */
+        bool said_units; /* then: as a warning, for contracts of units */
+        bool full;       /* the last reading lacks wake-ups, of any unit */
         struct {
                 uint64_t hold;
                 int error;
@@ -104,7 +105,7 @@ static void read_cgroups(Contracts *contracts, const Holds *holds)
         for (unsigned i = 0; holds && i < holds_count(holds); i++) {
                 const Held *held = holds_nth(holds, i);
 
-                if (held->p99_us > 0 && held->holder && held->holder->alive)
+                if (held->p99_us > 0 && (held->cgroup || (held->holder && held->holder->alive)))
                         read_cgroup(contracts, held);
         }
 }
@@ -259,10 +260,13 @@ static bool begin_new(Contracts *contracts)
 static void log_lost(Contracts *contracts, const char *error)
 {
         const UnitContract *first = contracts_nth(contracts, 0);
+        bool same = g_strcmp0(error, contracts->said) == 0;
+        bool units = contracts->n > 1 || (first && first->cgroup);
 
-        if (g_strcmp0(error, contracts->said) == 0)
+        if (same && (contracts->said_units || !units))
                 return;
-        if (contracts->n > 1 || (first && first->cgroup))
+        contracts->said_units = units;
+        if (units)
                 log_warning("The delays of wake-ups are not measured, so contracts have no effect: "
                             "%s",
                             error);
@@ -539,7 +543,9 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
                 return g_strdup_printf("the cgroup of its process cannot be read: %s",
                                        g_strerror(-contracts->unread.error));
         if (!cgroup)
-                return g_strdup("the cgroup of its process cannot be read");
+                return g_strdup(held->holder && !held->holder->alive
+                                        ? "its process ended before its cgroup was read"
+                                        : "the cgroup of its process cannot be read");
         if (!own)
                 return for_user(held,
                                 g_strdup_printf("the process runs in %s, which is no unit of user "

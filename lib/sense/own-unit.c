@@ -122,13 +122,14 @@ int unit_processes_read(int cgroups, const char *unit, GArray *pids)
         g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
         int error = 0;
 
-        g_ptr_array_add(paths, g_strdup(unit + 1));
+        g_ptr_array_add(paths, g_strdup(unit[1] ? unit + 1 : "."));
         for (guint i = 0; i < paths->len; i++) {
                 int r = read_group(cgroups, paths->pdata[i], pids, paths);
 
                 if (paths->len + pids->len > READS_MAX)
                         return -E2BIG;
-                error = error < 0 ? error : r;
+                if (r == -EMFILE || r == -ENFILE || error == 0)
+                        error = r;
         }
         return error;
 }

@@ -65,7 +65,8 @@ typedef struct ContractPolicy {
         double work;         /* the filtered load, in CPUs */
         uint64_t seen_usec;  /* the end of its last interval */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
-        bool beside;         /* no unit's contract rules: policies of lower rank park (step 3) */
+        bool unit;           /* a unit's contract rules */
+        bool beside;         /* none does: policies of lower rank park (step 3) */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
 } ContractPolicy;
@@ -101,7 +102,8 @@ static bool is_of_unit(const ContractPolicy *self, const Contract *contract)
         const Controller *c = &self->controller;
 
         for (int i = 0; i < c->n_contracts; i++)
-                if (c->contracts[i].id == contract->id && c->contracts[i].infeasible)
+                if (c->contracts[i].id == contract->id &&
+                    c->contracts[i].limit_us == contract->limit_us && c->contracts[i].infeasible)
                         return false;
         return !contract->rest && contract->wakeups;
 }
@@ -118,7 +120,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                              .active_cores = self->beside ? count_active(self, input) : 0,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
                              .starts_per_sec = input->snapshot->switches_per_sec,
-                             .can_speed = input->n_frequency > 0 && !self->beside,
+                             .can_speed = input->n_frequency > 0 && self->unit,
                              .idle = idle,
                              .contracts = input->contracts,
                              .n_contracts = input->n_contracts };
@@ -126,8 +128,6 @@ static void control(ContractPolicy *self, const PolicyInput *input)
 
         CPUSET_FOREACH(cpu, &self->pack.cpus)
                 now.work += input->snapshot->busy[cpu];
-        if (now.active_cores > n_cores)
-                now.active_cores = n_cores; /* Park=no */
         controller_step(&self->controller, &now);
         self->effect = input->effect;
         state = self->controller.state;
@@ -163,37 +163,45 @@ static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, co
         return reason;
 }
 
+/* Why so many cores. */
+static const char *because_of(const Controller *c)
+{
+        return c->full      ? "the active CPUs were full"
+               : c->raised  ? "wake-ups were later than a contract permits"
+               : c->lowered ? "fewer cores keep all contracts"
+                            : "a contract or the CPUs are new";
+}
+
 /* Step 3. */
 static void request_cores(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         const Controller *c = &self->controller;
-        const ContractOptions *options = input->options;
         PackSize size = { .cores = self->cores };
         CpuSet parked;
 
         if (self->beside) {
-                wish->contract_cores = options->park ? (unsigned)self->cores : 0;
+                wish->contract_cores = (unsigned)self->cores;
                 return;
         }
         pack_parked(&self->pack, input->topology, size, &parked);
         cpuset_subtract(&wish->allowed, &parked);
         wish->kept = self->pack.cpus;
         cpuset_subtract(&wish->kept, &parked);
-        wish->allowed_reason = reason_of(self, input,
-                                         c->full     ? "the active CPUs were full"
-                                         : c->raised ? "wake-ups were later than a contract permits"
-                                         : c->lowered ? "fewer cores keep all contracts"
-                                                      : "a contract or the CPUs are new");
+        wish->allowed_reason = reason_of(self, input, because_of(c));
 }
 
-/* Steps 4 and 5 for the CPUs of one contract. */
-static void limit_cpus(const ContractPolicy *self, const PolicyInput *input, const CpuSet *cpus,
-                       Wish *wish)
+/* Step 4 for the CPUs of one contract. */
+static void limit_states(const ContractPolicy *self, const CpuSet *cpus, Wish *wish)
 {
         CPUSET_FOREACH(cpu, cpus)
                 if (cpu < wish->n_cpus)
                         wish->cpus[cpu].latency_us = self->latency_us;
-        for (int i = 0; self->controller.fast && i < input->n_frequency; i++)
+}
+
+/* Step 5, the same. */
+static void limit_frequency(const PolicyInput *input, const CpuSet *cpus, Wish *wish)
+{
+        for (int i = 0; i < input->n_frequency; i++)
                 CPUSET_FOREACH(cpu, &input->frequency[i].cpus)
                         if (cpuset_has(cpus, cpu) && cpu < wish->n_cpus)
                                 wish->cpus[cpu].min_khz = input->frequency[i].max_khz;
@@ -211,7 +219,9 @@ static void limit_contracts(const ContractPolicy *self, const PolicyInput *input
                         continue;
                 if (cpuset_intersects(&cpus, active))
                         cpuset_and(&cpus, active); /* else its tasks are pinned to others */
-                limit_cpus(self, input, &cpus, wish);
+                limit_states(self, &cpus, wish);
+                if (self->controller.fast && !input->contracts[i].rest)
+                        limit_frequency(input, &cpus, wish);
         }
 }
 
@@ -282,9 +292,10 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         }
         pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY,
                     (PackKinds){ 0 });
-        self->beside = true;
+        self->unit = false;
         for (int i = 0; i < input->n_contracts; i++)
-                self->beside &= !is_of_unit(self, &input->contracts[i]);
+                self->unit |= is_of_unit(self, &input->contracts[i]);
+        self->beside = options->park && !self->unit;
         control(self, input);
         request_period(self, input, wish);
         if (self->controller.cores == 0)
@@ -331,9 +342,7 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                                              "wake-ups wait although all cores are active, so "
                                              "frequencies may not be low");
         if (self->beside && self->cores > 1 && n < EXPLAIN_MAX - 1)
-                ret_reasons[n++] = reason_of(self, input,
-                                             "wake-ups would be later than a contract permits with "
-                                             "fewer cores");
+                ret_reasons[n++] = reason_of(self, input, because_of(&self->controller));
         if (self->latency_us < 0 || n >= EXPLAIN_MAX)
                 return n;
         ret_reasons[n] = reason_of(self, input, "wake-ups from deeper idle states would be late");

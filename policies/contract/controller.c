@@ -150,8 +150,7 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
                 return; /* they waited with fewer cores */
         if (input->effect) {
                 tally_add(&c->recent, &more);
-                if (input->active_cores <= self->cores)
-                        tally_add(&c->here, &more);
+                tally_add(&c->here, &more);
         }
         window_end(self, c, input, wakeups);
 }
@@ -196,7 +195,8 @@ static double share_late(const Controller *self, const ContractState *c, const C
 static int cores_that_hold(const Controller *self, const ContractState *c,
                            const ControlInput *input)
 {
-        double here = share_late(self, c, input, self->cores);
+        int active = input->active_cores > self->cores ? input->active_cores : self->cores;
+        double here = share_late(self, c, input, active);
 
         for (int cores = 1; cores < self->cores; cores++) {
                 double there = share_late(self, c, input, cores);
@@ -341,7 +341,8 @@ static bool raise_setting(Controller *self, const ControlInput *input, const Con
                 change(self, input, self->cores, self->state - 1, self->fast, true);
                 return true;
         }
-        if (self->cores < input->active_cores) {
+        if (self->cores < input->active_cores) { /* with fewer they are later still */
+                note_failure(self, failure_of(self, self->cores), self->cores, now);
                 change(self, input, input->active_cores, self->state, self->fast, true);
                 return true;
         }
@@ -530,6 +531,19 @@ static void follow_load(Controller *self, const ControlInput *input)
         self->changed_work = self->work;
 }
 
+/* Evidence of more cores is none for those that are left. */
+static void follow_active(Controller *self, const ControlInput *input)
+{
+        int active = input->active_cores > self->cores ? input->active_cores : self->cores;
+
+        if (active < self->active) {
+                for (int i = 0; i < self->n_contracts; i++)
+                        self->contracts[i].here = self->contracts[i].left = (Tally){ 0 };
+                self->held_usec = self->left.usec = 0;
+        }
+        self->active = active;
+}
+
 /* Steps 4 to 9 with what was counted. */
 static void steer(Controller *self, const ControlInput *input)
 {
@@ -538,8 +552,14 @@ static void steer(Controller *self, const ControlInput *input)
 
         if (self->state > deepest)
                 self->state = deepest;
-        if (input->active_cores == 0 && is_full(self, input)) {
+        if (input->active_cores > 0)
+                self->full_since_usec = 0;
+        else if (is_full(self, input)) {
                 give_room(self, input);
+                return;
+        }
+        if (self->fast && !input->can_speed) {
+                change(self, input, self->cores, self->state, false, false);
                 return;
         }
         for (int i = 0; i < self->n_contracts; i++) {
@@ -583,6 +603,8 @@ void controller_step(Controller *self, const ControlInput *input)
                 start(self, input);
         } else {
                 follow_load(self, input);
+                if (input->active_cores > 0)
+                        follow_active(self, input);
                 if (input->effect)
                         steer(self, input);
         }

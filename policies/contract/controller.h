@@ -75,6 +75,7 @@ typedef struct Controller {
         int n_contracts;
         int n_cores;      /* of the machine; 0: nothing was decided yet */
         int cores;        /* active ones requested; 0: no request */
+        int active;       /* at the last call, where others may keep more */
         int state;        /* the deepest idle state; -1: any */
         bool fast;        /* CPUs stay at their highest frequency */
         uint64_t decides; /* the contract because of which the setting is not lower; 0: none */

@@ -34,6 +34,9 @@ static Reason reason_least(const Call *call, PackSize size, const char *by_optio
 {
         const unsigned contract = call->input->contract_cores;
 
+        if (contract > (unsigned)size_max(call) && size_max(call) < call->self->pack.n_cores)
+                return reason_limit(call, "a contract needs more cores than MaxCores permits", size,
+                                    "MaxCores", (double)call->options->max_cores, "cores");
         if (contract > call->options->min_cores)
                 return reason_limit(call, by_contract, size, NULL, contract, "cores");
         return reason_limit(call, by_option, size, "MinCores", (double)call->options->min_cores,

@@ -15,6 +15,7 @@ int size_min(const Call *call)
                 return n;
         if (least < call->input->contract_cores)
                 least = call->input->contract_cores;
+        n = size_max(call);
         return least < (uint64_t)n ? (int)least : n;
 }
 

@@ -67,9 +67,13 @@ static void on_first_or_last(bool first, void *userdata)
         forks = first;
 }
 
+static void on_room(void *userdata)
+{
+}
+
 static void start_following(void)
 {
-        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+        static const FollowerListener listener = { on_first_or_last, on_room, NULL };
 
         proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         ck_assert_int_ge(proc, 0);
@@ -193,7 +197,7 @@ TEST(kinds_of_a_unit)
 {
         static char *kinds[] = { (char *)"cache", (char *)"fast", NULL }, *none[] = { NULL },
                     *units[] = { (char *)"background.slice", NULL };
-        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+        static const FollowerListener listener = { on_first_or_last, on_room, NULL };
         g_autoptr(GPtrArray) list = unit_kinds_new();
         const UnitKinds *found;
         g_auto(Tree) tree = tree_make();
@@ -262,7 +266,7 @@ static void put_list(const char *unit, const pid_t *pids, int n)
 static void start_following_units(uint64_t linger_usec)
 {
         static char *names[] = { (char *)"[ab].service", NULL }, *none[] = { NULL };
-        static const FollowerListener listener = { on_first_or_last, NULL, NULL };
+        static const FollowerListener listener = { on_first_or_last, on_room, NULL };
 
         make_rules(1);
         options.comms = none;

@@ -182,6 +182,7 @@ TEST(follows_its_unit)
         const pid_t other = 5000000; /* more than the kernel gives */
         HoldRequest r = request();
         CpuSet eight = { 0 };
+        g_autoptr(GString) many = g_string_new(NULL);
         g_auto(Tree) tree = tree_make();
         Holds *own;
         uint64_t id;
@@ -202,6 +203,12 @@ TEST(follows_its_unit)
         holds_recheck(own);
         ck_assert(holds_follow(own, &eight, (uint64_t)g_get_monotonic_time()));
         expect_cpus(holds_hold(holds_nth(own, 1)), "1,6-7");
+        for (int i = 0; i < 1100; i++)
+                g_string_append(many, "5000000\n");
+        tree_put(&tree, "sys/fs/cgroup/a.service/many/cgroup.procs", many->str);
+        holds_recheck(own);
+        ck_assert(holds_follow(own, &eight, (uint64_t)g_get_monotonic_time()));
+        expect_cpus(holds_hold(holds_nth(own, 1)), "0-7"); /* too many to be read */
         end_process(r.pid);
         holds_free(own);
 }

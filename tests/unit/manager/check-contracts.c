@@ -316,6 +316,28 @@ TEST(of_a_given_unit)
         end_last(pid);
 }
 
+static void keep(const Held *held, void *userdata)
+{
+}
+
+/* As with Linger= of a rule: the process may have ended before anything was read. */
+TEST(ended_before_it_was_read)
+{
+        HoldRequest r = request();
+
+        r.pid = start_process();
+        r.bound = true;
+        r.p99_us = 5000;
+        r.cgroup = "/system.slice/u0.service";
+        r.calls.gone = keep;
+        add(&r, NULL);
+        end_process(r.pid);
+        while (!holds_nth(holds, 0)->left)
+                ck_assert_int_ge(sd_event_run(event, 10 * G_USEC_PER_SEC), 0);
+        ck_assert(follow(0, true));
+        expect("u0.service 5000");
+}
+
 /* A profile's contract counts all other units as one. */
 TEST(rest)
 {
@@ -481,6 +503,7 @@ static unsigned count_logged(int log, const char *text)
 TEST(said_once)
 {
         int log = memfd_create("log", MFD_CLOEXEC);
+        pid_t pid;
 
         ck_assert_int_eq(fcntl(log, F_SETFL, O_APPEND), 0);
         ck_assert_int_eq(dup2(log, STDERR_FILENO), STDERR_FILENO);
@@ -496,6 +519,13 @@ TEST(said_once)
         open_error = -EPERM;
         follow(5000, true);
         ck_assert_uint_eq(count_logged(log, "so the profile's contract has no effect"), 1);
+        now += 100000000;
+        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        for (int times = 0; times < 3; times++, now += 100000000)
+                follow(5000, true);
+        ck_assert_uint_eq(count_logged(log, "so contracts have no effect"), 1); /* a unit's */
+        end_last(pid);
+        follow(0, true);
         open_error = 0;
 }
 

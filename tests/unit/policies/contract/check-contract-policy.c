@@ -191,7 +191,8 @@ TEST(frequencies)
 static const struct {
         const char *name, *options;
         Late late;
-        bool unmeasured, unit;   /* a unit has a contract, too */
+        bool unmeasured;
+        bool unit, rules;        /* a unit has a contract, too; other policies decide nothing */
         int others, least, most; /* cores that are requested in the last minute; 0: nothing is */
 } beside[] = {
         { "none is late", "", LATE_NEVER, .others = 1, .least = 1, .most = 1 },
@@ -199,10 +200,10 @@ static const struct {
         { "late while cores are parked", "", LATE_PARKED, .others = 1, .least = 3, .most = 4 },
         { "late while others park", "", LATE_PARKED, .others = 3, .least = 3, .most = 4 },
         { "late from an idle state", "", LATE_IDLE, .others = 1, .least = 1, .most = 1 },
-        { "Park=no", "Park=no", LATE_NEVER, .others = 4 },
+        { "Park=no keeps all", "Park=no", LATE_NEVER, .rules = true, .others = 4 },
         { "infeasible", "", LATE_ALWAYS, .others = 1 },
         { "not measured", "", LATE_NEVER, .unmeasured = true, .others = 1 },
-        { "a unit's contract rules", "", LATE_NEVER, .unit = true, .others = 1 },
+        { "a unit's contract rules", "", LATE_NEVER, .unit = true, .rules = true, .others = 1 },
 };
 
 static void park_others(int cores)
@@ -235,14 +236,14 @@ TEST_EACH(leaves_cores_to_others, beside)
         for (int tick = 0; tick < 2 * SECONDS; tick++) {
                 int cores = MAX(c->others, (int)world->wish.contract_cores);
 
-                if (!c->unit)
+                if (!c->rules)
                         park_others(cores);
                 wake(c->late);
                 world_decide(world, 500000);
-                ck_case(c->name, c->unit == !cpuset_is_empty(&world->wish.kept), "keeps CPUs");
-                ck_case(c->name, c->unit || cpuset_count(&world->wish.allowed) == CPUSET_MAX,
+                ck_case(c->name, c->rules == !cpuset_is_empty(&world->wish.kept), "keeps CPUs");
+                ck_case(c->name, c->rules || cpuset_count(&world->wish.allowed) == CPUSET_MAX,
                         "parks CPUs");
-                ck_case(c->name, c->unit || (!world->wish.for_saving && !world->wish.on_pressure),
+                ck_case(c->name, c->rules || (!world->wish.for_saving && !world->wish.on_pressure),
                         "is called for cores");
                 ck_case(c->name, world->cpus[0].min_khz == 0, "raises frequencies");
                 cores = (int)world->wish.contract_cores;
@@ -255,6 +256,79 @@ TEST_EACH(leaves_cores_to_others, beside)
                 "%d cores at first", most);
         ck_case(c->name, (c->late == LATE_IDLE) == (world->cpus[0].latency_us >= 0), "limits CPUs");
         ck_case(c->name, world->cpus[6].latency_us < 0, "limits parked CPUs");
+}
+
+/* One contract of all other units for an hour, in which a task keeps core 3 active, too. */
+static Contract rest_alone(const FreqPolicy *policy)
+{
+        Contract rest = contract;
+
+        rest.rest = true;
+        world->n_contracts = 1;
+        world->frequency = policy;
+        world->n_frequency = policy ? 1 : 0;
+        world_put(world, "0=0.2");
+        return rest;
+}
+
+#define HOUR 7200 /* ticks */
+
+static int call_with(int others, Late late)
+{
+        park_others(MAX(others, (int)world->wish.contract_cores));
+        topology_add_core(topology, 3, &world->allowed);
+        wake(late);
+        world_decide(world, 500000);
+        return (int)world->wish.contract_cores;
+}
+
+/* An idle state is permitted again, although other policies keep more cores active than the contract
+ * needs. */
+TEST_RANGE(gives_states_back, 1, 4)
+{
+        const Contract rest = rest_alone(NULL);
+        int limited = 0;
+
+        world->contracts = &rest;
+        for (int tick = 0; tick < HOUR; tick++) {
+                call_with(_i, tick >= 240 && tick < 300 ? LATE_IDLE : LATE_NEVER);
+                limited += world->cpus[0].latency_us >= 0;
+        }
+        ck_assert_int_ge(limited, 100);
+        ck_assert_int_le(limited, 600);
+}
+
+/* One core is always too few, and is tried seldom. */
+TEST(learns_that_cores_fail)
+{
+        const Contract rest = rest_alone(NULL);
+        int changes = 0, cores = 1, last = 0;
+
+        world->contracts = &rest;
+        for (int tick = 0; tick < HOUR; tick++, last = cores) {
+                cores = call_with(1, cores < 2 ? LATE_ALWAYS : LATE_NEVER);
+                changes += cores != last;
+        }
+        ck_assert_int_le(changes, 20);
+}
+
+/* A unit's contract ends: what it needed does not go on for the others. */
+TEST(others_inherit_nothing)
+{
+        const FreqPolicy policy = { .cpus = topology->online, .max_khz = 3000000 };
+        Contract contracts[2] = { rest_alone(&policy), contract };
+
+        contracts[1].id = 8;
+        world->contracts = contracts;
+        for (int tick = 0; tick < 1000; tick++) {
+                world->n_contracts = tick < 60 ? 2 : 1;
+                if (tick == 59)
+                        world_put(world, "0=1,1=1"); /* full */
+                call_with(1, tick < 60 ? LATE_ALWAYS : LATE_NEVER);
+                world_put(world, "0=0.2");
+                ck_assert_msg(tick < 62 || world->cpus[0].min_khz == 0, "tick %d", tick);
+        }
+        ck_assert_uint_gt(world->wish.period_usec, 500000);
 }
 
 /* CPUs go offline while a contract is active, those that it keeps among them, and come back. */

@@ -48,6 +48,11 @@ static const struct {
           .phases = { { 40, "0=0.05" } } },
         { "a contract is all", &eight, "MinCores=2", "0-7", "a contract needs all cores",
           .phases = { { 40, "0=0.05" } }, .contract = 8 },
+        { "a contract is more than MaxCores", &eight, "MaxCores=2", "0-1",
+          "load has fitted|fewer cores", .option = "DownThreshold", .phases = { { 40, "0=0.05" } },
+          .contract = 8 },
+        { "and not for long enough", &eight, "MaxCores=2", "0-7", "fewer cores|not for long enough",
+          .option = "Dwell", .phases = { { 10, "0=0.05" } }, .contract = 8 },
         { "MinCores is all, and a contract", &eight, "MinCores=8", "0-7", "requires all cores",
           .option = "MinCores", .phases = { { 40, "0=0.05" } }, .contract = 8 },
         { "Park=no", &eight, "Park=no MaxCores=2", "0-7", "switched off", .option = "Park",
@@ -171,6 +176,8 @@ static const struct {
         { "idle", "Dwell=1s", "0=0.05", "MinCores", "MinCores" },
         { "as many as MinCores", "Dwell=1s MinCores=2", "0=0.05", "MinCores", "MinCores" },
         { "as many as a contract", "Dwell=1s", "0=0.05", "a contract", NULL, 2 },
+        { "fewer than a contract", "Dwell=1s MaxCores=2", "0=0.05",
+          "needs more cores than MaxCores", "MaxCores", 3 },
         { "a load", "Dwell=1s", "0=0.6,1=0.6", "needs these cores", NULL },
 };
 
