@@ -23,10 +23,13 @@ json_object *contracts_describe(json_object *manager)
         return answer;
 }
 
-/* "2 of 4 cores, idle states up to 10 us": what is in effect for a contract. */
+/* "2 of 4 cores, idle states up to 10 us": what is in effect for a contract. ondemand may keep more
+ * cores active for that of all other units. */
 static void append_lever(GString *text, json_object *contract, int cores)
 {
-        g_string_append_printf(text, "%d of %d cores", (int)json_int(contract, "cores", 0), cores);
+        g_string_append_printf(text, "%s%d of %d cores",
+                               *json_text(contract, "unit") ? "" : "at least ",
+                               (int)json_int(contract, "cores", 0), cores);
         if (json_get(contract, "latency_us"))
                 g_string_append_printf(text, ", idle states up to %d us",
                                        (int)json_int(contract, "latency_us", 0));

@@ -241,7 +241,8 @@ class Descriptors(TestCase):
     CONFIG = HOLDS_TOO.replace('\n', '\nPowerProfilesNames=yes\n', 1)
 
     def start_with(self, files):
-        includes = ''.join('<include>%s/units/%s</include>' % (os.environ['IDLED_SOURCE'], file) for file in files)
+        units = os.path.join(os.environ['IDLED_SOURCE'], 'units')
+        includes = ''.join('<include>%s</include>' % os.path.join(units, file) for file in files)
         with open(self.bus.config, encoding='utf-8') as file:
             start = file.read().split('<policy')[0]
         with open(self.bus.config, 'w', encoding='utf-8') as file:
@@ -280,6 +281,14 @@ class Descriptors(TestCase):
 
     def test_only_a_hold_takes_one_in_the_other_order(self):
         self.check(('org.idled1.power-profiles.conf', 'org.idled1.conf'))
+
+    def test_others_allow_more(self):
+        """As the rules of power-profiles-daemon, which stay where it is masked."""
+        path = os.path.join(self.directory, 'others.conf')
+        rules = ''.join(f'<allow send_destination="{name}"/>' for name in POWER)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(f'<busconfig><policy context="default">{rules}</policy></busconfig>')
+        self.check(('org.idled1.conf', 'org.idled1.power-profiles.conf', path))
 
 
 BUS_TIMEOUT = 5  # what any other answer may take
