@@ -282,8 +282,8 @@ static int call_with(int others, Late late)
         return (int)world->wish.contract_cores;
 }
 
-/* An idle state is permitted again, although other policies keep more cores active than the contract
- * needs. */
+/* An idle state is permitted again, although other policies keep more cores active than the
+ * contract needs. */
 TEST_RANGE(gives_states_back, 1, 4)
 {
         const Contract rest = rest_alone(NULL);
