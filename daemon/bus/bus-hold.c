@@ -90,7 +90,8 @@ BUS_GETTER(get_request)
                 r = append_number(reply, "latency_us", (uint32_t)hold->latency_us,
                                   hold->latency_us >= 0);
         if (r >= 0)
-                r = append_number(reply, "wakeup_p99_us", held->p99_us, held->p99_us > 0);
+                r = append_number(reply, "wakeup_p99_us", held->contract.p99_us,
+                                  held->contract.p99_us > 0);
         if (r >= 0 && hold->global)
                 r = sd_bus_message_append(reply, "{sv}", "global", "b", 1);
         if (r >= 0)

@@ -111,7 +111,7 @@ static void held_free(Held *held)
         sd_event_source_disable_unref(held->source);
         holder_put(held->holder);
         g_free(held->named);
-        g_free(held->cgroup);
+        g_free(held->contract.cgroup);
         g_free(held->unit);
         g_free(held->owner);
         g_free(held->reason);
@@ -195,8 +195,8 @@ static CpuSet cpus_of(const Holds *holds, const Held *held)
 
         if (held->named)
                 cpus = *held->named;
-        else if (held->cgroup)
-                add_unit(holds, held->cgroup, &cpus);
+        else if (held->contract.cgroup)
+                add_unit(holds, held->contract.cgroup, &cpus);
         cpuset_and(&cpus, &holds->online);
         return cpus;
 }
@@ -486,8 +486,8 @@ static Held *held_new(Holds *holds, const HoldRequest *request)
         held->uid = request->uid;
         held->shown_uid = request->shown_uid == (uid_t)-1 ? request->uid : request->shown_uid;
         held->reason = reason_of(request, held->shown_uid);
-        held->p99_us = request->p99_us;
-        held->cgroup = g_strdup(request->cgroup);
+        held->contract.p99_us = request->p99_us;
+        held->contract.cgroup = g_strdup(request->cgroup);
         held->bound = request->bound;
         held->kinds = request->kinds;
         held->unit = g_strdup(request->unit);

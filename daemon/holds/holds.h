@@ -61,6 +61,12 @@ typedef struct HoldRequest {
 
 #define HOLD_REQUEST_NONE ((HoldRequest){ .shown_uid = (uid_t)-1, .pidfd = -1, .latency_us = -1 })
 
+/* A contract as it was requested. */
+typedef struct HeldContract {
+        uint32_t p99_us;
+        char *cgroup;
+} HeldContract;
+
 /* One hold. What policies see of it is holds_hold(). */
 struct Held {
         Holds *holds;
@@ -70,8 +76,7 @@ struct Held {
         char *sender, *profile; /* NULL: none */
         uid_t uid, shown_uid;
         struct Holder *holder; /* its process; NULL: none */
-        uint32_t p99_us;       /* as requested, with the next one */
-        char *cgroup;
+        HeldContract contract;
         bool bound;
         bool left;               /* its process exited, and `gone` was called */
         unsigned kinds;          /* of cores; 0: any */

@@ -76,7 +76,7 @@ void contracts_free(Contracts *contracts)
 static void read_cgroup(Contracts *contracts, const Held *held)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
-        const char *cgroup = held->cgroup;
+        const char *cgroup = held->contract.cgroup;
         int r = 0;
 
         process_facts_init(facts, held_pid(held));
@@ -105,7 +105,8 @@ static void read_cgroups(Contracts *contracts, const Holds *holds)
         for (unsigned i = 0; holds && i < holds_count(holds); i++) {
                 const Held *held = holds_nth(holds, i);
 
-                if (held->p99_us > 0 && (held->cgroup || (held->holder && held->holder->alive)))
+                if (held->contract.p99_us > 0 &&
+                    (held->contract.cgroup || (held->holder && held->holder->alive)))
                         read_cgroup(contracts, held);
         }
 }
@@ -116,7 +117,7 @@ static const char *cgroup_of(const Contracts *contracts, const Held *held)
         const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id);
         bool own = held->uid == 0 || (cgroup && cgroup_is_of_user(cgroup, held->uid));
 
-        return held->p99_us > 0 && own ? cgroup : NULL;
+        return held->contract.p99_us > 0 && own ? cgroup : NULL;
 }
 
 /* Among the first `n`. */
@@ -214,13 +215,13 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                 if (!cgroup)
                         continue;
                 if (!unit) {
-                        unit = unit_new(cgroup, held->p99_us);
+                        unit = unit_new(cgroup, held->contract.p99_us);
                         unit->uid = held->uid;
                         g_ptr_array_add(units, unit);
                 }
-                if (held->p99_us < unit->limit_us || unit->hold == 0)
+                if (held->contract.p99_us < unit->limit_us || unit->hold == 0)
                         unit->hold = held->id;
-                unit->limit_us = MIN(unit->limit_us, held->p99_us);
+                unit->limit_us = MIN(unit->limit_us, held->contract.p99_us);
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
         }
@@ -534,7 +535,7 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
         const char *own = cgroup_of(contracts, held);
         const UnitContract *unit = own ? find_unit(contracts->units, contracts->n, own) : NULL;
 
-        if (held->p99_us == 0)
+        if (held->contract.p99_us == 0)
                 return NULL;
         error = unit ? contracts_unit_error(contracts, unit) : contracts_error(contracts);
         if (error)

@@ -28,7 +28,7 @@ static char *whole_obstacle(const Manager *manager, const Held *held)
         if (obstacle)
                 return obstacle;
         if (!held->profile)
-                return manager_serves_holds(manager) || held->kinds || held->p99_us > 0
+                return manager_serves_holds(manager) || held->kinds || held->contract.p99_us > 0
                                ? NULL
                                : g_strdup(NO_POLICY_SERVES);
         if (!config_profile(manager->ground.config, held->profile))

@@ -66,7 +66,7 @@ char *manager_contract_obstacle(const Manager *manager, const Held *held)
 {
         char *obstacle;
 
-        if (held->p99_us == 0)
+        if (held->contract.p99_us == 0)
                 return NULL;
         if (!serving(manager))
                 return g_strdup("no active policy serves contracts");

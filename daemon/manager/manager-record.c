@@ -152,7 +152,7 @@ static void add_holds(const Manager *manager, Recorder *recorder)
                                                                     .owner = held->owner,
                                                                     .uid = held->shown_uid,
                                                                     .latency_us = hold->latency_us,
-                                                                    .p99_us = held->p99_us,
+                                                                    .p99_us = held->contract.p99_us,
                                                                     .khz = hold->min_khz,
                                                                     .cores = hold->min_cores,
                                                                     .global = hold->global,
