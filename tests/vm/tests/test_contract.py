@@ -215,9 +215,15 @@ class Contract(lab.IdledTest, KernelTest):
         return [int(us) for us in self.lines(f"cat {CPU}/cpu*/power/pm_qos_resume_latency_us")]
 
     def assert_kept(self, unit, limit_us):
-        """The contract, with one core. The window in which the other one was parked may be broken."""
+        """The contract, with one core. Until the first window that is kept with it at most three are broken: one core
+        is tried soon, and again after a failure."""
         self.wait_for("one core", lambda: self.contract(unit).get("cores") == 1)
-        before, after = self.measured(1, unit), self.measured(3, unit)
+        last, before = self.contract(unit), self.measured(1, unit)
+        while before["windows_broken"] > last["windows_broken"] or before.get("cores") != 1:
+            self.assertLessEqual(before["windows_broken"], 3)
+            self.assertLess(before["windows_kept"], 20, "it does not settle for one core")
+            last, before = before, self.measured(1, unit)
+        after = self.measured(3, unit)
         print(before, after)
         self.assertEqual(after["limit_us"], limit_us)
         self.assertTrue(after["measured"] and not after["infeasible"], after)
