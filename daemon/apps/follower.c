@@ -38,6 +38,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "config/app.h"
@@ -54,8 +55,8 @@
 #define RULES_OF_USER_MAX (HOLDS_MAX / 4)
 
 /* A unit can have many groups, made by its user, and its processes end as often as they like. After
- * a search that took longer than this, none is done for so many times that time. */
-#define SEARCH_USEC        2000
+ * a search that took more CPU time than this, none is done for so many times that time. */
+#define SEARCH_USEC        10000
 #define SEARCH_COST_FACTOR 20
 
 /* One process and one rule that means it, or whose hold lingers. */
@@ -88,7 +89,7 @@ struct Follower {
         GHashTable *users;
         GHashTable *followed;                /* pid -> GPtrArray of Follow, owned */
         GHashTable *units;                   /* those that a Follow is for, as in it */
-        uint64_t searched_usec, search_usec; /* when a unit was searched last, and for how long */
+        uint64_t searched_usec, search_usec; /* when a unit was searched last; its CPU time */
         unsigned n_forking;  /* Follows that are for their process, whose forks matter */
         ProcessFacts *facts; /* of the process that is being checked */
 
@@ -226,18 +227,18 @@ static bool follow(Follower *follower, pid_t pid, const App *app, bool inherited
 static void follow_another(Follower *follower, const App *app, const char *unit)
 {
         g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
-
-        uint64_t begin = (uint64_t)g_get_monotonic_time();
+        uint64_t now = (uint64_t)g_get_monotonic_time();
+        uint64_t begin = clock_usec(CLOCK_THREAD_CPUTIME_ID);
         int r = -EBUSY;
 
         if (follower->search_usec <= SEARCH_USEC ||
-            begin - follower->searched_usec >= SEARCH_COST_FACTOR * follower->search_usec)
+            now - follower->searched_usec >= SEARCH_COST_FACTOR * follower->search_usec)
                 r = unit_processes_read(follower->cgroups, strchr(unit, '/'), pids);
         for (guint i = 0; i < pids->len && !g_hash_table_contains(follower->units, unit); i++)
                 follow(follower, g_array_index(pids, pid_t, i), app, false);
         if (r != -EBUSY) {
-                follower->searched_usec = begin;
-                follower->search_usec = (uint64_t)g_get_monotonic_time() - begin;
+                follower->searched_usec = now;
+                follower->search_usec = clock_usec(CLOCK_THREAD_CPUTIME_ID) - begin;
         }
         if ((r == -EBUSY || r == -E2BIG || r == -EMFILE || r == -ENFILE) &&
             !g_hash_table_contains(follower->units, unit))
