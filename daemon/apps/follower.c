@@ -228,7 +228,7 @@ static void follow_another(Follower *follower, const App *app, const char *unit)
 {
         g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
         uint64_t now = (uint64_t)g_get_monotonic_time();
-        uint64_t begin = clock_usec(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t begin = clock_spent_usec();
         int r = -EBUSY;
 
         if (follower->search_usec <= SEARCH_USEC ||
@@ -238,7 +238,7 @@ static void follow_another(Follower *follower, const App *app, const char *unit)
                 follow(follower, g_array_index(pids, pid_t, i), app, false);
         if (r != -EBUSY) {
                 follower->searched_usec = now;
-                follower->search_usec = clock_usec(CLOCK_THREAD_CPUTIME_ID) - begin;
+                follower->search_usec = clock_spent_usec() - begin;
         }
         if ((r == -EBUSY || r == -E2BIG || r == -EMFILE || r == -ENFILE) &&
             !g_hash_table_contains(follower->units, unit))

@@ -60,7 +60,7 @@ struct Turns {
         sd_bus_message *released; /* the filter lets it pass */
         User *releases;           /* whose call that is */
         User *served;             /* whose call is being answered */
-        uint64_t since_usec;      /* spent_usec() */
+        uint64_t since_usec;      /* clock_spent_usec() */
 };
 
 static uint64_t now_usec(void)
@@ -69,11 +69,6 @@ static uint64_t now_usec(void)
 }
 
 /* What users pay for. That idled waits for a CPU, or for parking, is not their fault. */
-static uint64_t spent_usec(void)
-{
-        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
-}
-
 static void user_free(gpointer data)
 {
         User *user = data;
@@ -190,7 +185,7 @@ static int on_served(sd_event_source *source, void *userdata)
         Turns *turns = userdata;
 
         if (turns->served)
-                charge(turns->served, MAX(spent_usec() - turns->since_usec, ANSWER_USEC));
+                charge(turns->served, MAX(clock_spent_usec() - turns->since_usec, ANSWER_USEC));
         turns->served = NULL;
         return 0;
 }
@@ -215,10 +210,10 @@ static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
         if (full && sd_bus_message_get_expect_reply(call) <= 0)
                 return read_on(turns);
         if (!full) {
-                uint64_t since = spent_usec();
+                uint64_t since = clock_spent_usec();
 
                 size = size_of(call);
-                charge(user, spent_usec() - since);
+                charge(user, clock_spent_usec() - since);
         }
         if (size <= TURNS_CALL_MAX && user->size + size <= max && turns->size + size <= TURNS_MAX)
                 push(turns, user, call, size);
@@ -235,7 +230,7 @@ static int wait_in(Turns *turns, User *user, sd_bus_message *call, size_t max)
 static int serve(Turns *turns, User *user)
 {
         turns->served = user;
-        turns->since_usec = spent_usec();
+        turns->since_usec = clock_spent_usec();
         sd_event_source_set_enabled(turns->after, SD_EVENT_ONESHOT);
         return 0;
 }

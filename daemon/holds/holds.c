@@ -161,11 +161,6 @@ static uint64_t now(void)
         return (uint64_t)g_get_monotonic_time();
 }
 
-static uint64_t spent_usec(void)
-{
-        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* Adds where other processes of the unit may run, until those are all CPUs that are online. Those
  * for which there is no time may run on all. */
 static void add_unit(const Holds *holds, const char *unit, CpuSet *cpus)
@@ -176,11 +171,11 @@ static void add_unit(const Holds *holds, const char *unit, CpuSet *cpus)
 
         if (cpuset_is_subset(&holds->online, cpus))
                 return;
-        if (spent_usec() >= holds->units_until_usec ||
+        if (clock_spent_usec() >= holds->units_until_usec ||
             unit_processes_read(holds->cgroups, unit, pids) == -E2BIG)
                 *cpus = holds->online;
         for (guint i = 0; i < pids->len && !cpuset_is_subset(&holds->online, cpus); i++) {
-                if (spent_usec() >= holds->units_until_usec)
+                if (clock_spent_usec() >= holds->units_until_usec)
                         *cpus = holds->online;
                 else if (affinity_read(holds->root, g_array_index(pids, pid_t, i), &holds->online,
                                        spent, &more) >= 0)
@@ -207,7 +202,7 @@ static bool update_cpus(Holds *holds, const Holder *of)
 {
         bool moved = false;
 
-        holds->units_until_usec = spent_usec() + UNITS_USEC;
+        holds->units_until_usec = clock_spent_usec() + UNITS_USEC;
         for (guint i = 0; i < holds->held->len; i++) {
                 Held *held = g_ptr_array_index(holds->held, i);
                 Hold *hold = held_hold(held);
@@ -518,7 +513,7 @@ int holds_add(Holds *holds, const HoldRequest *request, int *ret_fd, uint64_t *r
                 held_free(held);
                 return r;
         }
-        holds->units_until_usec = spent_usec() + UNITS_USEC;
+        holds->units_until_usec = clock_spent_usec() + UNITS_USEC;
         put_in(held, request);
         if (moved)
                 update_cpus(holds, held->holder);

@@ -42,6 +42,17 @@ static int read_energy(Meter *meter)
         return readings_read(&meter->energy, meter->watch->sensors, SENSE_ENERGY);
 }
 
+/* True if some package's counter could be read the last time. */
+static bool has_packages(const Meter *meter)
+{
+        const Counters *last = meter->energy.current;
+
+        for (int i = 0; i < last->n_energy && last->have & SENSE_ENERGY; i++)
+                if (last->energy[i].package && last->energy[i].valid)
+                        return true;
+        return false;
+}
+
 int meter_new(int root, const PowerTable *table, Meter **ret_meter)
 {
         g_autoptr(Meter) meter = g_new0(Meter, 1);
@@ -52,8 +63,11 @@ int meter_new(int root, const PowerTable *table, Meter **ret_meter)
         readings_init(&meter->energy, meter->watch->topology->n_cpus);
         meter->tasks = task_time_new(meter->watch->topology->n_cpus);
         work_meter_choose(&meter->work, root, meter->watch->topology);
+        r = read_energy(meter);
+        if (r < 0)
+                return r;
         meter->table = table;
-        meter->source = meter->watch->energy_error == 0            ? meter->watch->energy_source
+        meter->source = has_packages(meter)                        ? meter->watch->energy_source
                         : table                                    ? ENERGY_SOURCE_ESTIMATE
                         : battery_read(root, &meter->battery) == 0 ? ENERGY_SOURCE_BATTERY
                                                                    : ENERGY_SOURCE_NONE;

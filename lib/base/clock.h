@@ -29,4 +29,10 @@ static inline uint64_t clock_usec(clockid_t clock)
         return clock_nsec(clock) / 1000;
 }
 
+/* CPU time of this thread. */
+static inline uint64_t clock_spent_usec(void)
+{
+        return clock_usec(CLOCK_THREAD_CPUTIME_ID);
+}
+
 #endif

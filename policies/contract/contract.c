@@ -66,7 +66,6 @@ typedef struct ContractPolicy {
         uint64_t seen_usec;  /* the end of its last interval */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
         bool unit;           /* a unit's contract rules */
-        bool beside;         /* none does: policies of lower rank park (step 3) */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
 } ContractPolicy;
@@ -108,6 +107,14 @@ static bool is_of_unit(const ContractPolicy *self, const Contract *contract)
         return !contract->rest && contract->wakeups;
 }
 
+/* True if policies of lower rank park, for lack of a unit's contract (step 3). */
+static bool is_beside(const ContractPolicy *self, const PolicyInput *input)
+{
+        const ContractOptions *options = input->options;
+
+        return options->park && !self->unit;
+}
+
 /* Steps 1 and 2. */
 static void control(ContractPolicy *self, const PolicyInput *input)
 {
@@ -117,7 +124,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
         ControlInput now = { .now_usec = input->snapshot->time_usec,
                              .effect = self->effect,
                              .n_cores = n_cores,
-                             .active_cores = self->beside ? count_active(self, input) : 0,
+                             .active_cores = is_beside(self, input) ? count_active(self, input) : 0,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
                              .starts_per_sec = input->snapshot->switches_per_sec,
                              .can_speed = input->n_frequency > 0 && self->unit,
@@ -179,7 +186,7 @@ static void request_cores(const ContractPolicy *self, const PolicyInput *input, 
         PackSize size = { .cores = self->cores };
         CpuSet parked;
 
-        if (self->beside) {
+        if (is_beside(self, input)) {
                 wish->contract_cores = (unsigned)self->cores;
                 return;
         }
@@ -212,7 +219,7 @@ static void limit_contracts(const ContractPolicy *self, const PolicyInput *input
         const Controller *c = &self->controller;
 
         for (int i = 0; i < c->n_contracts; i++) {
-                const CpuSet *active = self->beside ? input->allowed : &wish->kept;
+                const CpuSet *active = is_beside(self, input) ? input->allowed : &wish->kept;
                 CpuSet cpus = input->contracts[i].cpus;
 
                 if (!c->contracts[i].measured || c->contracts[i].infeasible)
@@ -238,7 +245,7 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
         uint64_t now = input->snapshot->time_usec;
         bool rules = self->controller.cores > 0, any = false;
         bool busy = controller_is_busy(&self->controller, now) ||
-                    (input->snapshot->pressed && !self->beside);
+                    (input->snapshot->pressed && !is_beside(self, input));
         double counted = 0;
 
         for (int i = 0; i < input->n_contracts; i++)
@@ -246,7 +253,7 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
                         counted += (double)wakeups_binned(input->contracts[i].wakeups);
                         any = true;
                 }
-        wish->on_pressure = rules && !self->beside;
+        wish->on_pressure = rules && !is_beside(self, input);
         wish->settled = counted == self->counted && !busy;
         if (any)
                 wish->period_usec = !rules ? INFEASIBLE_USEC
@@ -295,7 +302,6 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         self->unit = false;
         for (int i = 0; i < input->n_contracts; i++)
                 self->unit |= is_of_unit(self, &input->contracts[i]);
-        self->beside = options->park && !self->unit;
         control(self, input);
         request_period(self, input, wish);
         if (self->controller.cores == 0)
@@ -303,7 +309,7 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         self->cores = options->park ? self->controller.cores : self->pack.n_cores;
         request_cores(self, input, wish);
         limit_contracts(self, input, wish);
-        wish->for_saving = !self->beside && self->cores < self->pack.n_cores &&
+        wish->for_saving = !is_beside(self, input) && self->cores < self->pack.n_cores &&
                            self->latency_us < 0 && !self->controller.fast;
 }
 
@@ -341,7 +347,7 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                 ret_reasons[n++] = reason_of(self, input,
                                              "wake-ups wait although all cores are active, so "
                                              "frequencies may not be low");
-        if (self->beside && self->cores > 1 && n < EXPLAIN_MAX - 1)
+        if (is_beside(self, input) && self->cores > 1 && n < EXPLAIN_MAX - 1)
                 ret_reasons[n++] = reason_of(self, input, because_of(&self->controller));
         if (self->latency_us < 0 || n >= EXPLAIN_MAX)
                 return n;

@@ -191,12 +191,17 @@ static double share_late(const Controller *self, const ContractState *c, const C
         return queue_share_late(self->work, cpus_of(input, cores), c->limit_us, run);
 }
 
+/* Active cores, of which others may keep more than the setting. */
+static int cores_active(const Controller *self, const ControlInput *input)
+{
+        return input->active_cores > self->cores ? input->active_cores : self->cores;
+}
+
 /* Step 7 for one contract. */
 static int cores_that_hold(const Controller *self, const ContractState *c,
                            const ControlInput *input)
 {
-        int active = input->active_cores > self->cores ? input->active_cores : self->cores;
-        double here = share_late(self, c, input, active);
+        double here = share_late(self, c, input, cores_active(self, input));
 
         for (int cores = 1; cores < self->cores; cores++) {
                 double there = share_late(self, c, input, cores);
@@ -534,7 +539,7 @@ static void follow_load(Controller *self, const ControlInput *input)
 /* Evidence of more cores is none for those that are left. */
 static void follow_active(Controller *self, const ControlInput *input)
 {
-        int active = input->active_cores > self->cores ? input->active_cores : self->cores;
+        int active = cores_active(self, input);
 
         if (active < self->active) {
                 for (int i = 0; i < self->n_contracts; i++)
@@ -552,9 +557,9 @@ static void steer(Controller *self, const ControlInput *input)
 
         if (self->state > deepest)
                 self->state = deepest;
-        if (input->active_cores > 0)
-                self->full_since_usec = 0;
-        else if (is_full(self, input)) {
+        if (input->active_cores > 0) {
+                self->full_since_usec = 0; /* others give room */
+        } else if (is_full(self, input)) {
                 give_room(self, input);
                 return;
         }
