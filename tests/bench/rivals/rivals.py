@@ -75,7 +75,8 @@ TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".st
 def prepare(lab, machine, table, package, loads):
     """A guest that has just booted, with this package and what the loads need, and its states' names."""
     lab.shut_down()
-    guest, names = experiment.prepare(lab, machine, TABLES[table], governor="schedutil")
+    options = TABLES[table] if "freqs_khz" in TABLES[table] else f"slows=Y {TABLES[table]}"
+    guest, names = experiment.prepare(lab, machine, options, governor="schedutil")
     experiment.compile_load(guest.share / "load", HERE.parent / "contract" / "load.c")
     for name, path in {"server": HERE.parent / "server", "build": HERE / "build"}.items():
         (guest.share / name).write_text(path.read_text())
@@ -189,6 +190,7 @@ def parse(words, build):
 
 def main(lab, words):
     arguments, good = parse(words, lab.settings.build), True
+    lab.settings.kernel_options += " tsc=noirqtime"  # time that work takes longer is the task's
     for machine in arguments.machines if not arguments.report else ():
         for table in arguments.tables:
             for package in dict.fromkeys(ARMS[name].package for name in arguments.arms):

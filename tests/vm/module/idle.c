@@ -55,11 +55,10 @@ static enum cpuhp_state online_state, dead_state;
 
 /* The inner loop is for an emulator that counts instructions: it is fast at these, and slow at the
  * clock and at giving way to other CPUs. */
-static void notrace wait_for_exit(int cpu, u64 nsec)
+void notrace lab_spend(u64 nsec)
 {
         u64 began = ktime_get_mono_fast_ns(), gone = 0;
 
-        lab_set_depth(cpu, 1);
         while (gone < nsec) {
                 for (int i = nsec - gone > 20000 ? 2000 : 200; i > 0; i--)
                         barrier();
@@ -75,8 +74,10 @@ void notrace lab_leave_state(int cpu)
         if (index == 0)
                 return;
         per_cpu(entered, cpu) = 0;
-        if (exit_wait)
-                wait_for_exit(cpu, latency_us[index - 1] * (u64)NSEC_PER_USEC);
+        if (exit_wait) {
+                lab_set_depth(cpu, 1);
+                lab_spend(latency_us[index - 1] * (u64)NSEC_PER_USEC);
+        }
         lab_set_depth(cpu, 0);
 }
 

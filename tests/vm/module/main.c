@@ -65,6 +65,7 @@ static const struct {
         { "idle states", lab_idle_register, lab_idle_unregister },
         { "energy preferences", lab_preference_register, lab_preference_unregister },
         { "frequencies", lab_frequency_register, lab_frequency_unregister },
+        { "time that work takes", lab_slow_register, lab_slow_unregister },
         { "energy", lab_energy_register, lab_energy_unregister },
         { "platform profiles", lab_platform_register, lab_platform_unregister },
         { "wake-ups", lab_wake_register, lab_wake_unregister },

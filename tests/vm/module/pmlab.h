@@ -4,6 +4,7 @@
  *
  *   model.c      what the machine is, and what it draws
  *   frequency.c  a cpufreq driver
+ *   slow.c       what lower frequencies cost
  *   preference.c energy preferences (EPP) of the cpufreq driver, as amd-pstate has them
  *   interrupt.c  when one finds a CPU idle
  *   idle.c       a cpuidle driver
@@ -89,6 +90,9 @@ int lab_model_init(void);
 void lab_set_depth(int cpu, int depth);
 void lab_set_khz(const struct cpumask *cpus, unsigned int khz);
 
+/* Returns this much later. */
+void lab_spend(u64 nsec);
+
 /* The CPU runs from now on, and did not leave its state any sooner than it can. */
 void lab_leave_state(int cpu);
 
@@ -107,6 +111,8 @@ int lab_preference_register(void);
 void lab_preference_unregister(void);
 int lab_frequency_register(void);
 void lab_frequency_unregister(void);
+int lab_slow_register(void);
+void lab_slow_unregister(void);
 int lab_idle_register(void);
 void lab_idle_unregister(void);
 int lab_energy_register(void);
