@@ -4,8 +4,11 @@
  * docs/contract.md.
  *
  *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
- *     one, from when the filtered load is WORK until it was less for REST_USEC: an idle machine's
- *     cores are parked without it. idled counts their wake-ups.
+ *     one, while it can save something. It begins when the filtered load is WORK or more, and for
+ *     SPARE_USEC used the CPUs of one active core less to at most ROOM, which adds up: ondemand
+ *     would have parked that core, were it not for tasks that wait. It ends REST_USEC after the
+ * load was lower, or as many cores were active as when it began. If they always were, the time
+ * doubles after which it begins again.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. While a unit's contract rules, the first cores of ondemand's order, of those that
@@ -41,6 +44,10 @@
 #define WORK            0.1      /* CPUs */
 #define WORK_USEC       10000000 /* time constant of its moving average */
 #define REST_USEC       UINT64_C(60000000)
+#define SPARE_USEC      UINT64_C(30000000) /* longer than ondemand takes to park */
+#define SPARE_LEAK      0.25               /* of the time */
+#define VAIN_MAX        6                  /* doublings: half an hour */
+#define ROOM            0.75               /* of CPUs, busy: what UpThreshold= makes of threads */
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -65,6 +72,10 @@ typedef struct ContractPolicy {
         double work;         /* the filtered load, in CPUs */
         uint64_t seen_usec;  /* the end of its last interval */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
+        double spare_usec;   /* that the load left an active core to spare; else it decreases */
+        int before;          /* cores that were active when it began */
+        bool served;         /* it had an effect */
+        unsigned vain;       /* how often it had none, in a row */
         bool unit;           /* a unit's contract rules */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
@@ -265,6 +276,27 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
         self->counted_usec = now;
 }
 
+/* True if there is load, and it leaves an active core to spare. */
+static bool is_spare(const ContractPolicy *self, const PolicyInput *input)
+{
+        double cpus = (double)self->pack.n_cpus / fmax(self->pack.n_cores, 1);
+
+        return self->work >= WORK && self->work <= ROOM * cpus * (count_active(self, input) - 1);
+}
+
+/* True if the contract of all other units has, or may soon have, an effect: fewer cores are active
+ * than when it began. Where it does not park, or a unit's contract does, it always has. */
+static bool is_useful(const ContractPolicy *self, const PolicyInput *input)
+{
+        const ContractOptions *options = input->options;
+
+        if (self->work < WORK || !options->park || self->unit)
+                return self->work >= WORK;
+        if (self->until_usec > 0)
+                return count_active(self, input) < self->before;
+        return self->spare_usec >= (double)(SPARE_USEC << self->vain);
+}
+
 /* Step 1 for the contract of all other units. */
 static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
@@ -272,16 +304,25 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         const Snapshot *snapshot = input->snapshot;
         double passed = (double)snapshot->interval_usec;
 
-        if (snapshot->time_usec != self->seen_usec)
+        if (options->p99_usec == 0)
+                return;
+        if (snapshot->time_usec != self->seen_usec) {
                 self->work += (snapshot->load - self->work) * -expm1(-passed / WORK_USEC);
+                self->spare_usec += is_spare(self, input) ? passed : -passed * SPARE_LEAK;
+                self->spare_usec = fmax(self->spare_usec, 0);
+        }
         self->seen_usec = snapshot->time_usec;
-        if (self->work >= WORK)
+        if (is_useful(self, input)) {
+                self->served = self->until_usec > 0;
+                self->before = self->served ? self->before : count_active(self, input);
                 self->until_usec = snapshot->time_usec + REST_USEC;
-        else if (snapshot->time_usec >= self->until_usec)
+        } else if (self->until_usec > 0 && snapshot->time_usec >= self->until_usec) {
+                self->vain = self->served ? 0 : self->vain + (self->vain < VAIN_MAX);
                 self->until_usec = 0;
+                self->spare_usec = 0;
+        }
         wish->p99_us = self->until_usec > 0 ? (uint32_t)options->p99_usec : 0;
-        if (options->p99_usec > 0)
-                wish->period_usec = SPARSE_USEC;
+        wish->period_usec = SPARSE_USEC;
 }
 
 static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
@@ -289,19 +330,20 @@ static void contract_decide(void *state, const PolicyInput *input, Wish *wish)
         ContractPolicy *self = state;
         const ContractOptions *options = input->options;
 
-        request_rest(self, input, wish);
         self->cores = 0;
         self->latency_us = -1;
+        self->unit = false;
+        if (options->p99_usec > 0 || input->n_contracts > 0)
+                pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY,
+                            (PackKinds){ 0 });
+        for (int i = 0; i < input->n_contracts; i++)
+                self->unit |= is_of_unit(self, &input->contracts[i]);
+        request_rest(self, input, wish);
         if (input->n_contracts == 0) {
                 if (self->controller.n_contracts > 0)
                         self->controller = (Controller){ 0 };
                 return;
         }
-        pack_update(&self->pack, input->topology, input->offered, PACK_EFFICIENCY,
-                    (PackKinds){ 0 });
-        self->unit = false;
-        for (int i = 0; i < input->n_contracts; i++)
-                self->unit |= is_of_unit(self, &input->contracts[i]);
         control(self, input);
         request_period(self, input, wish);
         if (self->controller.cores == 0)
@@ -322,12 +364,15 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
 
         if (options->p99_usec > 0 && self->until_usec == 0)
                 ret_reasons[n++] = (Reason){
-                        .because =
-                                "the load is too low for the contract of all other units to save "
-                                "anything, so their wake-ups are not counted",
+                        .because = self->work < WORK
+                                           ? "the load is too low for the contract of all other "
+                                             "units to save anything, so their wake-ups are not "
+                                             "counted"
+                                           : "the contract of all other units would park no more "
+                                             "cores now, so their wake-ups are not counted",
                         .inputs = { { "filtered load", "CPUs", self->work } },
                         .option = "WakeupP99",
-                        .threshold = WORK,
+                        .threshold = self->work < WORK ? WORK : 0,
                         .threshold_unit = "CPUs",
                 };
         for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {

@@ -67,16 +67,17 @@ LOADS = experiment.LOADS | {
 }
 NEEDED = {"web": ["nginx"], "make": ["gcc", "libc6-dev", "make"]}
 
-# The names of tables and their options of the module. With one frequency, sleeps alone decide.
-TABLES = experiment.TABLES | {f"{name}-fixed": f"freqs_khz=3600000 {options}".strip()
+# The names of tables and their options of the module. With one frequency, sleeps alone decide; "slow": work takes
+# longer at lower frequencies.
+TABLES = experiment.TABLES | {f"{name}-{kind}": f"{option} {options}".strip()
+                              for kind, option in {"fixed": "freqs_khz=3600000", "slow": "slows=Y"}.items()
                               for name, options in experiment.TABLES.items()}
 
 
 def prepare(lab, machine, table, package, loads):
     """A guest that has just booted, with this package and what the loads need, and its states' names."""
     lab.shut_down()
-    options = TABLES[table] if "freqs_khz" in TABLES[table] else f"slows=Y {TABLES[table]}"
-    guest, names = experiment.prepare(lab, machine, options, governor="schedutil")
+    guest, names = experiment.prepare(lab, machine, TABLES[table], governor="schedutil")
     experiment.compile_load(guest.share / "load", HERE.parent / "contract" / "load.c")
     for name, path in {"server": HERE.parent / "server", "build": HERE / "build"}.items():
         (guest.share / name).write_text(path.read_text())
@@ -190,7 +191,6 @@ def parse(words, build):
 
 def main(lab, words):
     arguments, good = parse(words, lab.settings.build), True
-    lab.settings.kernel_options += " tsc=noirqtime"  # time that work takes longer is the task's
     for machine in arguments.machines if not arguments.report else ():
         for table in arguments.tables:
             for package in dict.fromkeys(ARMS[name].package for name in arguments.arms):

@@ -125,17 +125,20 @@ TEST_EACH(profiles_without_policies, active)
                         "%s", error);
 }
 
-/* balanced leaves everything to the policies' own files. */
-TEST(balanced_is_empty)
+/* balanced leaves everything but a contract to the policies' own files. */
+TEST(balanced_has_a_contract)
 {
         const ConfigPaths paths = { .root = root_open("/"),
                                     .vendor_dir = g_getenv("CONF"),
                                     .admin_dir = "nonexistent",
                                     .policy_dir = g_getenv("POLICIES") };
         g_autoptr(Config) config = NULL;
+        GHashTable *values;
 
         ck_assert_int_eq(config_load(&paths, errors, &config), 0);
-        ck_assert_uint_eq(g_hash_table_size(config_profile(config, "balanced")->values), 0);
+        values = config_profile(config, "balanced")->values;
+        ck_assert_uint_eq(g_hash_table_size(values), 1);
+        ck_assert(g_hash_table_contains(values, "contract\nWakeupP99"));
         ck_assert_str_eq(config_profile(config, "latency")->family, "performance");
         close(paths.root);
 }

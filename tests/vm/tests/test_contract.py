@@ -290,8 +290,8 @@ class Contract(lab.IdledTest, KernelTest):
         self.assertEqual(self.contract(STRICT), {})
 
     def test_profile(self):
-        """The contract of a profile is measured under load. ondemand parks as its options permit, and gives tasks that
-        compute all cores."""
+        """The contract of balanced is measured under a load that waits. ondemand parks as its options permit, and gives
+        tasks that compute all cores."""
         def options(text):
             self.write("/etc/idled/policies/ondemand.conf.d/test.conf", f"[Policy]\n{text}\n")
             self.guest.run("systemctl reload idled")
@@ -299,7 +299,6 @@ class Contract(lab.IdledTest, KernelTest):
         before = self.dump()
         self.addCleanup(self.guest.run, "systemctl stop t-compute", check=False)
         self.configure("[Evaluate]\nTrials=no\n")
-        self.write("/etc/idled/profiles/balanced.conf.d/test.conf", "[contract]\nWakeupP99=5ms\n")
         self.start()
         self.start_load("poisson 1 1500 400")
         self.wait_for("its contract", lambda: self.contract("").get("measured"))
