@@ -5,10 +5,10 @@
  *
  *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
  *     one, while it can save something. It begins when the filtered load is WORK or more, and for
- *     SPARE_USEC used the CPUs of one active core less to at most ROOM, which adds up: ondemand
+ *     SPARE_USEC, which add up, used the CPUs of one active core less to at most ROOM: ondemand
  *     would have parked that core, were it not for tasks that wait. It ends REST_USEC after the
- * load was lower, or as many cores were active as when it began. If they always were, the time
- * doubles after which it begins again.
+ *     load was lower, or as many cores were active as when it began. If it parked none within
+ *     TRY_USEC, it ends, too, and SPARE_USEC doubles until it begins again.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. While a unit's contract rules, the first cores of ondemand's order, of those that
@@ -44,10 +44,11 @@
 #define WORK            0.1      /* CPUs */
 #define WORK_USEC       10000000 /* time constant of its moving average */
 #define REST_USEC       UINT64_C(60000000)
-#define SPARE_USEC      UINT64_C(30000000) /* longer than ondemand takes to park */
-#define SPARE_LEAK      0.25               /* of the time */
-#define VAIN_MAX        6                  /* doublings: half an hour */
-#define ROOM            0.75               /* of CPUs, busy: what UpThreshold= makes of threads */
+#define TRY_USEC        UINT64_C(180000000) /* ondemand takes its time to park */
+#define SPARE_USEC      UINT64_C(30000000)  /* longer than ondemand takes to park */
+#define SPARE_LEAK      0.25                /* of the time */
+#define VAIN_MAX        6                   /* doublings: half an hour */
+#define ROOM            0.75                /* of CPUs, busy: what UpThreshold= makes of threads */
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -315,7 +316,7 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         if (is_useful(self, input)) {
                 self->served = self->until_usec > 0;
                 self->before = self->served ? self->before : count_active(self, input);
-                self->until_usec = snapshot->time_usec + REST_USEC;
+                self->until_usec = snapshot->time_usec + (self->served ? REST_USEC : TRY_USEC);
         } else if (self->until_usec > 0 && snapshot->time_usec >= self->until_usec) {
                 self->vain = self->served ? 0 : self->vain + (self->vain < VAIN_MAX);
                 self->until_usec = 0;
@@ -370,10 +371,11 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
                                              "counted"
                                            : "the contract of all other units would park no more "
                                              "cores now, so their wake-ups are not counted",
-                        .inputs = { { "filtered load", "CPUs", self->work } },
+                        .inputs = { { "filtered load", "CPUs", self->work },
+                                    { "least load", "CPUs", WORK } },
                         .option = "WakeupP99",
-                        .threshold = self->work < WORK ? WORK : 0,
-                        .threshold_unit = "CPUs",
+                        .threshold = (double)options->p99_usec / 1e3,
+                        .threshold_unit = "ms",
                 };
         for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {
                 const ContractState *c = &self->controller.contracts[i];

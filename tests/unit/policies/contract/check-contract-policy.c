@@ -411,8 +411,8 @@ static const struct {
           "no more" },
         { "the load leaves one of two", "WakeupP99=5ms", "0=0.7,1=0.7", 2, 2, 40, 0, true },
         { "it parks", "WakeupP99=5ms", "0=0.5", 4, 1, 600, 0, true },
-        { "it parks nothing", "WakeupP99=5ms", "0=0.5", 2, 2, 100, 0, false, "no more" },
-        { "again, after twice the time", "WakeupP99=5ms", "0=0.5", 2, 2, 170, 0, true },
+        { "it parks nothing", "WakeupP99=5ms", "0=0.5", 2, 2, 220, 0, false, "no more" },
+        { "again, after twice the time", "WakeupP99=5ms", "0=0.5", 2, 2, 280, 0, true },
         { "load that ended a while ago", "WakeupP99=5ms", "0=0.5", 4, 1, 60, 50, true },
         { "load that ended long ago", "WakeupP99=5ms", "0=0.5", 4, 1, 60, 100, false, "too low" },
 };
@@ -460,8 +460,8 @@ TEST(waits_after_failures)
                 rest_for(60, 4, 4);
                 counted += world->wish.p99_us > 0;
         }
-        ck_assert_uint_ge(counted, 3);
-        ck_assert_uint_le(counted, 10);
+        ck_assert_uint_ge(counted, 10); /* of 60 minutes */
+        ck_assert_uint_le(counted, 20);
         rest_for(1920, 4, 1);
         ck_assert_uint_gt(world->wish.p99_us, 0);
         world_put(world, "");
