@@ -469,7 +469,7 @@ static void write_load(const MetricsFacts *facts, MetricsText *text)
 static char *zone_labels(json_object *row)
 {
         return metrics_labels("zone", json_element_text(row, 0), "parent",
-                              json_element_text(row, 1), "source", json_element_text(row, 5), NULL);
+                              json_element_text(row, 1), NULL);
 }
 
 static void write_energy(json_object *rows, MetricsText *text)
@@ -484,8 +484,19 @@ static void write_energy(json_object *rows, MetricsText *text)
                 { "idled_energy_dropped_readings", NULL, METRIC_COUNTER,
                   "Readings of the domain that were not possible.", NULL, 4 },
         };
+        json_object *row;
 
         write_columns(text, columns, G_N_ELEMENTS(columns), rows, zone_labels);
+        family(text, "idled_energy_source", METRIC_INFO, NULL, "What measures the domain.");
+        JSON_FOREACH(row, rows) {
+                const char *source = json_element_text(row, 5);
+                g_autofree char *labels = metrics_labels("zone", json_element_text(row, 0),
+                                                         "parent", json_element_text(row, 1),
+                                                         "source", source, NULL);
+
+                if (*source)
+                        metrics_sample(text, labels, 1);
+        }
 }
 
 static void write_transitions(json_object *rows, MetricsText *text)

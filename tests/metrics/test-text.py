@@ -48,9 +48,11 @@ FLEET = [
     ("idled_cpu_boost", {"cpu": "0"}, 1),
     ("idled_cpu_tuning", {"cpu": "0", "governor": "powersave", "preference": "balance_power"}, 1),
     ("idled_cpu_tuning", {"cpu": "1", "governor": "performance"}, 1),
-    ("idled_energy_joules", {"zone": "package-0", "source": "rapl"}, 5000),
-    ("idled_energy_joules", {"zone": "core", "parent": "package-0", "source": "rapl"}, 3000),
-    ("idled_power_watts", {"zone": "package-0", "source": "rapl"}, 12.3),
+    ("idled_energy_joules", {"zone": "package-0"}, 5000),
+    ("idled_energy_joules", {"zone": "core", "parent": "package-0"}, 3000),
+    ("idled_power_watts", {"zone": "package-0"}, 12.3),
+    ("idled_energy_source", {"zone": "package-0", "source": "rapl"}, 1),
+    ("idled_energy_source", {"zone": "core", "parent": "package-0", "source": "rapl"}, 1),
     ("idled_policy_saved_joules", {"policy": "ondemand"}, 1234567.25),
     ("idled_policy_saved_low_joules", {"policy": "ondemand"}, -1000.5),
     ("idled_policy_saved_high_joules", {"policy": "ondemand"}, 2500000.75),
@@ -76,7 +78,7 @@ FLEET = [
 ]
 # What is absent in fleet: CPU 1 has no limit, and a power that is not known is none.
 ABSENT = [("idled_cpu_latency_limit_seconds", {"cpu": "1"}),
-          ("idled_power_watts", {"zone": "core", "parent": "package-0", "source": "rapl"}),
+          ("idled_power_watts", {"zone": "core", "parent": "package-0"}),
           ("idled_policy_saved_joules", {"policy": "userspace"}),
           ("idled_policy_energy_source", {"policy": "userspace", "source": "none"}),
           ("idled_policy_verdict", {"policy": "userspace", "idled_policy_verdict": "unknown"})]

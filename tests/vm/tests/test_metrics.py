@@ -47,7 +47,8 @@ class Metrics(lab.IdledTest):
         body = self.scrape()
         for line in ("idled_up 1", 'idled_cpu_parked{cpu="0"} 0', 'idled_cpu_parked{cpu="3"} 1'):
             self.assertIn(line + "\n", body + "\n")
-        for pattern in (r'idled_energy_joules_total\{zone="package-0",source="rapl"\} \d+$',
+        for pattern in (r'idled_energy_joules_total\{zone="package-0"\} \d+$',
+                        r'idled_energy_source_info\{zone="package-0",source="rapl"\} 1$',
                         r'idled_cpu_idle_seconds_total\{cpu="3",state="\w+"\} [\d.]+$',
                         r'idled_transitions_total\{cause="userspace"\} 1$'):
             self.assertRegex(body, "(?m)^" + pattern)
