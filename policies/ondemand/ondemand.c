@@ -3,31 +3,31 @@
  * ondemand: as many cores as the load needs, the rest parked (coreidle); see docs/ondemand.md.
  *
  *  1. Order. The cores that may be parked have an order (pack.c); the active ones come first. All
- *     are active again when it changes, or a policy of higher rank keeps all.
- *  2. Load. The work of these CPUs (demand.c) is filtered by a moving average that knows the time:
- *     filtered += (1 - exp(-interval / FilterTime)) * (work - filtered).
+ *     are active again when the order changes, or a policy of higher rank keeps all.
+ *  2. Load. The work of these CPUs (demand.c), in a moving average with time constant FilterTime.
  *  3. Size. The fewest cores that the load uses to at most TargetUtilization; two at least while
- *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full; full for
- *     SATURATION_USEC and MaxWait it is saturated, gets a core, and the rest of the load another.
+ *     the busiest CPU is used to more. A CPU that is busy for UpThreshold is full. If full for
+ *     SATURATION_USEC and MaxWait, it is saturated: it gets a core, the rest of the load another.
  *  4. Fast cores. As many as CPUs have work that a slow core has no room for: a saturated slow
  *     core, or more than TargetUtilization of one. None while the cores of Kinds suffice.
- *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up; MaxWait is too long. More
- *     tasks than CPUs, or a call of the pressure trigger, is a short wait at least. If active CPUs
- *     are half idle, waiting counts only if a second reading after READING_USEC finds them busy; a
- *     call counts at once, until it added cores that were not needed. Tasks that stay runnable next
- *     to idle CPUs (bound, throttled) count as busy CPUs. Where contracts judge delays, only their
- *     number of cores counts, and UpThreshold is the target of step 3.
+ *  5. Waiting. The time that tasks wait beyond WAITING_SHARE adds up, and is too long at MaxWait.
+ *     More tasks than CPUs, or a call of the pressure trigger, is a short wait at least. While
+ *     active CPUs are half idle, waiting counts only if a second reading after READING_USEC finds
+ *     them busy. A call counts at once, except after waiting added cores or a second reading found
+ *     no load, until the load needs more cores than it had. If tasks stay runnable next to idle
+ *     CPUs (bound, throttled), only as many count as CPUs are busy. Where contracts limit delays,
+ *     only their number of cores counts, and UpThreshold is the target of step 3.
  *  6. Growing. After waiting too long, or if all active CPUs are saturated: twice the cores, or one
- *     for each runnable task if that is more. If the filtered load uses the active cores to more
- *     than UpThreshold, or a CPU is saturated: the size of step 3.
- *  7. Parking. For Dwell, the load uses the active cores to less than DownThreshold, and it and the
- *     runnable tasks (if CPUs are half idle, new ones only at the end) need fewer: in one step, the
- *     largest size meanwhile. Cores beyond MaxCores go after Dwell whatever the load.
- *  8. Patience. If cores are needed again within twice the time that it took to park them, that
- *     time doubles, up to PATIENCE_MAX times Dwell; after four times as long it is Dwell again.
- *  9. Budget. At most MaxTransitions changes a minute, but growing is never refused: parking leaves
- *     one, and growing that takes the last one keeps all.
- * 10. Period. Half of it while a task may need more cores; stretched while lasting changes nothing.
+ *     for each runnable task if that is more. If one CPU is saturated, or the load uses the active
+ *     cores to more than UpThreshold: the size of step 3.
+ *  7. Parking. If for Dwell the load used the active cores to less than DownThreshold, and load and
+ *     runnable tasks needed fewer: one step to the most that they needed in Dwell. While CPUs are
+ *     half idle, new tasks count only at its end. At any load cores beyond MaxCores go after Dwell.
+ *  8. Patience. If cores are needed again within twice the time that step 7 waited, it waits twice
+ *     as long, up to PATIENCE_MAX times Dwell; after four times that time, for Dwell again.
+ *  9. Budget. At most MaxTransitions changes a minute. Growing is never refused: parking leaves one
+ *     change for growing, and if growing uses the last one, all cores are active.
+ * 10. Period. Halved while a task may need more cores; longer while a lasting load changes nothing.
  */
 #include <math.h>
 
