@@ -3,29 +3,29 @@
  * contract: the cheapest setting with which at most 1 % of a unit's wake-ups take longer than its
  * limit; see docs/contract.md.
  *
- *  1. Count. Each call adds the wake-ups since the last one to the window, and to the evidence of
+ *  1. Count. Each call adds the wake-ups since the last call to the window, and to the evidence of
  *     this setting if it was in effect. A clock that jumps and counts that begin again begin a new
  *     window.
  *  2. Windows. One ends after 10 s and 200 wake-ups. It is broken if more than 1 % were late.
  *  3. Start. All cores are active, with all idle states that wake up within the tightest limit.
  *     Where others may keep more cores active than the setting, it begins with those that are.
- *  4. Violation. The window has used half of its late wake-ups, and more than 1 % are: up. A
- *     setting that has proved itself may use all.
- *  5. Up. Where most that were late had left an idle state, the deepest one goes, unless it takes
- *     less than a fiftieth of the limit to leave: then it is not the reason. Else cores: as many
- *     as the queue needs, one more at least. Where all are active, CPUs stay at their highest
- *     frequency. Twice as many cores where the active CPUs are full for FULL_USEC: tasks that only
- *     compute hardly wake up.
- *  6. Failures. The setting that was violated is not tried again for a time that doubles, unless
- *     the load decreases. What was known about the setting before a try is known again after it.
- *  7. Down. After a dwell time without violation: the fewest cores with which the odds are good
- *     that all contracts hold: Beta odds of this setting's late wake-ups times what the queue says
- *     that fewer cores multiply them by.
- *  8. Trying. The queue is only a model: where few are late for longer, one step is tried,
- *     frequencies before idle states, idle states before cores.
+ *  4. Violation. The window has used half of the late wake-ups that it may have, and more than 1 %
+ *     are late: up. A setting that has proved itself may use all.
+ *  5. Up. If most late wake-ups left an idle state, the setting loses its deepest state, except one
+ *     that is left within a fiftieth of the limit: such a state is not the reason. Otherwise the
+ *     setting gets one core more, or as many as the queue model (queue.c) requires. With all cores
+ *     active, CPUs stay at their highest frequency. Without a violation, cores double if active
+ *     CPUs are full for FULL_USEC: tasks that only compute hardly wake up.
+ *  6. Failures. A setting that was violated is not tried again for a time that doubles, unless the
+ *     load decreases. When a try fails, the setting before it keeps the evidence that it had.
+ *  7. Down. After a dwell time without violation, the setting gets the fewest cores that keep all
+ *     contracts with odds of HOLDS. These are Beta odds for the share of late wake-ups at this
+ *     setting, times the factor by which the queue model expects more of them with fewer cores.
+ *  8. Trying. The queue is only a model. If few wake-ups are late for TRY_USEC, one step down is
+ *     tried without it: first lower frequencies, then a deeper idle state, then one core fewer.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
- *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so
- *     many left the shallowest idle state, because then nothing helps, and polling costs most.
+ *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so many
+ *     left the shallowest idle state, because then nothing helps, and polling costs most.
  * 10. Several contracts. Any of them raises the one setting, all must agree to lower it.
  */
 #include "contract/controller.h"
