@@ -4,21 +4,21 @@
  *
  *  1. For each pair, compute the difference in power (off minus on), in work per second and in
  *     delay, and the logarithm of the ratio of joules per unit of work.
- *  2. If one arm does less work, by more than chance and the measure of work explain, and each
- *     switch to a task takes less time and less work there, by at most OVERHEAD: that is less
- *     overhead, for as many wake-ups. It is taken off the work of the other arm, up to the whole
- *     difference, and up to OVERHEAD_SHARE. Tasks that wait do not work, so a difference as large
- *     as their waiting stays.
- *  3. The differences in power are made those at equal work: b times the difference in work is
- *     subtracted, with b by least squares, 0 at least. What the arm may do to the measure of work
- *     itself is added to the interval. If that makes the interval no narrower, equal time it is.
- *     If one arm does less work, by more than chance and the measure of work explain, the interval
- *     is extended by the power of that work, as far as b does not account for it.
- *  4. The trimmed mean of each series, its standard error, its degrees of freedom, its interval.
- *     The means of the arms are half of the difference in power to either side of the trimmed mean
- *     of the pairs. Power by work is joules per unit of work; if one arm does less work (step 3),
- *     what is saved of them is that of the logarithms.
- *  5. The verdict, by the odds that the differences in power are not around zero.
+ *  2. If one arm does more work, by more than chance and the measure of work explain, and each
+ *     switch to a task takes more time and more work there, by at most OVERHEAD, the surplus is
+ *     overhead for as many wake-ups. It is taken off the work of that arm: at most the whole
+ *     difference, and at most OVERHEAD_SHARE. Tasks that wait do not work, so a difference as large
+ *     as the waiting in the other arm stays.
+ *  3. Compare power at equal work: subtract b times the difference in work from each difference in
+ *     power, with b by least squares, at least 0. The interval grows by what the setting may do to
+ *     the measure of work itself. If the interval becomes no narrower, keep the plain differences.
+ *     If one arm does less work, by more than chance and the measure of work explain, extend the
+ *     interval by the power of the missing work, as far as b does not account for it.
+ *  4. Compute the trimmed mean, standard error, degrees of freedom and interval of each series. The
+ *     power of each arm is the trimmed mean of all pairs, plus or minus half of the difference.
+ *     Joules per unit of work are that power by the mean work. If one arm does less work (step 3),
+ *     their saved share comes from the logarithms of step 1.
+ *  5. The verdict comes from the odds that the differences in power are not around zero.
  */
 #include "stats/estimate.h"
 

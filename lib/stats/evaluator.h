@@ -6,17 +6,18 @@
  *
  *  1. The arm that rests is "on": requests are honoured. Once they were found to cost energy, or to
  *     do so more likely than not, it is "off", if the administrator lets idled back off.
- *  2. A trial is a pair of blocks, one of each arm (schedule.h). None begins once the last work is
- *     longer ago than two trials take, because blocks without work are dropped. While the budget
- *     lasts the next follows at once if a load has fewer than four, if the interval excludes 0 and
- *     there is no verdict yet, or if the last one contradicts the verdict; the latest eight
- *     overrule those before. Else gaps are of random length, and double once there is a verdict.
+ *  2. A trial is a pair of blocks, one of each arm (schedule.h). Blocks without work are dropped,
+ *     so no trial begins if the last work is longer ago than two trials take. While the budget
+ *     lasts, the next trial begins at once if the present load has fewer than four pairs, if the
+ *     interval excludes 0 without a verdict yet, or if the last pair contradicts the verdict.
+ *     Otherwise a gap of random length comes first, and gaps double once there is a verdict. A
+ *     verdict of the latest eight pairs overrules that of more.
  *  3. Budget. Three quarters of the duty's share of an hour may be spent at once on the arm that
  *     does not rest, and one quarter comes back evenly in the course of the hour: no hour sees more
  *     than the duty. A trial that takes longer waits until enough of it came back.
- *  4. What is known is known for loads like those it was measured at: the estimate is that of pairs
- *     with a quarter to four times the present work. Another load has a verdict of its own. If the
- *     pairs had k times the present work, both ends of the interval are wider by this factor.
+ *  4. An estimate holds for similar loads: it uses the pairs with a quarter to four times the
+ *     present work. Another load has a verdict of its own. If the work of these pairs is k times
+ *     the present work, or 1/k, each end of the interval moves outwards by the factor k.
  *  5. What happens in the middle of a block drops it, with the reason, and ends the trial.
  *  6. Energy that cannot be read ends trials for an hour.
  */
