@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which processes rules match, and the holds for these.
+ * Which processes rules match, and the holds for these processes.
  *
  * A process can begin to match a rule, or stop, when it executes a program, or changes its name or
- * user: the kernel reports that (sense/processes.h), and then idled checks it. A fork makes a
- * process that is what its parent was, which matters only if idled follows the parent: while it
- * follows none it does not listen to forks. The pidfd that a hold is bound to reports the end of a
- * process. idled reads /proc only after these events. It reads what a rule needs and earlier ones
- * did not in the order of `order`, until a rule is out.
+ * user. The kernel reports these events (sense/processes.h), and idled then checks the process. A
+ * child is what its parent was, so idled listens to forks only while it follows a process whose
+ * forks matter. The pidfd of a hold reports the end of its process. idled reads /proc only after
+ * these events. For each rule it reads the facts that no earlier rule needed, in the order of
+ * `order`, and stops at the first fact that does not match.
  *
  * A process that begins to match may have children already, because their forks were not reported,
- * or did not matter. idled checks them, and the children of those that it follows, one after the
- * other: processes choose how deep a family is, and so how deep a recursion would be.
+ * or did not matter. idled checks them, and the children of each child that it follows, in a loop:
+ * processes choose how deep a family is, and so how deep a recursion would be.
  *
  * A program that makes a mount namespace can have any program at any path in it. So a path counts
- * only if it leads to the same file in the namespace of the first process, and not in ours, from
- * which systemd hides homes. That is checked once: a program that runs stays what it is when its
- * file is replaced.
+ * only if it leads to the same file in the mount namespace of the first process. idled's own
+ * namespace does not count, because systemd hides homes from it. idled checks the path once: a
+ * program that runs stays what it is when its file is replaced.
  *
- * A number is no process: idled reads it again once it has a pidfd, which keeps the number from
- * being taken, and only then believes it. When a process ends, idled checks the process that has
- * its number by then.
+ * Another process can get the number of one that ended. So idled opens a pidfd first, and then
+ * reads the process again. If the process ends in between, the pidfd reports it. When a process
+ * ends, idled checks the process that has its number by then.
  *
- * A hold ends with its process. Only that of the last process that a rule matches lingers for a
- * while, until there is another one at the latest: programs that run for a moment, again and again,
- * do not have everything switched twice each time. If root releases it before, idled still follows
- * the process without a hold, so that the rule does not make another one at the next event. It
- * waits for the end of the process by the pidfd that the hold had.
+ * A hold ends with its process. Only the hold for the last process that a rule matches lingers for
+ * Linger=, or until the rule matches another process: programs that run for a moment, again and
+ * again, do not switch everything twice each time. If root releases a hold, idled follows its
+ * process without one, so that the rule does not make another hold at the next event. The pidfd of
+ * the released hold reports the end of the process.
  */
 #include "apps/follower.h"
 
