@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl hold: requests something and keeps it until interrupted, for a time, or until the process
- * that it is for ends.
+ * idlectl hold: requests something, and keeps the hold until it is interrupted, for a time, or
+ * until the process of --pid ends.
  *
- * The descriptor is the hold: it closes with this process, whatever becomes of that. If the daemon
- * ends or the hold is released it hangs up, and that is a failure; it also hangs up when the
- * process of --pid ends, which a descriptor of that process shows. Until it is in effect signals do
- * what they do to any program, because polkit may ask for a password first.
+ * The descriptor from idled is the hold, and closes when this process ends for any reason. If idled
+ * ends or the hold is released, the descriptor hangs up, and idlectl fails. At the end of the
+ * process of --pid the descriptor also hangs up, but idlectl succeeds: a pidfd shows the
+ * difference. Until the hold is in effect, signals have their default effect: polkit may ask for a
+ * password.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,11 +2,11 @@
 /*
  * Policies as plugins.
  *
- * The file is opened and checked first (safe_open()) and then loaded through its descriptor, so
- * that what was checked is what is loaded. The dynamic linker and GModule know what they loaded by
- * its name, here that of the descriptor; so a descriptor is never closed once a module was loaded
- * through it, and a file that is loaded already is known by its inode and not loaded again. That
- * keeps the inode as well: another file cannot get its number.
+ * idled opens and checks the file first (safe_open()), and then loads it through the descriptor, so
+ * that it loads the file that it checked. The dynamic linker and GModule know a loaded module by
+ * its path, here the path of the descriptor. So idled never closes the descriptor of a loaded
+ * module: no other descriptor may get its number. The open descriptor also keeps the inode, so
+ * idled knows by the inode that a file is loaded already, and does not load it again.
  */
 #include "config/plugin.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Cpusets of cgroup v1: every group has a list of its own, and the kernel refuses a child what its
- * parent lacks (EACCES) and a parent to lose what a child has (EBUSY).
+ * Cpusets of cgroup v1: each group has a list of CPUs. The kernel refuses to give a child CPUs that
+ * its parent lacks (EACCES), and to take CPUs from a parent that a child has (EBUSY).
  *
- * Every group gets that much of its original as is allowed. A group of which nothing would be left
- * keeps its original, because its tasks have nowhere else to go, and then its parents must keep
- * these CPUs too. A group without CPUs cannot hold tasks and is left alone. A group that was taken
- * over stays as it is, and its parents as wide as it needs them.
+ * Each group gets the allowed CPUs of its original list. If a group would have none of them, it
+ * keeps its original list, because its tasks have nowhere else to go, and its parents must have
+ * these CPUs, too. A group without CPUs cannot hold tasks and is left alone. A group that was taken
+ * over stays as it is, and its parents have at least its CPUs.
  *
- * Then groups grow, parents first, and shrink, children first. A group that does both has for a
- * moment what it had and what it will have, never more.
+ * Then groups grow, parents first, and shrink, children first. A group that does both has its old
+ * and its new CPUs in between, and never others.
  */
 #include "act/park/park-nested.h"
 

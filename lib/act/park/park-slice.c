@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The cgroup of a partition where systemd owns the tree: that of a slice without units, started
- * when the first CPU is parked and stopped when none is.
+ * The cgroup of a partition where systemd owns the tree: the cgroup of a slice without units. idled
+ * starts the slice when the first CPU is parked, and stops it when no CPU is parked any more.
  *
  *      slice  idledpark.slice      "" -> the parked CPUs
  *
- * A slice with AllowedCPUs= keeps the cpuset controller on for as long as it is there, over
- * daemon-reload and changes of other units, which take it away from a program that merely switched
- * it on. It leaves no file when it goes, and it goes by itself when the service that idled runs as
- * ends in whatever way (systemd/unit-control.c). Its name has no '-', which would put it below
- * another slice: the parent of a partition must be a partition itself, as the root is.
+ * While a slice with AllowedCPUs= exists, systemd keeps the cpuset controller on. If a program
+ * switches the controller on by itself, systemd switches it off at daemon-reload or when other
+ * units change. No file of the slice remains when it stops, and it stops by itself when the service
+ * of idled ends in whatever way (systemd/unit-control.c). Its name has no '-', which would put it
+ * below another slice: the parent of a partition must be a partition itself, as the root is.
  *
- * The value is read from the kernel. systemd confirms a request before it carries it out, but
- * carries it out before it answers the next question, so one is asked.
+ * The value is read from the kernel. systemd confirms a request before it has written the value,
+ * but writes it before it answers the next call: so each request is followed by a query.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What limits were before idled moved them by a side effect.
+ * The original values of limits that the kernel moves when idled writes another knob.
  *
- * The kernel moves a policy's maximum with boost, and it shows no minimum above the maximum, so
- * that a boost or a maximum of ours can lower the one that is shown. A limit that is requested only
- * then would be recorded as it is shown and not as it was set.
+ * When idled switches boost, the kernel moves a policy's maximum. The kernel also shows the maximum
+ * in place of a minimum that is above it. If idled then sets the moved limit, it would record the
+ * value that is shown as the original. So idled notes the originals before.
  *
- * The kernel may not move the maximum back: Linux 7.3 leaves it where boost put it. So it is on
- * record, as a knob of a kind of its own, while a boost is ours. A maximum of ours has its own
- * record, and needs that one only once it ends.
+ * The kernel may not move the maximum back: Linux 7.3 leaves it where boost put it. So the original
+ * is on record, as a knob of a kind of its own, while idled has boost switched. A maximum that
+ * idled sets has a record already, and needs the other one only if it ends before boost does.
  */
 #include <errno.h>
 #include <fcntl.h>
