@@ -169,7 +169,7 @@ static void record(struct sleeper *s, __u32 cpu)
         r->latency_us = s->trace.latency_us;
         r->cause = s->cause;
         r->cpu = cpu;
-        r->utilisation = s->trace.utilisation;
+        r->utilization = s->trace.utilization;
         r->io_waiting = s->trace.io_waiting;
         r->state = s->state;
         r->kind = s->kind;
@@ -245,7 +245,7 @@ static void note_circumstances(struct sleeper *s)
 {
         const struct hrtimer_cpu_base *timers = (const void *)s->trace.timers;
         const struct rq *rq;
-        __u64 utilisation;
+        __u64 utilization;
 
         s->trace.length_ns = s->trace.reported_length_ns;
         s->trace.latency_us = s->trace.reported_latency_us;
@@ -262,8 +262,8 @@ static void note_circumstances(struct sleeper *s)
         if (!s->trace.run_queue)
                 return;
         rq = (const struct rq *)s->trace.run_queue;
-        utilisation = BPF_CORE_READ(rq, cfs.avg.util_avg);
-        s->trace.utilisation = utilisation < UTILISATION_MAX ? utilisation : UTILISATION_MAX;
+        utilization = BPF_CORE_READ(rq, cfs.avg.util_avg);
+        s->trace.utilization = utilization < UTILIZATION_MAX ? utilization : UTILIZATION_MAX;
         s->trace.io_waiting = BPF_CORE_READ(rq, nr_iowait.counter);
         s->trace.switches = switches_of(s);
 }

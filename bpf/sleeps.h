@@ -79,7 +79,7 @@ struct sleep_trace {
         __s64 latency_us;
         __u64 switches;          /* the CPU's context switches at entry */
         __u64 run_queue, timers; /* the kernel's own objects of this CPU; 0: not seen yet */
-        __u32 utilisation, io_waiting;
+        __u32 utilization, io_waiting;
         __u8 length_reported, length_guessed, got_tick, spare[5];
 };
 
@@ -99,14 +99,14 @@ struct sleeper {
 } __attribute__((aligned(64)));
 
 /* The value of a CPU that is always busy. The kernel's average exceeds it when tasks move there. */
-#define UTILISATION_MAX 1024
+#define UTILIZATION_MAX 1024
 
 /* One sleep, for a trace. */
 struct sleep_record {
         __u64 entered_ns, idle_ns, length_ns;
         __s64 latency_us; /* -1: no limit */
         struct cause cause;
-        __u32 cpu, utilisation /* 0 .. UTILISATION_MAX */, io_waiting;
+        __u32 cpu, utilization /* 0 .. UTILIZATION_MAX */, io_waiting;
         __u8 state, kind, resched, got_tick, length_guessed;
         __u8 spare[3];
 };

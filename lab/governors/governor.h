@@ -17,7 +17,7 @@
 #include "governors/states.h"
 
 #define NO_LATENCY_LIMIT   INT64_C(2000000000000) /* 2000 s: what the kernel takes for none */
-#define CPU_CAPACITY       1024u                  /* of every CPU; utilisation is out of this */
+#define CPU_CAPACITY       1024u                  /* of every CPU; utilization is out of this */
 #define GOVERNOR_STATE_MAX 1024 /* bytes a governor may have that another one is built on */
 
 /* One idle period as the governor may know it when the CPU becomes idle. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * teo (the timer events oriented governor) of Linux 6.1, 6.12, 7.3 and mainline's 6.18, of which
- * README.md says what differs; and that of 6.1 with utilisation awareness as posted for that kernel
+ * README.md says what differs; and that of 6.1 with utilization awareness as posted for that kernel
  * (version 5, November 2022).
  *
  * Each state has a bin: periods at least as long as its target residency, and shorter than that of
@@ -16,7 +16,7 @@
 #define SOON_NS           15000         /* periods below this are short */
 #define LOW_LIMIT_NS      (SOON_NS / 2) /* latency limits that allow shallow states only */
 #define RECENT            9             /* periods */
-#define UTILISATION_SHIFT 6
+#define UTILIZATION_SHIFT 6
 #define NONE              -1
 
 /* A bin is that of the state with its number. */
@@ -311,7 +311,7 @@ static int teo_select_6_1(void *state, const StateTable *table, const Period *pe
 
 static int teo_select_util(void *state, const StateTable *table, const Period *period)
 {
-        return select_6_1(state, table, period, period->util > CPU_CAPACITY >> UTILISATION_SHIFT);
+        return select_6_1(state, table, period, period->util > CPU_CAPACITY >> UTILIZATION_SHIFT);
 }
 
 /*

@@ -51,7 +51,7 @@ static const struct {
         [COLUMN_IDLE] = { "idle_ns", "the length of the idle period in ns, 0 or more", TIME_MAX,
                           false },
         [COLUMN_WAKE_TIMER] = { "wake_timer", "0 or 1", 1, false },
-        [COLUMN_UTIL] = { "util", "the utilisation, 0 to 1024", CPU_CAPACITY, false },
+        [COLUMN_UTIL] = { "util", "the utilization, 0 to 1024", CPU_CAPACITY, false },
         [COLUMN_LIMIT] = { "lat_us", "the latency limit in us, or -1 for none", LIMIT_MAX, true },
         [COLUMN_IOWAIT] = { "iowait", "the number of tasks that wait for I/O", UINT32_MAX, false },
         [COLUMN_RESCHED] = { "resched", "0 or 1", 1, false },

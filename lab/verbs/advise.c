@@ -51,7 +51,7 @@ static const char *const advised[] = { "IdleGovernor", "DeepestState", "Utilizat
 /* One governor of the kernel, and by which model it is replayed. */
 typedef struct Candidate {
         const char *kernel, *model;
-        bool by_utilisation, by_history;
+        bool by_utilization, by_history;
 } Candidate;
 
 typedef struct Result {
@@ -64,7 +64,7 @@ typedef struct Result {
 typedef struct Present {
         char *governor; /* "": not known */
         int deepest;    /* state */
-        bool by_utilisation, by_history;
+        bool by_utilization, by_history;
         bool here; /* the periods are this machine's, not maybe another's */
 } Present;
 
@@ -180,7 +180,7 @@ static void list_candidates(const char *release, Candidate ret[CANDIDATES])
         ret[0] = (Candidate){ "menu", kernels[k].menu };
         ret[1] = (Candidate){ "teo", kernels[k].teo };
         ret[2] = (Candidate){ "ladder", "ladder" };
-        ret[3] = (Candidate){ "teo", "teo-util", .by_utilisation = true };
+        ret[3] = (Candidate){ "teo", "teo-util", .by_utilization = true };
         ret[4] = (Candidate){ "menu", kernels[k].menu_by_history, .by_history = true };
         ret[5] = (Candidate){ "teo", kernels[k].teo_by_history, .by_history = true };
 }
@@ -294,7 +294,7 @@ static json_object *describe(const Result *result, const StateTable *table, bool
 
         json_put_text(answer, "governor", result->candidate->kernel);
         json_put_text(answer, "model", result->candidate->model);
-        json_put_bool(answer, "utilization_aware", result->candidate->by_utilisation);
+        json_put_bool(answer, "utilization_aware", result->candidate->by_utilization);
         json_put_bool(answer, "history", result->candidate->by_history);
         json_put_text(answer, "deepest_state", state->name);
         json_put_int(answer, "worst_exit_latency_us", state->latency_ns / 1000);
@@ -325,7 +325,7 @@ static json_object *describe_settings(const Ctl *ctl, const Result *best, const 
         json_put_text(settings, "IdleGovernor", best->candidate->kernel);
         if ((!by_auto && present_is_limited(ctl)) || state_table_next(table, best->deepest, 1) >= 0)
                 json_put_text(settings, "DeepestState", latency);
-        put_choice(ctl, settings, "UtilizationAware", best->candidate->by_utilisation);
+        put_choice(ctl, settings, "UtilizationAware", best->candidate->by_utilization);
         put_choice(ctl, settings, "History", best->candidate->by_history);
         return settings;
 }
@@ -350,7 +350,7 @@ static const Result *find_now(const GArray *results, const Present *present)
         for (guint i = 0; i < results->len; i++) {
                 const Result *result = &g_array_index(results, Result, i);
 
-                if (result->candidate->by_utilisation == present->by_utilisation &&
+                if (result->candidate->by_utilization == present->by_utilization &&
                     result->candidate->by_history == present->by_history &&
                     result->deepest == present->deepest &&
                     g_str_equal(result->candidate->kernel, present->governor))
@@ -366,11 +366,11 @@ static double saving(const Result *best, double other)
 }
 
 /* As a new string. */
-static char *combination_text(const char *governor, const char *deepest, bool by_utilisation,
+static char *combination_text(const char *governor, const char *deepest, bool by_utilization,
                               bool by_history)
 {
         return g_strdup_printf("%s with %s as the deepest state%s%s", governor, deepest,
-                               by_utilisation ? ", UtilizationAware=yes" : "",
+                               by_utilization ? ", UtilizationAware=yes" : "",
                                by_history ? ", History=yes" : "");
 }
 
@@ -394,7 +394,7 @@ static char *find_obstacle(const Ctl *ctl, const Result *best, const Result *now
         if (!now) {
                 g_autofree char *text = combination_text(
                         present->governor, table->states[present->deepest].name,
-                        present->by_utilisation, present->by_history);
+                        present->by_utilization, present->by_history);
 
                 return g_strdup_printf("There is no model of %s, which is in effect, so it is not "
                                        "known what a change saves.",
@@ -469,7 +469,7 @@ static void find_present(Ctl *ctl, const StateTable *table, bool here, Present *
         *ret_present = (Present){
                 .governor = governor ? governor : g_strdup(""),
                 .deepest = present_deepest(ctl, table),
-                .by_utilisation = present_is(ctl, "UtilizationAware", "yes"),
+                .by_utilization = present_is(ctl, "UtilizationAware", "yes"),
                 .by_history = present_is(ctl, "History", "yes"),
                 .here = here,
         };

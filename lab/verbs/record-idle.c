@@ -79,7 +79,7 @@ static void write_line(Recorder *recorder, const Line *line)
         end = number_put(end, record->length_ns, ',');
         end = number_put(end, idle_ns, ',');
         end = number_put(end, by_timer, ',');
-        end = number_put(end, record->utilisation, ',');
+        end = number_put(end, record->utilization, ',');
         if (record->latency_us < 0)
                 end = g_stpcpy(end, "-1,");
         else

@@ -53,7 +53,7 @@ static Reason explain_use(const Explained *t)
         Reason reason = {
                 .because = held ? "one idle state shallower, because the CPU is used"
                                 : "no limit, because the CPU is not used enough",
-                .inputs = { { "utilisation", "%", 100 * (double)use->busy },
+                .inputs = { { "utilization", "%", 100 * (double)use->busy },
                             { "mean sleep", "us", (double)use->sleep_us } },
                 .option = held ? "UtilizationRelease" : "UtilizationThreshold",
                 .threshold = 100 * (held ? t->options->release : t->options->threshold),
@@ -105,14 +105,14 @@ static Reason explain_hold(const Explained *t, int cpu)
                         latency_us = hold->latency_us;
         }
         return (Reason){
-                .because = "no limit by utilisation or history: an application holds a latency",
+                .because = "no limit by utilization or history: an application holds a latency",
                 .inputs = { { latency_us >= 0 ? "held" : NULL, "us", latency_us } }
         };
 }
 
 static int explain_parts(const Explained *t, int cpu, Reason *ret_reasons)
 {
-        bool guesses = t->options->by_utilisation || t->options->by_history;
+        bool guesses = t->options->by_utilization || t->options->by_history;
         int n = 0;
 
         if (t->cpu->limited != LIMIT_NONE)
@@ -121,7 +121,7 @@ static int explain_parts(const Explained *t, int cpu, Reason *ret_reasons)
                 ret_reasons[n++] = explain_hold(t, cpu);
                 return n;
         }
-        if (t->options->by_utilisation)
+        if (t->options->by_utilization)
                 ret_reasons[n++] = explain_use(t);
         if (t->options->by_history)
                 ret_reasons[n++] = explain_history(t);

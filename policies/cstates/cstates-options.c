@@ -20,7 +20,7 @@ const Setting cstates_settings[] = {
         ROW("DeepestState", SETTING_STRING, deepest, "", .choices = limits,
             .help = "Longest exit latency of idle states, such as 50us, or the deepest state's "
                     "name"),
-        ROW("UtilizationAware", SETTING_BOOL, by_utilisation, "no",
+        ROW("UtilizationAware", SETTING_BOOL, by_utilization, "no",
             .help = "On used CPUs, forbid the deepest idle state that suits their sleeps"),
         ROW("UtilizationThreshold", SETTING_PERCENT, threshold, "1.5625%", 0, 1,
             .help = "A CPU counts as used when it is busy for more than this share of the time"),
@@ -72,6 +72,6 @@ unsigned cstates_reads(const void *options)
 {
         const CstatesOptions *o = options;
 
-        return (o->by_utilisation ? SENSE_RESIDENCY : 0) |
+        return (o->by_utilization ? SENSE_RESIDENCY : 0) |
                (o->by_history ? SENSE_IDLE_STATISTICS : 0);
 }

@@ -11,7 +11,7 @@
  *     b) else the longest exit latency of such a state of other CPUs, as the limit;
  *     c) else, if it is C and a number, the deepest state that is C and no higher number;
  *     d) else no limit.
- *  3. Utilisation. A CPU that is busy for more than UtilizationThreshold is limited to one state
+ *  3. Utilization. A CPU that is busy for more than UtilizationThreshold is limited to one state
  *     shallower than it would choose: the deepest one whose target residency is within its mean
  *     sleep (idle time by number of sleeps). It is released below UtilizationRelease. Each change
  *     waits until it was called for during all of UtilizationDwell.
@@ -74,7 +74,7 @@ static void wish_for_cpu(Call *call, int number, const IdleTable *table, CpuWish
 
         cpu_update(cpu, table);
         cpu->limit = (int8_t)limit_resolve(limit, table, &cpu->limited);
-        cap = call->options->by_utilisation ? use_decide(call, number, table) : -1;
+        cap = call->options->by_utilization ? use_decide(call, number, table) : -1;
         drawn = call->options->by_history ? history_decide(call, number, table) : -1;
         wish->disabled = limit_forbids(limit, cpu->limited, table, cpu->limit);
         if (cpuset_has(&call->self->held, number))
@@ -142,7 +142,7 @@ static void cstates_decide(void *state, const PolicyInput *input, Wish *wish)
         CPUSET_FOREACH(cpu, &input->topology->online)
                 if (cpu < wish->n_cpus && input->idle[cpu].n_states > 0)
                         wish_for_cpu(&call, cpu, &input->idle[cpu], &wish->cpus[cpu]);
-        if (options->by_utilisation || options->by_history)
+        if (options->by_utilization || options->by_history)
                 wish->period_usec = options->period_usec;
         wish->settled = call.settled;
 }
@@ -165,7 +165,7 @@ static int cstates_figures(const void *state, int cpu, Figure *ret_figures)
 const IdledPolicy idled_policy = {
         .abi = IDLED_POLICY_ABI,
         .name = "cstates",
-        .summary = "limits how deeply each CPU sleeps: by latency, utilisation or history",
+        .summary = "limits how deeply each CPU sleeps: by latency, utilization or history",
         .settings = cstates_settings,
         .options_size = sizeof(CstatesOptions),
         .state_size = sizeof(Cstates),

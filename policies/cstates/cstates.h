@@ -10,7 +10,7 @@
 
 typedef struct CstatesOptions {
         char *deepest;
-        bool by_utilisation, by_history;
+        bool by_utilization, by_history;
         double threshold, release;
         uint64_t dwell_usec, period_usec;
         int idle_governor; /* index of cstates_governors[] */

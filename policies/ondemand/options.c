@@ -22,7 +22,7 @@ const Setting ondemand_settings[] = {
         ROW("FilterTime", SETTING_DURATION, filter_usec, "1s", 0, 600e6,
             .help = "Time constant of the load's moving average"),
         ROW("TargetUtilization", SETTING_PERCENT, target, "70%", 0.05, 1,
-            .help = "Utilisation up to which the filtered load may fill the active cores"),
+            .help = "Utilization up to which the filtered load may fill the active cores"),
         ROW("UpThreshold", SETTING_PERCENT, up, "90%", 0.05, 1,
             .help = "Unpark when a CPU, or all active cores together, are used this much"),
         ROW("DownThreshold", SETTING_PERCENT, down, "60%", 0, 1,

@@ -243,7 +243,7 @@ def limited():
     limit = {"cause": "policy", "policy": "cstates", "because": "the deepest state within the limit",
              "inputs": [("C1", 2, "us")], "option": "DeepestState", "threshold": 0.0,
              "threshold_unit": "", "source": "/etc/idled/policies/cstates.conf:4", "text": "L."}
-    busy_cpu = dict(limit, because="it is used more than a little", inputs=[("utilisation", 7, "%")],
+    busy_cpu = dict(limit, because="it is used more than a little", inputs=[("utilization", 7, "%")],
                     option="UtilizationThreshold", threshold=1.5625, threshold_unit="%",
                     source="default", text="B.")
     for row in says["explain"]:

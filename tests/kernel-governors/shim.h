@@ -142,7 +142,7 @@ static inline int cpuidle_register_governor(struct cpuidle_governor *governor)
                 return function();                                                                 \
         }
 
-/* What utilisation awareness (version 5, 2022) adds to teo of 6.1; compare puts the calls there. */
+/* What utilization awareness (version 5, 2022) adds to teo of 6.1; compare puts the calls there. */
 static inline bool shim_used(void)
 {
         return shim_util > 1024 >> 6;

@@ -155,7 +155,7 @@ static void check_record(const struct sleep_record *record, const LedgerCause *c
         ck_assert_uint_lt(record->state, SLEEPS_STATES);
         ck_assert_uint_gt(record->entered_ns, 0);
         ck_assert_uint_le(record->idle_ns, UINT64_C(60) * 1000000000);
-        ck_assert_uint_le(record->utilisation, UTILISATION_MAX);
+        ck_assert_uint_le(record->utilization, UTILIZATION_MAX);
         ck_assert_uint_le(record->resched, 1);
         recorded->n++;
         recorded->without_length += record->length_ns == 0;

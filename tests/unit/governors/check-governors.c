@@ -113,7 +113,7 @@ static Score run(const Governor *governor, const StateTable *table, const Record
 }
 
 /* What the kernel's own code gets wrong is ours too: ladder asks only when it climbs, and
- * utilisation awareness does not know the limit where there are two states. */
+ * utilization awareness does not know the limit where there are two states. */
 static bool is_exempt(const Governor *governor, const StateTable *table)
 {
         return governor == &governor_ladder || (governor == &governor_teo_util && table->n == 2);

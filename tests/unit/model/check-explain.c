@@ -206,13 +206,13 @@ TEST(reason_alone)
         Explanation why = { .policy = "cstates",
                             .source = "default",
                             .reason = { .because = "it is used more than a little",
-                                        .inputs = { { "utilisation", "%", 7 } },
+                                        .inputs = { { "utilization", "%", 7 } },
                                         .option = "UtilizationThreshold",
                                         .threshold = 1.5625,
                                         .threshold_unit = "%" } };
         g_autofree char *text = explain_reason(&why);
 
-        ck_assert_msg(has_in_order(text, "cstates|it is used more than a little|utilisation 7 %|"
+        ck_assert_msg(has_in_order(text, "cstates|it is used more than a little|utilization 7 %|"
                                          "UtilizationThreshold|1.562 %|default"),
                       "\"%s\"", text);
 }

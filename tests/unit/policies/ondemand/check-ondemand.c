@@ -145,7 +145,7 @@ static const struct {
         { "one thread wants two", &eight, "", "0=1", 1, 0, 100, "0-1", true },
         { "one thread of two wants two cores", &smt, "", "0=1", 1, 0, 100, "0-3", true },
         { "two threads want three", &eight, "", "0=1,1=1", 2, 0, 100, "0-2", true },
-        { "target utilisation", &eight, "", "0=0.5,1=0.5,2=0.5,3=0.5", 2, 0, 100, "0-2", true },
+        { "target utilization", &eight, "", "0=0.5,1=0.5,2=0.5,3=0.5", 2, 0, 100, "0-2", true },
         { "own target", &eight, "TargetUtilization=61%", "0=0.5,1=0.5,2=0.5,3=0.5", 2, 0, 100,
           "0-3", true },
         { "in the dead band", &two, "", "0=0.4,1=0.4", 1, 0, 100, "0-1", true },
