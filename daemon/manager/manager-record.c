@@ -74,7 +74,7 @@ static gpointer write_job(gpointer data)
                 r = -errno;
         if (r == 0)
                 r = recording_file_open(AT_FDCWD, path, &job->limits, true, &file);
-        if (r == -EPROTONOSUPPORT) /* of idled 0.1 */
+        if (r == -EPROTONOSUPPORT) /* of version 1 */
                 r = rename(path, aside) < 0
                             ? -errno
                             : recording_file_open(AT_FDCWD, path, &job->limits, true, &file);

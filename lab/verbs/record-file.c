@@ -381,7 +381,8 @@ static int complain_open(int r)
                 { EEXIST, "the file exists, expected a new one; --append continues a recording" },
                 { EBADMSG, "found something else, expected a recording; nothing was written" },
                 { EPROTONOSUPPORT,
-                  "found a recording in the form of idled 0.1, which cannot be continued" },
+                  "found a recording in the form from before 24 November 2026, which cannot be "
+                  "continued" },
                 { EBUSY, "another process records into it" },
                 { EINVAL, "--max-size and --max-age expect a regular file" },
         };

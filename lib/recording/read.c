@@ -345,8 +345,8 @@ char *recording_problem(const RecordingReader *reader)
         if (report->bytes == 0)
                 g_string_append(text, "; the file is empty, expected a recording");
         else if (report->old)
-                g_string_append(text, "; the recording has the form of idled 0.1; export it with "
-                                      "idlectl of that version");
+                g_string_append(text, "; the recording has the form from before 24 November 2026; "
+                                      "idlectl export of commit 46a96ac9 reads it");
         else if (!any)
                 g_string_append(text, "; found no frame of a recording, expected a file that "
                                       "idlelab record or idled wrote");

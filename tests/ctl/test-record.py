@@ -395,7 +395,7 @@ class BadDays(Recording):
         for name, damaged, status, lines, said in (
                 ("empty", b"", 1, 0, "the file is empty"),
                 ("foreign", b"PNG" * 100, 1, 0, "found no frame of a recording"),
-                ("old", old, 1, 0, "export it with idlectl of that version"),
+                ("old", old, 1, 0, "idlectl export of commit 46a96ac9"),
                 ("cut", data[:third + 50], 0, 2, f"no whole frame follows at byte {third}"),
                 ("flipped", data[:second + 80] + bytes([data[second + 80] ^ 1]) +
                  data[second + 81:], 0, 2, "1 damaged frame was left out"),

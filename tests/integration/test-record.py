@@ -174,7 +174,7 @@ class Ring(Recorded):
         self.assertIn('power_watts package-0', samples[-1])
 
     def test_old_ring(self):
-        """A ring in the form of idled 0.1 is set aside, and a new one begins."""
+        """A ring of version 1 is set aside, and a new one begins."""
         self.put(self.file, '')
         Path(self.file).write_bytes(b'\x89idlrec\n' + bytes(200))
         self.start('--dry-run')

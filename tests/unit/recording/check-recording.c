@@ -148,7 +148,7 @@ static const struct {
         { "version 1",
           "\x89idlrec\n\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
           "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-          60, "idled 0.1" },
+          60, "idlectl export of commit 46a96ac9" },
 };
 
 TEST_EACH(foreign_file, foreign)
