@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "verbs/verbs.h"
 
 static const Verb *const verbs[] = {
@@ -33,6 +34,10 @@ static const char *const moved[] = { "record", "export",  "report",   "diff",  "
 static const char *find_moved(char **argv)
 {
         for (char **word = argv + 1; *word; word++) {
+                if (options_take_next(&program, *word) && word[1]) {
+                        word++;
+                        continue;
+                }
                 if (g_strv_contains(moved, *word))
                         return *word;
                 for (const Verb *const *v = verbs; *v; v++)

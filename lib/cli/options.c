@@ -107,6 +107,14 @@ static GPtrArray *all_rows(const Program *program)
         return all;
 }
 
+bool options_take_next(const Program *program, const char *word)
+{
+        g_autoptr(GPtrArray) all = all_rows(program);
+        const VerbOption *row = g_str_has_prefix(word, "--") ? find_row(all, word + 2) : NULL;
+
+        return row && row->argument;
+}
+
 /* What getopt_long() refused. */
 static int complain_option(const GPtrArray *all, const char *word, int what)
 {

@@ -16,6 +16,9 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
  * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
 
+/* True if the word is a whole option of the program, and the next word is its argument. */
+bool options_take_next(const Program *program, const char *word);
+
 /* Prints help about everything, or about one verb. */
 void options_help(const Program *program, const Verb *verb);
 

@@ -306,9 +306,15 @@ class Moved(TestCase):
                                  (new.returncode, new.stdout, new.stderr), arguments)
 
     def test_not_verbs(self):
-        """Words behind a verb of idlectl are its arguments."""
-        for arguments in (["settings", "report"], ["run", "--try", "record"], ["profile", "set", "replay"]):
+        """Words behind a verb of idlectl are its arguments, and options have arguments, too."""
+        for arguments in (["settings", "report"], ["run", "--try", "record"], ["profile", "set", "replay"],
+                          ["--config-dir", "record", "status"], ["--for", "prove", "--nonsense", "hold"]):
             self.assertNotIn("idlelab", self.old(*arguments).stderr)
+
+    def test_options_before(self):
+        """Arguments of options that stand before the verb are no verbs of idlectl, either."""
+        for arguments in (["--config-dir", "status", "record"], ["--root", "export", "export"]):
+            self.assertIn("idlelab", self.old(*arguments).stderr)
 
     @unittest.skipIf(os.path.exists("/usr/bin/idlelab"), "idlelab is installed")
     def test_absent(self):
