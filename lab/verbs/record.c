@@ -82,6 +82,7 @@ static int check_daemon(const Ctl *ctl, const Verb *verb)
 static int record_check(const Ctl *ctl, const Verb *verb)
 {
         bool ring = record_asked.limits.max_bytes || record_asked.limits.max_age_usec;
+        int files = record_asked.idle ? 0 : 1, before = ctl->n_args - ctl->n_behind;
 
         if (record_asked.daemon)
                 return check_daemon(ctl, verb);
@@ -93,11 +94,14 @@ static int record_check(const Ctl *ctl, const Verb *verb)
                 return complain_usage(verb, "--exits: expected --idle with it");
         if (!record_asked.idle && record_asked.causes)
                 return complain_usage(verb, "--causes: expected --idle with it");
-        if (sleeps_asked > 0 && ctl->n_args > (record_asked.idle ? 0 : 1))
+        if (sleeps_asked > 0 && ctl->n_args > files)
                 return complain_usage(verb, "--seconds: expected no COMMAND with it, because the "
                                             "recording ends with COMMAND");
-        if (!record_asked.idle && ctl->n_args == 0)
+        if (before < files)
                 return complain_usage(verb, "record: expected FILE, --idle FILE or --daemon");
+        if (ctl->n_behind > 0 && before > files)
+                return complain_usage(verb, "record: found an unexpected argument \"%s\"",
+                                      ctl->args[files]);
         return EXIT_FINE;
 }
 

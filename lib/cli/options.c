@@ -264,11 +264,15 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
                         const Verb *verb, Ctl *ctl)
 {
         g_autoptr(GPtrArray) rows = own_rows(verb);
+        int end = argc; /* getopt_long() sees the words before it */
         int c, index, status;
 
         add_rows(rows, everywhere);
+        for (int i = 1; i < end && !verb->command; i++)
+                if (g_str_equal(argv[i], "--"))
+                        end = i;
         optind = 0; /* GNU's way to begin again */
-        while ((c = getopt_long(argc, argv, verb->command ? "+:h" : ":h", table, &index)) >= 0) {
+        while ((c = getopt_long(end, argv, verb->command ? "+:h" : ":h", table, &index)) >= 0) {
                 const VerbOption *row;
 
                 if (c != 'o' && c != 'h')
@@ -280,6 +284,10 @@ static int take_options(int argc, char **argv, const GPtrArray *all, const struc
                 status = row->take ? row->take(ctl, row, optarg) : take_value(ctl, row, optarg);
                 if (status != EXIT_FINE)
                         return status;
+        }
+        if (end < argc) {
+                memmove(argv + end, argv + end + 1, sizeof(*argv) * (size_t)(argc - end));
+                ctl->n_behind = --argc - end;
         }
         ctl->args = argv + optind;
         ctl->n_args = argc - optind;

@@ -33,6 +33,7 @@ typedef struct Ctl {
         int root;            /* the machine's root directory */
         char **args;         /* behind the verb, NULL at the end */
         int n_args;
+        int n_behind; /* of them, those behind "--"; only of verbs whose options may follow words */
         Screen screen;
         Client *client;
 } Ctl;

@@ -310,6 +310,7 @@ class BadDays(Recording):
                 (("--idle", "a", "--append"), "--idle: expected none of"),
                 (("a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
                 (("--idle", "a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
+                (("--", "true"), "expected FILE"),
                 (("a", "--interval", "1"), "--interval: found \"1\"")):
             result = self.record(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)

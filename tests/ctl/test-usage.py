@@ -141,6 +141,10 @@ BAD_LAB = [
     (["prove", "--policy", "a", "--precision", "0%"], '--precision: found "0%", expected a share'),
     (["prove", "--policy", "a", "--precision", "101%"], "expected a share above 0% and up to 100%"),
     (["prove", "--policy", "a", "--sweep", "epp"], "prove does not take --sweep"),
+    (["record", "--", "true"], "record: expected FILE, --idle FILE or --daemon"),
+    (["record", "--", "true", "x", "--append"], "record: expected FILE, --idle FILE or --daemon"),
+    (["record", "x", "y", "--append", "--", "true"], 'record: found an unexpected argument "y"'),
+    (["record", "--idle", "x", "y", "--", "true"], 'record: found an unexpected argument "y"'),
     (["record", "x", "--interval", "49ms"], '--interval: found "49ms", expected a duration from 50ms to 1h'),
     (["record", "x", "--interval", "2h"], '--interval: found "2h", expected a duration from 50ms to 1h'),
 ]
