@@ -10,6 +10,7 @@
 #include "cli/facts.h"
 #include "cli/offline.h"
 #include "cli/save.h"
+#include "config/removed.h"
 #include "verbs.h"
 
 static bool save;
@@ -68,21 +69,37 @@ static char *not_online(const Ctl *ctl, const SavedValue *change)
         return cpuset_format(&mask);
 }
 
-static json_object *answer_changes(Ctl *ctl, const GArray *changes)
+/* True if a warning says that there is no such option any more. */
+static bool is_removed(const Ctl *ctl, const SavedValue *change, json_object *warnings)
+{
+        g_autofree char *warning = removed_warning(ctl->args[0], change->key);
+
+        for (size_t i = 0; warning && i < json_length(warnings); i++)
+                if (g_str_equal(json_element_text(warnings, i), warning))
+                        return true;
+        return false;
+}
+
+/* Takes the warnings. */
+static json_object *answer_changes(Ctl *ctl, const GArray *changes, json_object *warnings)
 {
         json_object *answer = answer_new(ctl), *set = json_object_new_array();
 
         for (guint i = 0; i < changes->len; i++) {
                 const SavedValue *change = &g_array_index(changes, SavedValue, i);
-                json_object *object = json_add(set);
                 g_autofree char *absent = not_online(ctl, change);
+                json_object *object;
 
+                if (is_removed(ctl, change, warnings))
+                        continue;
+                object = json_add(set);
                 json_put_text(object, "section", ctl->args[0]);
                 json_put_text(object, "key", change->key);
                 json_put_text_any(object, "value", change->value);
                 json_put_text_any(object, "not_online", absent);
         }
         json_put(answer, "set", set);
+        json_put(answer, "warnings", warnings);
         return answer;
 }
 
@@ -107,9 +124,8 @@ static int save_changes(Ctl *ctl, const GArray *changes, json_object **ret_answe
 
         if (settings_save(ctl, ctl->args[0], values, changes->len, &path) != EXIT_FINE)
                 return EXIT_FAILED;
-        answer = answer_changes(ctl, changes);
+        answer = answer_changes(ctl, changes, saved_warnings(ctl, path));
         json_put_text(answer, "saved_in", path);
-        json_put(answer, "warnings", saved_warnings(ctl, path));
         *ret_answer = answer;
         return EXIT_FINE;
 }
@@ -117,7 +133,7 @@ static int save_changes(Ctl *ctl, const GArray *changes, json_object **ret_answe
 static int set_ask(Ctl *ctl, json_object **ret_answer)
 {
         g_autoptr(GArray) changes = g_array_new(FALSE, TRUE, sizeof(SavedValue));
-        json_object *answer, *warnings = NULL;
+        json_object *warnings = NULL;
 
         g_array_set_clear_func(changes, value_clear);
         if (parse_changes(ctl, changes) != EXIT_FINE)
@@ -127,9 +143,7 @@ static int set_ask(Ctl *ctl, json_object **ret_answer)
         if (settings_set(ctl, ctl->args[0], (const SavedValue *)changes->data, changes->len,
                          &warnings) != EXIT_FINE)
                 return EXIT_FAILED;
-        answer = answer_changes(ctl, changes);
-        json_put(answer, "warnings", warnings);
-        *ret_answer = answer;
+        *ret_answer = answer_changes(ctl, changes, warnings);
         return EXIT_FINE;
 }
 

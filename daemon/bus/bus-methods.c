@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "bus/bus-parts.h"
+#include "config/config-section.h"
+#include "config/removed.h"
 
 /* No value of an option is longer: every second of CPUSET_MAX CPUs. */
 #define VALUE_MAX  32768
@@ -60,33 +62,58 @@ static int set_options(Bus *bus, const OptionValue *options, size_t n, sd_bus_er
                 error, r == -ENOENT ? BUS_ERROR_NO_SUCH_OPTION : BUS_ERROR_INVALID_VALUE, clean);
 }
 
-/* Answers with what this machine does not offer of the options. */
-static int answer_unmet(sd_bus_message *message, const Bus *bus, const GArray *options)
+/* Takes removed options out of the others, and adds a warning of each. What is a key of the
+ * policy's state now is none. */
+static void take_removed(const Bus *bus, GArray *options, GStrvBuilder *warnings)
+{
+        const Config *config = manager_config(bus->manager);
+
+        for (guint i = options->len; i-- > 0;) {
+                const OptionValue *option = &g_array_index(options, OptionValue, i);
+                const Section *section = config_section(config, option->section);
+                g_autofree char *warning = removed_warning(option->section, option->key);
+
+                if (!warning || !section || section_state_row(section, option->key))
+                        continue;
+                g_strv_builder_add(warnings, warning);
+                g_array_remove_index(options, i);
+        }
+}
+
+/* Answers with the warnings, and with what this machine does not offer of the options. */
+static int answer_warnings(sd_bus_message *message, const Bus *bus, const GArray *options,
+                           GStrvBuilder *warnings)
 {
         _message_ sd_bus_message *reply = NULL;
-        g_auto(GStrv) unmet = g_new0(char *, options->len + 1);
-        int r, n = 0;
+        g_auto(GStrv) texts = NULL;
+        int r;
 
         for (guint i = 0; i < options->len; i++) {
                 const OptionValue *option = &g_array_index(options, OptionValue, i);
+                g_autofree char *unmet = manager_option_unmet(bus->manager, option->section,
+                                                              option->key);
 
-                unmet[n] = manager_option_unmet(bus->manager, option->section, option->key);
-                n += unmet[n] != NULL;
+                if (unmet)
+                        g_strv_builder_add(warnings, unmet);
         }
+        texts = g_strv_builder_end(warnings);
         r = sd_bus_message_new_method_return(message, &reply);
         if (r >= 0)
-                r = sd_bus_message_append_strv(reply, unmet);
+                r = sd_bus_message_append_strv(reply, texts);
         return r < 0 ? r : sd_bus_message_send(reply);
 }
 
 static int do_set_options(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
         g_autoptr(GArray) options = g_array_new(FALSE, FALSE, sizeof(OptionValue));
+        g_autoptr(GStrvBuilder) warnings = g_strv_builder_new();
         int r = bus_read_options(message, options, error);
 
-        if (r >= 0)
-                r = set_options(userdata, (const OptionValue *)options->data, options->len, error);
-        return r < 0 ? r : answer_unmet(message, userdata, options);
+        if (r < 0)
+                return r;
+        take_removed(userdata, options, warnings);
+        r = set_options(userdata, (const OptionValue *)options->data, options->len, error);
+        return r < 0 ? r : answer_warnings(message, userdata, options, warnings);
 }
 
 BUS_AUTHORIZED(bus_method_set_options, "org.idled1.set-option", do_set_options);

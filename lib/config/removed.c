@@ -46,13 +46,21 @@ const char *removed_find(const char *section, const char *key)
         return NULL;
 }
 
-bool removed_note(const Config *config, const char *section, const char *key, Source source)
+char *removed_warning(const char *section, const char *key)
 {
         const char *instead = removed_find(section, key);
 
-        if (instead)
-                config_error_add(config->removed, source.file, source.line,
-                                 "%s: found an option that was removed and has no effect: %s", key,
-                                 instead);
-        return instead;
+        return instead ? g_strdup_printf("%s: found an option that was removed and has no effect: "
+                                         "%s",
+                                         key, instead)
+                       : NULL;
+}
+
+bool removed_note(const Config *config, const char *section, const char *key, Source source)
+{
+        g_autofree char *warning = removed_warning(section, key);
+
+        if (warning)
+                config_error_add(config->removed, source.file, source.line, "%s", warning);
+        return warning;
 }

@@ -12,6 +12,9 @@
  * `section` is the name of a Section. */
 const char *removed_find(const char *section, const char *key);
 
+/* The warning of it, as a new string; NULL: it is not one of these options. */
+char *removed_warning(const char *section, const char *key);
+
 /* If the key of this line is one of these, appends a warning to config->removed, and returns true.
  */
 bool removed_note(const Config *config, const char *section, const char *key, Source source);

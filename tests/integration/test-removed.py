@@ -84,6 +84,22 @@ class Removed(TestCase):
         self.daemon.wait_log('removed', 2 * everything)
         self.call('SetProfile', 'old')
 
+    def test_at_run_time(self):
+        """A warning of each, and no other effect; the options next to them are set."""
+        self.start()
+        before = self.call('GetSettings')
+        old = [(section, key, value) for section, rows in REMOVED.items() for key, value in rows.items()
+               if key != 'IdleGovernorAdvised']  # idlelab advise --apply sets this
+        warnings = self.call('SetOptions', old)
+        self.assertEqual(sorted(warning.split(':')[0] for warning in warnings), sorted(key for _, key, _ in old))
+        self.assertEqual([warning for warning in warnings if 'removed' not in warning], [])
+        self.assertEqual(self.call('GetSettings'), before)
+        done = self.idlectl('set', 'cstates', 'HistorySeed=3', 'Period=2s')
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        self.assertRegex(done.stdout, r'^cstates Period is now 2s\nHistorySeed: [^\n]*removed')
+        self.assert_fails('org.idled1.Error.NoSuchOption', 'SetOptions', [('cpufreq', 'HistorySeed', '3')])
+        self.assert_fails('org.idled1.Error.NoSuchPolicy', 'SetOptions', [('nobody', 'HistorySeed', '3')])
+
     def test_saved(self):
         """Another option can be saved into a file that has one."""
         self.write_config('policies/cstates.conf.d/90-idlectl.conf', '[Policy]\nHistorySeed=3\n')
