@@ -671,12 +671,12 @@ void done_forget_foreign(Done *done)
 
 void done_keep(Done *done, const Plan *plan)
 {
-        Plan before = done->plan;
+        Plan kept = *plan;
 
-        done->plan = *plan;
-        done->plan.allowed = before.allowed;
-        done->plan.resting = before.resting;
-        done->plan.quiet = before.quiet;
+        kept.allowed = done->plan.allowed;
+        kept.resting = done->plan.resting;
+        kept.quiet = done->plan.quiet;
+        done->plan = kept;
 }
 
 const Plan *done_plan(const Done *done)
