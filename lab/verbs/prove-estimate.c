@@ -51,13 +51,16 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
                 effect->without++;
 }
 
-Verdict prove_verdict(const Prove *prove, const Estimate *found)
+bool prove_is_idle(const Prove *prove)
 {
         const ProveEffect *effect = &prove->results.effect;
 
-        /* If compared policies had no effect in any block the settings are the same. */
-        return effect->blocks > 0 && effect->without == effect->blocks ? VERDICT_UNKNOWN
-                                                                       : found->verdict;
+        return effect->blocks > 0 && effect->without == effect->blocks;
+}
+
+Verdict prove_verdict(const Prove *prove, const Estimate *found)
+{
+        return prove_is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)
