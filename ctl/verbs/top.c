@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "cli/facts.h"
 #include "cli/observe.h"
 #include "cli/output.h"
 #include "verbs.h"

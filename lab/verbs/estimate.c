@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "cli/facts.h"
 #include "cli/price.h"
 #include "verbs.h"
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/client.h"
+#include "cli/facts.h"
 #include "cli/price.h"
 #include "model/energy-source.h"
 #include "cli/observe.h"

@@ -14,6 +14,19 @@
 #include "model/kind.h"
 #include "model/measured.h"
 
+/* The shortest and the longest interval. */
+#define INTERVAL_MIN_USEC (10u * 1000)
+#define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
+
+uint64_t interval_asked_usec;
+
+const VerbOption interval_option[] = {
+        { "interval", "TIME", "measure over this time, such as 1s", .number = &interval_asked_usec,
+          .least = INTERVAL_MIN_USEC, .most = INTERVAL_MAX_USEC,
+          .expected = "a duration from 10ms to 1h, such as 1s" },
+        { 0 },
+};
+
 static void put_set(json_object *object, const char *key, const CpuSet *set)
 {
         g_autofree char *text = cpuset_format(set);

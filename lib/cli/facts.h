@@ -16,6 +16,10 @@
 /* How long the machine is watched if the daemon did not. */
 #define FACTS_INTERVAL_USEC (200u * 1000)
 
+/* The option --interval of verbs that measure, as the only row, and what it sets; 0: not given. */
+extern const VerbOption interval_option[];
+extern uint64_t interval_asked_usec;
+
 /* NULL, after a message, if neither the daemon nor the machine answers. */
 json_object *facts_get(Ctl *ctl);
 

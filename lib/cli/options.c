@@ -50,19 +50,6 @@ static const VerbOption everywhere[] = {
         { 0 },
 };
 
-/* The shortest and the longest interval. */
-#define INTERVAL_MIN_USEC (10u * 1000)
-#define INTERVAL_MAX_USEC (3600ull * 1000 * 1000)
-
-uint64_t interval_asked_usec;
-
-const VerbOption interval_option[] = {
-        { "interval", "TIME", "measure over this time, such as 1s", .number = &interval_asked_usec,
-          .least = INTERVAL_MIN_USEC, .most = INTERVAL_MAX_USEC,
-          .expected = "a duration from 10ms to 1h, such as 1s" },
-        { 0 },
-};
-
 static void add_rows(GPtrArray *rows, const VerbOption *table)
 {
         for (; table && table->name; table++)

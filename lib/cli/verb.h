@@ -64,10 +64,6 @@ typedef struct VerbOption {
         const char *expected; /* of numbers or choice, for messages: "a duration such as 10s" */
 } VerbOption;
 
-/* --interval, for verbs that measure, and what it sets; 0: not given. */
-extern const VerbOption interval_option[];
-extern uint64_t interval_asked_usec;
-
 typedef struct Verb {
         const char *name;
         const char *arguments; /* for the usage line; NULL: it takes none */
