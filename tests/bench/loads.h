@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What loads in guests share: clocks, work, and times that are drawn from a seed alone.
+ * What loads in guests share: clocks, and times that are drawn from a seed alone.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,28 +21,6 @@ static inline void sleep_until(uint64_t ns)
 
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
                 ;
-}
-
-#define WORK_ROUNDS 5000 /* microseconds to tens of them */
-
-static inline void work_rounds(uint64_t n)
-{
-        for (volatile uint64_t i = 0; i < n; i++)
-                ;
-}
-
-/* Rounds in a nanosecond: the most of many tries, which nothing interrupted or slowed down. */
-static inline double work_speed(void)
-{
-        double best = 0;
-
-        for (int i = 0; i < 1000; i++) {
-                uint64_t began = now_ns(CLOCK_MONOTONIC);
-
-                work_rounds(WORK_ROUNDS);
-                best = fmax(best, WORK_ROUNDS / (double)(now_ns(CLOCK_MONOTONIC) - began + 1));
-        }
-        return best;
 }
 
 /* splitmix64 */

@@ -5,8 +5,7 @@
  *
  * usage: bursts HISTOGRAM SEED THREADS:SLEEP_MS:COMPUTE_MS...
  *
- * Each group has so many threads, which sleep and compute for these times on average, at the
- * machine's full speed: at a lower one the same work takes longer. Until
+ * Each group has so many threads, which sleep and compute for these times on average. Until
  * SIGTERM; then the wake-up delays of all threads go to the file HISTOGRAM (histogram.h). Equal
  * seeds sleep and compute for equal times.
  */
@@ -23,7 +22,6 @@
 #include "../loads.h"
 
 static atomic_bool ending;
-static double speed;
 
 typedef struct Thread {
         pthread_t id;
@@ -39,10 +37,14 @@ static void *run(void *argument)
         while (!atomic_load(&ending)) {
                 uint64_t wake = now_ns(CLOCK_MONOTONIC) +
                                 (uint64_t)exponential(&thread->random, thread->sleep_ns);
+                uint64_t used, end;
 
                 sleep_until(wake);
                 histogram_add((now_ns(CLOCK_MONOTONIC) - wake) / 1000);
-                work_rounds((uint64_t)(exponential(&thread->random, thread->compute_ns) * speed));
+                used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+                end = used + (uint64_t)exponential(&thread->random, thread->compute_ns);
+                while (used < end && !atomic_load(&ending))
+                        used = now_ns(CLOCK_THREAD_CPUTIME_ID);
         }
         return NULL;
 }
@@ -60,7 +62,6 @@ int main(int argc, char **argv)
         sigaddset(&end, SIGTERM);
         sigaddset(&end, SIGINT);
         pthread_sigmask(SIG_BLOCK, &end, NULL);
-        speed = work_speed();
         for (int i = 3, made = 0; i < argc; i++) {
                 double sleep_ms, compute_ms;
                 int threads;

@@ -5,7 +5,8 @@
  * A timer interrupts each CPU that executes tasks, whenever they have run for a slice, and keeps
  * the CPU busy for as long as a slice at this frequency takes longer than at the highest. What is
  * left of a slice when the CPU becomes idle counts for the next task, and no timer wakes an idle
- * CPU. Tasks' CPU time contains it, as on hardware.
+ * CPU. This time is that of interrupts: CPUs are busy in it, and schedutil counts it, but no task's
+ * CPU time does. So loads that compute for some CPU time do as much work at any frequency.
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
