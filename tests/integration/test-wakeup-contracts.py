@@ -42,7 +42,7 @@ class Contracts(Case):
         self.put_stat(range(8), self.worked)
 
     def wait_rows(self, rows):
-        """With work, as without it the contract of a profile is not needed."""
+        """With work, as without it the contract of a profile that parks nothing is not needed."""
         wait_until(lambda: self.work() or self.rows() == rows, 'the contracts')
 
     def obstacle(self, path):
@@ -207,7 +207,7 @@ class FromTheStart(Contracts):
 
     def test_file(self):
         """No other policy has idled tick then."""
-        self.write_config('policies/contract.conf', '[Policy]\nWakeupP99=20ms\n')
+        self.write_config('policies/contract.conf', '[Policy]\nWakeupP99=20ms\nPark=no\n')
         self.start()
         self.assertEqual((self.rows(), bpf_programs(self.daemon.process.pid)), ([], 0))
         self.wait_rows([('', 20000)])

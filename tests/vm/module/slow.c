@@ -5,8 +5,8 @@
  * A timer interrupts each CPU that executes tasks, whenever they have run for a slice, and keeps
  * the CPU busy for as long as a slice at this frequency takes longer than at the highest. What is
  * left of a slice when the CPU becomes idle counts for the next task, and no timer wakes an idle
- * CPU. This time is that of interrupts: CPUs are busy in it, and schedutil counts it, but no task's
- * CPU time does. So loads that compute for some CPU time do as much work at any frequency.
+ * CPU. The clock of a task's CPU time goes on without that: loads that compute for some CPU time
+ * do as much work at any frequency.
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
@@ -37,8 +37,10 @@ static struct tracepoint *task_switch;
 static enum hrtimer_restart slice_ends(struct hrtimer *timer)
 {
         unsigned int khz = READ_ONCE(lab_cpus[raw_smp_processor_id()].core->khz);
+        u64 nsec = div_u64((u64)SLICE_NSEC * (lab_freqs_khz[0] - khz), khz);
 
-        lab_spend(div_u64((u64)SLICE_NSEC * (lab_freqs_khz[0] - khz), khz));
+        lab_spend(nsec);
+        current->se.sum_exec_runtime -= nsec; /* the kernel adds it when it looks next */
         hrtimer_forward_now(timer, ns_to_ktime(SLICE_NSEC));
         return HRTIMER_RESTART;
 }
