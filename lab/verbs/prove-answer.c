@@ -132,14 +132,10 @@ static void put_time(const Prove *prove, json_object *answer, const Estimate *fo
         double precision = (first >= 5 ? 5 : first >= 2 ? 2 : 1) * ten;
         double seconds = prove_seconds_needed(prove, found, precision);
         double so_far = found->n_pairs * (double)prove_pair_usec(prove) / G_USEC_PER_SEC;
-        double after = half > 0 && seconds > 0 ? so_far + seconds : NAN;
-        bool odds = !prove_is_idle(prove) && found->n_pairs >= PROVE_LEAST_PAIRS &&
-                    found->verdict == VERDICT_UNKNOWN &&
-                    (found->watts.low > 0 || found->watts.high < 0); /* they are what it lacks */
+        bool open = half > 0 && seconds > 0;
 
-        put_unit(answer, "next_precision", suffix, isfinite(after) ? precision : NAN, 6);
-        json_put_real(answer, "next_precision_seconds", after, 0);
-        json_put_real(answer, "verdict_after_seconds", odds ? after : NAN, 0);
+        put_unit(answer, "next_precision", suffix, open ? precision : NAN, 6);
+        json_put_real(answer, "next_precision_seconds", open ? so_far + seconds : NAN, 0);
 }
 
 static void put_verdict(const Prove *prove, json_object *answer, const Estimate *found)

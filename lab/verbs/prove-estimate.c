@@ -51,16 +51,13 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
                 effect->without++;
 }
 
-bool prove_is_idle(const Prove *prove)
+Verdict prove_verdict(const Prove *prove, const Estimate *found)
 {
         const ProveEffect *effect = &prove->results.effect;
 
-        return effect->blocks > 0 && effect->without == effect->blocks;
-}
-
-Verdict prove_verdict(const Prove *prove, const Estimate *found)
-{
-        return prove_is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
+        /* If compared policies had no effect in any block the settings are the same. */
+        return effect->blocks > 0 && effect->without == effect->blocks ? VERDICT_UNKNOWN
+                                                                       : found->verdict;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)

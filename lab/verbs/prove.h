@@ -100,9 +100,6 @@ Estimate prove_estimate(const Prove *prove);
  * nothing is compared. `changed` says whether CPUs were parked or unparked in the block. */
 void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *state, bool changed);
 
-/* True if compared policies had no effect in any block: then the settings are the same. */
-bool prove_is_idle(const Prove *prove);
-
 /* The estimate's verdict; unknown if the settings are the same. */
 Verdict prove_verdict(const Prove *prove, const Estimate *found);
 
