@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * idlectl hold: requests something, and keeps the hold until it is interrupted, for a time, or
- * until the process of --pid ends.
+ * idlectl hold: requests something, and keeps the hold until idlectl is interrupted, for a time,
+ * or until the process of --pid ends.
  *
  * The descriptor from idled is the hold, and closes when this process ends for any reason. If idled
  * ends or the hold is released, the descriptor hangs up, and idlectl fails. At the end of the

@@ -80,8 +80,9 @@ static bool is_removed(const Ctl *ctl, const SavedValue *change, json_object *wa
         return false;
 }
 
-/* Takes the warnings. */
-static json_object *answer_changes(Ctl *ctl, const GArray *changes, json_object *warnings)
+/* Takes the warnings. A removed option is saved all the same, but not set. */
+static json_object *answer_changes(Ctl *ctl, const GArray *changes, json_object *warnings,
+                                   bool saved)
 {
         json_object *answer = answer_new(ctl), *set = json_object_new_array();
 
@@ -90,7 +91,7 @@ static json_object *answer_changes(Ctl *ctl, const GArray *changes, json_object 
                 g_autofree char *absent = not_online(ctl, change);
                 json_object *object;
 
-                if (is_removed(ctl, change, warnings))
+                if (!saved && is_removed(ctl, change, warnings))
                         continue;
                 object = json_add(set);
                 json_put_text(object, "section", ctl->args[0]);
@@ -124,7 +125,7 @@ static int save_changes(Ctl *ctl, const GArray *changes, json_object **ret_answe
 
         if (settings_save(ctl, ctl->args[0], values, changes->len, &path) != EXIT_FINE)
                 return EXIT_FAILED;
-        answer = answer_changes(ctl, changes, saved_warnings(ctl, path));
+        answer = answer_changes(ctl, changes, saved_warnings(ctl, path), true);
         json_put_text(answer, "saved_in", path);
         *ret_answer = answer;
         return EXIT_FINE;
@@ -143,7 +144,7 @@ static int set_ask(Ctl *ctl, json_object **ret_answer)
         if (settings_set(ctl, ctl->args[0], (const SavedValue *)changes->data, changes->len,
                          &warnings) != EXIT_FINE)
                 return EXIT_FAILED;
-        *ret_answer = answer_changes(ctl, changes, warnings);
+        *ret_answer = answer_changes(ctl, changes, warnings, false);
         return EXIT_FINE;
 }
 

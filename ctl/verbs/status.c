@@ -266,7 +266,9 @@ static void show_energy(const Screen *screen, json_object *energy)
 static void show_contract(const Screen *screen, json_object *contract, json_object *cpus)
 {
         g_autofree char *text = contract_text(contract, (int)json_int(cpus, "cores", 0));
-        bool warn = *json_text(contract, "obstacle") || json_true(contract, "infeasible");
+        /* That of a profile has no effect in many places, and then the options of ondemand have. */
+        bool warn = *json_text(contract, "unit") &&
+                    (*json_text(contract, "obstacle") || json_true(contract, "infeasible"));
 
         line(screen, warn ? STYLE_WARN : STYLE_PLAIN, "Contract", "%s", text);
 }

@@ -6,8 +6,8 @@
  * user. The kernel reports these events (sense/processes.h), and idled then checks the process. A
  * child is what its parent was, so idled listens to forks only while it follows a process whose
  * forks matter. The pidfd of a hold reports the end of its process. idled reads /proc only after
- * these events. For each rule it reads the facts that no earlier rule needed, in the order of
- * `order`, and stops at the first fact that does not match.
+ * these events. For each rule it reads the facts that no earlier rule needed, the executable
+ * first and then in the order of `order`, and stops at the first fact that does not match.
  *
  * A process that begins to match may have children already, because their forks were not reported,
  * or did not matter. idled checks them, and the children of each child that it follows, in a loop:

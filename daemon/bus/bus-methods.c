@@ -68,13 +68,15 @@ static void take_removed(const Bus *bus, GArray *options, GStrvBuilder *warnings
 {
         const Config *config = manager_config(bus->manager);
 
-        for (guint i = options->len; i-- > 0;) {
+        for (guint i = 0; i < options->len;) {
                 const OptionValue *option = &g_array_index(options, OptionValue, i);
                 const Section *section = config_section(config, option->section);
                 g_autofree char *warning = removed_warning(option->section, option->key);
 
-                if (!warning || !section || section_state_row(section, option->key))
+                if (!warning || !section || section_state_row(section, option->key)) {
+                        i++;
                         continue;
+                }
                 g_strv_builder_add(warnings, warning);
                 g_array_remove_index(options, i);
         }

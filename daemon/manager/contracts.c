@@ -435,10 +435,12 @@ static void log_feasible(const UnitContract *unit, const ContractReport *report)
         const char *name = unit->unit ?: "units without a contract of their own";
         g_autofree char *clean = log_clean(name);
 
+        /* That of a profile comes and goes with the load. */
         if (report->infeasible)
-                log_notice("The contract of %s is infeasible: with everything active the p99 of "
-                           "its wake-ups is %g ms, the limit %g ms; idled does nothing for it",
-                           clean, report->best_us / 1e3, unit->limit_us / 1e3);
+                log_message(unit->cgroup ? LOG_NOTICE : LOG_DEBUG,
+                            "The contract of %s is infeasible: with everything active the p99 of "
+                            "its wake-ups is %g ms, the limit %g ms; idled does nothing for it",
+                            clean, report->best_us / 1e3, unit->limit_us / 1e3);
         else
                 log_info("The contract of %s is feasible again", clean);
 }

@@ -99,6 +99,11 @@ bool options_take_next(const Program *program, const char *word)
         g_autoptr(GPtrArray) all = all_rows(program);
         const VerbOption *row = g_str_has_prefix(word, "--") ? find_row(all, word + 2) : NULL;
 
+        /* getopt_long() takes the beginning of a name, too. */
+        for (guint i = 0; !row && i < all->len && g_str_has_prefix(word, "--") && word[2]; i++)
+                if (g_str_has_prefix(((const VerbOption *)g_ptr_array_index(all, i))->name,
+                                     word + 2))
+                        row = g_ptr_array_index(all, i);
         return row && row->argument;
 }
 
@@ -248,14 +253,14 @@ static int take_value(Ctl *ctl, const VerbOption *row, const char *text)
 }
 
 static int take_options(int argc, char **argv, const GPtrArray *all, const struct option *table,
-                        const Verb *verb, Ctl *ctl)
+                        const Verb *verb, int at, Ctl *ctl)
 {
         g_autoptr(GPtrArray) rows = own_rows(verb);
         int end = argc; /* getopt_long() sees the words before it */
         int c, index, status;
 
         add_rows(rows, everywhere);
-        for (int i = 1; i < end && !verb->command; i++)
+        for (int i = at; i < end && !verb->command; i++)
                 if (g_str_equal(argv[i], "--"))
                         end = i;
         optind = 0; /* GNU's way to begin again */
@@ -299,7 +304,8 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
         complain_about(program, *ret_named ? *ret_verb : NULL);
         if (at > 0)
                 memmove(argv + at, argv + at + 1, sizeof(*argv) * (size_t)(argc - at));
-        status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, ctl);
+        status = take_options(at > 0 ? argc - 1 : argc, argv, all, table, *ret_verb, MAX(at, 1),
+                              ctl);
         if (status == EXIT_FINE)
                 take_environment(ctl);
         return status;

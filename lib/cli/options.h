@@ -16,7 +16,7 @@ int options_parse(int argc, char **argv, Ctl *ctl, const Verb **ret_verb, bool *
  * message. */
 int options_check(const Ctl *ctl, const Verb *verb);
 
-/* True if the word is a whole option of the program, and the next word is its argument. */
+/* True if the word is an option of the program, and the next word is its argument. */
 bool options_take_next(const Program *program, const char *word);
 
 /* Prints help about everything, or about one verb. */

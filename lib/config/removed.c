@@ -9,9 +9,9 @@
 #define IN_PROFILE                                                                                 \
         "set the option without Battery in a profile, and name this in ProfileBattery= of "        \
         "[Daemon]"
-#define BUILT_IN "it is built in; remove this line"
+#define BUILT_IN "it is built in; remove it"
 
-#define ADVISE "run idlelab advise --apply, whose choice idled keeps; remove this line"
+#define ADVISE "run idlelab advise --apply, whose choice idled keeps; remove it"
 
 #define TIMER_SLACK "set TimerSlackNSec= in the units"
 

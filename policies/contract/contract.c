@@ -49,6 +49,7 @@
 #define SPARE_LEAK      0.25                /* of the time */
 #define VAIN_MAX        6                   /* doublings: half an hour */
 #define ROOM            0.75                /* of CPUs, busy: what UpThreshold= makes of threads */
+#define FULL            0.9                 /* of a CPU, busy: UpThreshold= */
 
 typedef struct ContractOptions {
         uint64_t p99_usec;
@@ -72,9 +73,10 @@ typedef struct ContractPolicy {
         int32_t latency_us;  /* of the deepest idle state that is permitted; -1: any */
         double work;         /* the filtered load, in CPUs */
         uint64_t seen_usec;  /* the end of its last interval */
+        uint64_t load_usec;  /* when it was WORK or more last */
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
         double spare_usec;   /* that the load left an active core to spare; else it decreases */
-        int before;          /* cores that were active when it began */
+        double before;       /* cores that were active meanwhile, on average */
         bool served;         /* it had an effect */
         unsigned vain;       /* how often it had none, in a row */
         bool unit;           /* a unit's contract rules */
@@ -199,7 +201,8 @@ static void request_cores(const ContractPolicy *self, const PolicyInput *input, 
         CpuSet parked;
 
         if (is_beside(self, input)) {
-                wish->contract_cores = (unsigned)self->cores;
+                /* Else nothing was tried: ondemand shows what it would do by itself. */
+                wish->contract_cores = input->effect ? (unsigned)self->cores : 0;
                 return;
         }
         pack_parked(&self->pack, input->topology, size, &parked);
@@ -277,12 +280,28 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
         self->counted_usec = now;
 }
 
-/* True if there is load, and it leaves an active core to spare. */
-static bool is_spare(const ContractPolicy *self, const PolicyInput *input)
+/* True if there is load, and it leaves one of the active cores to spare. Tasks that fill CPUs get a
+ * core each, whatever waits. */
+static bool is_spare(const ContractPolicy *self, const PolicyInput *input, int active)
 {
-        double cpus = (double)self->pack.n_cpus / fmax(self->pack.n_cores, 1);
+        CpuSet cpus = self->pack.cpus;
+        int full = 0;
 
-        return self->work >= WORK && self->work <= ROOM * cpus * (count_active(self, input) - 1);
+        cpuset_and(&cpus, input->allowed);
+        CPUSET_FOREACH(cpu, &cpus)
+                full += input->snapshot->busy[cpu] >= FULL;
+        if (self->work < WORK || active < 2 || (full > 0 && active <= full + 1))
+                return false;
+        return self->work <= ROOM * cpuset_count(&cpus) * (active - 1) / active;
+}
+
+/* True if the kernel counts for it. */
+static bool is_counted(const PolicyInput *input)
+{
+        for (int i = 0; i < input->n_contracts; i++)
+                if (input->contracts[i].rest && !input->contracts[i].wakeups)
+                        return false;
+        return true;
 }
 
 /* True if the contract of all other units has, or may soon have, an effect: fewer cores are active
@@ -294,7 +313,7 @@ static bool is_useful(const ContractPolicy *self, const PolicyInput *input)
         if (self->work < WORK || !options->park || self->unit)
                 return self->work >= WORK;
         if (self->until_usec > 0)
-                return count_active(self, input) < self->before;
+                return is_counted(input) && count_active(self, input) <= self->before - 0.5;
         return self->spare_usec >= (double)(SPARE_USEC << self->vain);
 }
 
@@ -303,22 +322,38 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
 {
         const ContractOptions *options = input->options;
         const Snapshot *snapshot = input->snapshot;
-        double passed = (double)snapshot->interval_usec;
+        double passed = (double)snapshot->interval_usec, load = 0;
+        bool spare;
+        int active;
 
-        if (options->p99_usec == 0)
+        if (options->p99_usec == 0) {
+                self->until_usec = self->vain = 0;
+                self->work = self->spare_usec = 0;
                 return;
-        if (snapshot->time_usec != self->seen_usec) {
-                self->work += (snapshot->load - self->work) * -expm1(-passed / WORK_USEC);
-                self->spare_usec += is_spare(self, input) ? passed : -passed * SPARE_LEAK;
-                self->spare_usec = fmax(self->spare_usec, 0);
+        }
+        active = count_active(self, input);
+        if (snapshot->time_usec != self->seen_usec && passed > 0) {
+                CPUSET_FOREACH(cpu, &self->pack.cpus)
+                        load += snapshot->busy[cpu];
+                self->work += (load - self->work) * -expm1(-passed / WORK_USEC);
+                spare = is_spare(self, input, active);
+                self->spare_usec = fmax(self->spare_usec + (spare ? passed : -passed * SPARE_LEAK),
+                                        0);
+                if (spare && self->until_usec == 0)
+                        self->before += (active - self->before) * passed / self->spare_usec;
         }
         self->seen_usec = snapshot->time_usec;
+        if (self->work >= WORK)
+                self->load_usec = snapshot->time_usec;
         if (is_useful(self, input)) {
                 self->served = self->until_usec > 0;
-                self->before = self->served ? self->before : count_active(self, input);
                 self->until_usec = snapshot->time_usec + (self->served ? REST_USEC : TRY_USEC);
-        } else if (self->until_usec > 0 && snapshot->time_usec >= self->until_usec) {
-                self->vain = self->served ? 0 : self->vain + (self->vain < VAIN_MAX);
+        } else if (self->until_usec > 0 && (snapshot->time_usec >= self->until_usec ||
+                                            snapshot->time_usec >= self->load_usec + REST_USEC)) {
+                if (self->served)
+                        self->vain = 0;
+                else if (self->work >= WORK) /* else nothing was learned */
+                        self->vain += self->vain < VAIN_MAX;
                 self->until_usec = 0;
                 self->spare_usec = 0;
         }

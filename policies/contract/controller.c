@@ -14,13 +14,13 @@
  *  5. Up. If most late wake-ups left an idle state, the setting loses its deepest state, except one
  *     that is left within a fiftieth of the limit: such a state is not the reason. Otherwise the
  *     setting gets one core more, or as many as the queue model (queue.c) requires. With all cores
- *     active, CPUs stay at their highest frequency. Without a violation, cores double if active
- *     CPUs are full for FULL_USEC: tasks that only compute hardly wake up.
+ *     active, CPUs stay at their highest frequency. Even without a violation, cores double if
+ *     active CPUs are full for FULL_USEC: tasks that only compute hardly wake up.
  *  6. Failures. A setting that was violated is not tried again for a time that doubles, unless the
  *     load decreases. When a try fails, the setting before it keeps the evidence that it had.
  *  7. Down. After a dwell time without violation, the setting gets the fewest cores that keep all
- *     contracts with odds of HOLDS. These are Beta odds for the share of late wake-ups at this
- *     setting, times the factor by which the queue model expects more of them with fewer cores.
+ *     contracts with odds of HOLDS: Beta odds that the share of late wake-ups at this setting,
+ *     times the factor by which the queue model expects more of them, is at most 1 %.
  *  8. Trying. The queue is only a model. If few wake-ups are late for TRY_USEC, one step down is
  *     tried without it: first lower frequencies, then a deeper idle state, then one core fewer.
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract

@@ -14,7 +14,7 @@
  *     More tasks than CPUs, or a call of the pressure trigger, is a short wait at least. While
  *     active CPUs are half idle, waiting counts only if a second reading after READING_USEC finds
  *     them busy. A call counts at once, except after waiting added cores or a second reading found
- *     no load, until the load needs more cores than it had. If tasks stay runnable next to idle
+ *     no load, until the load needs more cores than then. If tasks stay runnable next to idle
  *     CPUs (bound, throttled), only as many count as CPUs are busy. Where contracts limit delays,
  *     only their number of cores counts, and UpThreshold is the target of step 3.
  *  6. Growing. After waiting too long, or if all active CPUs are saturated: twice the cores, or one

@@ -312,7 +312,7 @@ class Moved(TestCase):
     def test_not_verbs(self):
         """Words behind a verb of idlectl are its arguments, and options have arguments, too."""
         for arguments in (["settings", "report"], ["run", "--try", "record"], ["profile", "set", "replay"],
-                          ["--config-dir", "record", "status"], ["--for", "prove", "--nonsense", "hold"]):
+                          ["--config-dir", "record", "status"], ["--config-d", "record", "status"], ["--for", "prove", "--nonsense", "hold"]):
             self.assertNotIn("idlelab", self.old(*arguments).stderr)
 
     def test_options_before(self):

@@ -12,7 +12,7 @@
  * below another slice: the parent of a partition must be a partition itself, as the root is.
  *
  * The value is read from the kernel. systemd confirms a request before it has written the value,
- * but writes it before it answers the next call: so each request is followed by a query.
+ * but writes it before it answers the next call: so a query follows each request that gives CPUs.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,9 @@
  * A timer interrupts each CPU that executes tasks, whenever they have run for a slice, and keeps
  * the CPU busy for as long as a slice at this frequency takes longer than at the highest. What is
  * left of a slice when the CPU becomes idle counts for the next task, and no timer wakes an idle
- * CPU. The clock of a task's CPU time goes on without that: loads that compute for some CPU time
- * do as much work at any frequency.
+ * CPU. CPU time of tasks, but not of cgroups, leaves that out: loads that compute for some CPU
+ * time do as much work at any frequency. Meanwhile the CPU takes no interrupt, so a wake-up can be
+ * late by what a slice takes longer.
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
@@ -18,6 +19,10 @@
 #include <linux/version.h>
 
 #include "pmlab.h"
+
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+#error "CPU time of tasks leaves out interrupts already"
+#endif
 
 #define SLICE_NSEC     100000 /* of work; at the lowest default frequency it takes 4.5 times that */
 #define SLICE_MIN_NSEC 1000
@@ -39,9 +44,14 @@ static enum hrtimer_restart slice_ends(struct hrtimer *timer)
         unsigned int khz = READ_ONCE(lab_cpus[raw_smp_processor_id()].core->khz);
         u64 nsec = div_u64((u64)SLICE_NSEC * (lab_freqs_khz[0] - khz), khz);
 
+        if (timer !=
+            this_cpu_ptr(&slices.timer)) /* its CPU went offline, where nothing is traced */
+                return HRTIMER_NORESTART;
         lab_spend(nsec);
-        current->se.sum_exec_runtime -= nsec; /* the kernel adds it when it looks next */
-        hrtimer_forward_now(timer, ns_to_ktime(SLICE_NSEC));
+        /* The kernel adds it when it looks next. Without the run queue's lock: a CPU that looks at
+         * the same time may lose one of the two. */
+        current->se.sum_exec_runtime -= nsec;
+        hrtimer_set_expires(timer, ktime_add_ns(hrtimer_cb_get_time(timer), SLICE_NSEC));
         return HRTIMER_RESTART;
 }
 

@@ -61,8 +61,9 @@ class OtherMachines(KernelTest):
 
     def test_work_takes_longer_at_lower_frequencies(self):
         """The clock of CPU time says how much was done, and an idle CPU sleeps as before."""
-        self.load_module("slows=Y freqs_khz=3000000,1000000")
+        self.load_module("slows=Y freqs_khz=3000000,1750000,1000000")
         self.wait_for("three times as long", lambda: 2.3 < self.slower("1000000") < 4, 60)
+        self.wait_for("1.7 times as long", lambda: 1.4 < self.slower("1750000") < 2.2, 60)
         self.wait_for("as long", lambda: 0.8 < self.slower("3000000") < 1.2, 60)
         self.wait_for("the same CPU time", lambda: 0.6 < self.slower("1000000", "%U") < 1.5, 60)
         self.assertLess(sum(self.entered(3)), 2000)

@@ -409,11 +409,15 @@ static const struct {
           "no more" },
         { "the load fills the active cores", "WakeupP99=5ms", "0=0.8,1=0.8", 2, 2, 600, 0, false,
           "no more" },
+        { "one task fills a CPU of two cores", "WakeupP99=5ms", "0=1,1=0.1", 2, 2, 600, 0, false,
+          "no more" },
         { "the load leaves one of two", "WakeupP99=5ms", "0=0.7,1=0.7", 2, 2, 40, 0, true },
         { "it parks", "WakeupP99=5ms", "0=0.5", 4, 1, 600, 0, true },
         { "it parks nothing", "WakeupP99=5ms", "0=0.5", 2, 2, 220, 0, false, "no more" },
         { "again, after twice the time", "WakeupP99=5ms", "0=0.5", 2, 2, 280, 0, true },
         { "load that ended a while ago", "WakeupP99=5ms", "0=0.5", 4, 1, 60, 50, true },
+        { "load that ended before it parked", "WakeupP99=5ms", "0=0.5", 4, 4, 45, 100, false,
+          "too low" },
         { "load that ended long ago", "WakeupP99=5ms", "0=0.5", 4, 1, 60, 100, false, "too low" },
 };
 
@@ -495,6 +499,69 @@ TEST_EACH(counts_in_spite_of_parking, flaps)
                 counted = world->wish.p99_us > 0;
         }
         ck_case(c->name, counted == c->counts, "counts: %d", counted);
+}
+
+/* Cores are active or parked by turns, at whatever moment the contract begins. */
+TEST_RANGE(remembers_the_mean, 0, 6)
+{
+        unsigned counted = 0;
+
+        world->n_contracts = 0;
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "0=0.5");
+        for (unsigned i = 0; i < 3600; i++) {
+                rest_for(1, (i + 5 * (unsigned)_i) % 30 < 10 ? 4 : 2, 2);
+                counted += world->wish.p99_us > 0;
+        }
+        ck_assert_uint_gt(counted, 3300);
+}
+
+/* Where wake-ups cannot be measured cores come and go without it, and it is tried seldom. */
+TEST(gives_up_unmeasured)
+{
+        Contract unmeasured = { .id = 7, .limit_us = 5000, .rest = true };
+        unsigned counted = 0;
+
+        world->contracts = &unmeasured;
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "0=0.5");
+        for (unsigned i = 0; i < 7200; i++) {
+                world->n_contracts = world->wish.p99_us > 0;
+                rest_for(1, i % 30 < 10 ? 4 : 1, i % 30 < 10 ? 4 : 1);
+                counted += world->wish.p99_us > 0;
+        }
+        ck_assert_uint_lt(counted, 1500);
+}
+
+/* A short load says nothing about parking: the next contract begins as soon as the first. */
+TEST(learns_nothing_from_short_loads)
+{
+        world->n_contracts = 0;
+        world_set_all(world, "WakeupP99=5ms");
+        for (unsigned i = 0; i < 5; i++) {
+                world_put(world, "0=0.5");
+                rest_for(45, 4, 4);
+                ck_assert_uint_gt(world->wish.p99_us, 0);
+                world_put(world, "");
+                rest_for(200, 4, 4);
+                ck_assert_uint_eq(world->wish.p99_us, 0);
+        }
+}
+
+/* A load of CPUs that cannot be parked is none. */
+TEST(does_not_count_what_it_cannot_park)
+{
+        CpuSet offered = set_of("0-5");
+
+        world->n_contracts = 0;
+        world->offered = &offered;
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "6=1,7=1");
+        rest_for(100, 4, 4);
+        ck_assert_uint_eq(world->wish.p99_us, 0);
+        world_put(world, "0=0.3,6=1,7=1");
+        rest_for(60, 4, 4);
+        ck_assert_uint_gt(world->wish.p99_us, 0);
 }
 
 /* Called again with the interval that it knows, as after a change of options: nothing adds up. */
