@@ -569,6 +569,7 @@ TEST(knows_an_interval)
 {
         PolicyInput input = { .topology = topology,
                               .snapshot = world->snapshot,
+                              .allowed = &world->allowed,
                               .effect = true,
                               .options = world->options };
 
@@ -576,7 +577,7 @@ TEST(knows_an_interval)
         world_set_all(world, "WakeupP99=5ms");
         world_put(world, "0=0.5");
         world_decide(world, 1000000);
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < 200; i++) {
                 wish_init(&world->wish);
                 idled_policy.decide(world->state, &input, &world->wish);
                 ck_assert_uint_eq(world->wish.p99_us, 0);
