@@ -45,10 +45,15 @@ class Contract(lab.IdledTest, KernelTest):
     def start_load(self, words, prefix=""):
         self.guest.run(f"systemd-run -q --unit={UNIT} -p StandardOutput=null {prefix} load {words}")
 
+    def start_alone(self):
+        """With no contract but those of units: balanced has one for all others."""
+        self.write("/etc/idled/profiles/balanced.conf.d/test.conf", "[contract]\nWakeupP99=0\n")
+        self.start()
+
     def start_with_rule(self, words, trials="no"):
         self.write("/etc/idled/idled.conf.d/trials.conf", f"[Evaluate]\nTrials={trials}\n")
         self.write("/etc/idled/apps/test.conf", f"[Match]\nUnit={UNIT}.service\n[Ask]\nWakeupP99={LIMIT_MS}ms\n")
-        self.start()
+        self.start_alone()
         self.start_load(words)
 
     def contract(self, unit=UNIT):
@@ -176,7 +181,7 @@ class Contract(lab.IdledTest, KernelTest):
         policy = "/sys/devices/system/cpu/cpufreq/policy0"
         before = self.dump()
         highest = self.guest.read(f"cat {policy}/cpuinfo_max_freq")
-        self.start()
+        self.start_alone()
         self.start_load(f"poisson 1 {LOAD}", "--collect -p CPUAffinity=0 idlectl run --p99 5ms --")
         found = self.wait_for("the highest frequency",
                               lambda: (c := self.contract()).get("highest_frequency") and c, 600)
@@ -236,7 +241,7 @@ class Contract(lab.IdledTest, KernelTest):
         contract lasts. The unit runs before and after that."""
         self.load_module(SERVER)
         before = self.dump()
-        self.start()
+        self.start_alone()
         self.start_load(f"poisson 1 {LIGHT}")
         bill = self.bill()
         self.assertGreater(bill["p50_us"], STRICT_US)
@@ -353,7 +358,7 @@ class Contract(lab.IdledTest, KernelTest):
         self.guest.run("rmmod pmlab")
         self.addCleanup(self.guest.run, "insmod /share/pmlab.ko")
         self.configure("[Daemon]\nPolicies=contract\n")
-        self.start()
+        self.start_alone()
         self.start_load("poisson 1 100 2000", "idlectl run --p99 1us")
         began = int(self.guest.read("date +%s"))
         found = self.wait_for("saying so", lambda: (c := self.contract()).get("infeasible") and c, 600)
