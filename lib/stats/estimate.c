@@ -7,8 +7,8 @@
  *  2. If one arm does more work, by more than chance and the measure of work explain, and each
  *     switch to a task takes more time and more work there, by at most OVERHEAD, the surplus is
  *     taken for overhead, because both arms have as many wake-ups. It is taken off the work of that
- * arm: at most the whole difference, and at most OVERHEAD_SHARE. Tasks that wait do not work, so a
- * difference as large as the waiting in the other arm stays.
+ *     arm: at most the whole difference, and at most OVERHEAD_SHARE. Tasks that wait do not work,
+ *     so a difference as large as the waiting in the other arm stays.
  *  3. Compare power at equal work: subtract b times the difference in work from each difference in
  *     power, with b by least squares, at least 0. The interval grows by what the setting may do to
  *     the measure of work itself. If the interval becomes no narrower, keep the plain differences.

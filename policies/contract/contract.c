@@ -7,7 +7,7 @@
  *     one, while it can save something. It begins when the filtered load is WORK or more, and for
  *     SPARE_USEC, which add up, used the CPUs of one active core less to at most ROOM: ondemand
  *     would have parked that core, were it not for tasks that wait. It ends REST_USEC after the
- *     load was lower, or as many cores were active as when it began. If it parked none within
+ *     load was lower, or as many cores were active as in that time. If it parked none within
  *     TRY_USEC, it ends, too, and SPARE_USEC doubles until it begins again.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.

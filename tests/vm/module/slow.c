@@ -44,8 +44,8 @@ static enum hrtimer_restart slice_ends(struct hrtimer *timer)
         unsigned int khz = READ_ONCE(lab_cpus[raw_smp_processor_id()].core->khz);
         u64 nsec = div_u64((u64)SLICE_NSEC * (lab_freqs_khz[0] - khz), khz);
 
-        if (timer !=
-            this_cpu_ptr(&slices.timer)) /* its CPU went offline, where nothing is traced */
+        /* Its CPU went offline, where nothing is traced. */
+        if (timer != this_cpu_ptr(&slices.timer))
                 return HRTIMER_NORESTART;
         lab_spend(nsec);
         /* The kernel adds it when it looks next. Without the run queue's lock: a CPU that looks at

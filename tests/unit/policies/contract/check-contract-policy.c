@@ -501,36 +501,39 @@ TEST_EACH(counts_in_spite_of_parking, flaps)
         ck_case(c->name, counted == c->counts, "counts: %d", counted);
 }
 
-/* Cores are active or parked by turns, at whatever moment the contract begins. */
-TEST_RANGE(remembers_the_mean, 0, 6)
+/* Seconds of `seconds` in which it counts, while 4 cores and `low` are active by turns, and with it
+ * `after`, or the same if that is 0. */
+static unsigned count_flapping(unsigned seconds, unsigned phase, int low, int after)
 {
         unsigned counted = 0;
 
-        world->n_contracts = 0;
         world_set_all(world, "WakeupP99=5ms");
         world_put(world, "0=0.5");
-        for (unsigned i = 0; i < 3600; i++) {
-                rest_for(1, (i + 5 * (unsigned)_i) % 30 < 10 ? 4 : 2, 2);
+        for (unsigned i = 0; i < seconds; i++) {
+                int active = (i + phase) % 30 < 10 ? 4 : low;
+
+                if (world->contracts != &contract)
+                        world->n_contracts = world->wish.p99_us > 0;
+                rest_for(1, active, after ?: active);
                 counted += world->wish.p99_us > 0;
         }
-        ck_assert_uint_gt(counted, 3300);
+        return counted;
+}
+
+/* Cores are active or parked by turns, at whatever moment the contract begins. */
+TEST_RANGE(remembers_the_mean, 0, 6)
+{
+        world->n_contracts = 0;
+        ck_assert_uint_gt(count_flapping(3600, 5 * (unsigned)_i, 2, 2), 3300);
 }
 
 /* Where wake-ups cannot be measured cores come and go without it, and it is tried seldom. */
 TEST(gives_up_unmeasured)
 {
         Contract unmeasured = { .id = 7, .limit_us = 5000, .rest = true };
-        unsigned counted = 0;
 
         world->contracts = &unmeasured;
-        world_set_all(world, "WakeupP99=5ms");
-        world_put(world, "0=0.5");
-        for (unsigned i = 0; i < 7200; i++) {
-                world->n_contracts = world->wish.p99_us > 0;
-                rest_for(1, i % 30 < 10 ? 4 : 1, i % 30 < 10 ? 4 : 1);
-                counted += world->wish.p99_us > 0;
-        }
-        ck_assert_uint_lt(counted, 1500);
+        ck_assert_uint_lt(count_flapping(7200, 0, 1, 0), 1500);
 }
 
 /* A short load says nothing about parking: the next contract begins as soon as the first. */
