@@ -21,13 +21,26 @@
 
 #define PLACES_OF_USER 4 /* at most, of CONTRACTS_MAX */
 
+/* So many units without a contract of their own are judged apart, if they wake up so often: a
+ * window of 10 s has 200 wake-ups. One that is judged stays while it has half of them. */
+#define APART_MAX     4
+#define APART_PER_SEC 20.0
+#define APART_SHARE   0.01 /* of their wake-ups were late */
+
+/* What a unit without a contract of its own had since the last choice. */
+typedef struct Other {
+        uint64_t wakeups, late;
+} Other;
+
 struct Contracts {
         int proc, n_cpus;
         GPtrArray *units; /* of UnitContract, the most important first */
         unsigned n;       /* of these have a place, CONTRACTS_MAX at most; the others are behind */
         Contract list[CONTRACTS_MAX];
         GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
-        uint64_t followed_usec, retry_usec, last_id;
+        GHashTable *others;  /* cgroup of a unit without a contract of its own -> Other */
+        GPtrArray *apart;    /* of char: the cgroups of these that are judged apart */
+        uint64_t followed_usec, chosen_usec, retry_usec, last_id;
         Bill *bill;      /* NULL: nothing is measured */
         char *error;     /* then: why; NULL: there is no contract */
         char *said;      /* the last error that was logged; NULL: it was measured since then */
@@ -56,6 +69,8 @@ Contracts *contracts_new(int proc, int n_cpus)
         contracts->n_cpus = n_cpus;
         contracts->units = g_ptr_array_new_with_free_func(unit_free);
         contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        contracts->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        contracts->apart = g_ptr_array_new_with_free_func(g_free);
         return contracts;
 }
 
@@ -66,6 +81,8 @@ void contracts_free(Contracts *contracts)
         bill_close(contracts->bill);
         g_ptr_array_unref(contracts->units);
         g_hash_table_unref(contracts->cgroups);
+        g_hash_table_unref(contracts->others);
+        g_ptr_array_unref(contracts->apart);
         g_free(contracts->error);
         g_free(contracts->said);
         fd_close(&contracts->proc);
@@ -147,17 +164,20 @@ static void inherit(UnitContract *unit, const GPtrArray *units)
 {
         const UnitContract *before = find_unit(units, units->len, unit->cgroup);
 
-        if (before && before->limit_us == unit->limit_us)
+        if (before && before->limit_us == unit->limit_us && before->apart == unit->apart)
                 unit->counts = before->counts;
 }
 
-/* The most important first: the profile's, root's, feasible ones, the tightest. */
+/* The most important first: the profile's, root's, feasible ones, the tightest; units that are
+ * judged apart last. */
 static int compare_units(gconstpointer a, gconstpointer b)
 {
         const UnitContract *x = *(UnitContract *const *)a, *y = *(UnitContract *const *)b;
 
         if (!x->cgroup != !y->cgroup)
                 return x->cgroup ? 1 : -1;
+        if (x->apart != y->apart)
+                return x->apart ? 1 : -1;
         if (x->root != y->root)
                 return x->root ? -1 : 1;
         if (x->counts.report.infeasible != y->counts.report.infeasible)
@@ -170,7 +190,7 @@ static bool has_place(const GPtrArray *units, unsigned n, const UnitContract *un
 {
         unsigned own = 0;
 
-        for (unsigned i = 0; i < n && !unit->root; i++) {
+        for (unsigned i = 0; i < n && !unit->root && !unit->apart; i++) {
                 const UnitContract *other = units->pdata[i];
 
                 own += !other->root && other->uid == unit->uid;
@@ -192,6 +212,47 @@ static unsigned give_places(GPtrArray *units)
                         unit->counts.id = 0;
         }
         return n;
+}
+
+/* The share of late ones of a unit; 0: it is not judged. */
+static double late_share(const Contracts *contracts, const char *cgroup)
+{
+        const Other *other = g_hash_table_lookup(contracts->others, cgroup);
+
+        return other && other->wakeups > 0 ? (double)other->late / (double)other->wakeups : 0;
+}
+
+static int compare_others(gconstpointer a, gconstpointer b, gpointer contracts)
+{
+        double x = late_share(contracts, *(char *const *)a);
+        double y = late_share(contracts, *(char *const *)b);
+
+        return (x < y) - (x > y);
+}
+
+/* Chooses the units that are judged apart. */
+static void choose_apart(Contracts *contracts, uint64_t now_usec)
+{
+        double seconds = (double)(now_usec - contracts->chosen_usec) / G_USEC_PER_SEC;
+        GHashTableIter others;
+        gpointer cgroup, value;
+
+        contracts->chosen_usec = now_usec;
+        g_ptr_array_set_size(contracts->apart, 0);
+        g_hash_table_iter_init(&others, contracts->others);
+        while (g_hash_table_iter_next(&others, &cgroup, &value)) {
+                const Other *other = value;
+                bool judged = find_unit(contracts->units, contracts->n, cgroup) != NULL;
+                double least = APART_PER_SEC * seconds / (judged ? 2 : 1);
+
+                if ((double)other->wakeups >= least &&
+                    (judged || late_share(contracts, cgroup) > APART_SHARE))
+                        g_ptr_array_add(contracts->apart, g_strdup(cgroup));
+        }
+        g_ptr_array_sort_with_data(contracts->apart, compare_others, contracts);
+        if (contracts->apart->len > APART_MAX)
+                g_ptr_array_set_size(contracts->apart, APART_MAX);
+        g_hash_table_remove_all(contracts->others);
 }
 
 /* What is requested now. */
@@ -225,6 +286,14 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
                 unit->root |= held->uid == 0;
                 cpuset_or(&unit->cpus, &holds_hold(held)->cpus);
         }
+        for (unsigned i = 0; rest_us > 0 && i < contracts->apart->len; i++)
+                if (!find_unit(units, units->len, contracts->apart->pdata[i])) {
+                        UnitContract *unit = unit_new(contracts->apart->pdata[i], rest_us);
+
+                        unit->apart = true;
+                        unit->cpus = *online;
+                        g_ptr_array_add(units, unit);
+                }
         for (unsigned i = 0; i < units->len; i++)
                 inherit(units->pdata[i], contracts->units);
         g_ptr_array_sort(units, compare_units);
@@ -262,7 +331,7 @@ static void log_lost(Contracts *contracts, const char *error)
 {
         const UnitContract *first = contracts_nth(contracts, 0);
         bool same = g_strcmp0(error, contracts->said) == 0;
-        bool units = contracts->n > 1 || (first && first->cgroup);
+        bool units = contracts_nth(contracts, 1) || (first && first->cgroup);
 
         if (same && (contracts->said_units || !units))
                 return;
@@ -327,6 +396,8 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
                 read_cgroups(contracts, holds);
                 contracts->followed_usec = now_usec;
         }
+        if (now_usec - contracts->chosen_usec >= FOLLOW_USEC)
+                choose_apart(contracts, now_usec);
         units = requested(contracts, holds, online, rest_us);
         g_ptr_array_unref(contracts->units);
         contracts->units = units;
@@ -357,15 +428,38 @@ static void add(UnitCounts *counts, const UnitWakeups *row)
         wakeups_merge(&counts->idle, &idle);
 }
 
+/* Counts for the choice what a unit without a contract of its own had. Tasks of the kernel, and
+ * those whose cgroup is not known, are in no unit. */
+static void note_other(Contracts *contracts, const UnitContract *rest, const UnitWakeups *row)
+{
+        Other *other = g_hash_table_lookup(contracts->others, row->cgroup);
+        WakeupDelays all;
+
+        if (row->cgroup[0] != '/' || row->cgroup[1] == '\0')
+                return;
+        if (!other) {
+                other = g_new0(Other, 1);
+                g_hash_table_insert(contracts->others, g_strdup(row->cgroup), other);
+        }
+        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
+        other->wakeups += all.count;
+        other->late += all.late[rest->counts.limit];
+}
+
 static void add_reading(Contracts *contracts, const BillReading *reading)
 {
+        UnitContract *rest = find_unit(contracts->units, contracts->n, NULL);
+
         for (unsigned i = 0; i < reading->units->len; i++) {
                 const UnitWakeups *row = reading->units->pdata[i];
                 UnitContract *unit = find_unit(contracts->units, contracts->n, row->cgroup);
 
-                unit = unit ?: find_unit(contracts->units, contracts->n, NULL);
                 if (unit && !unit->counts.early)
                         add(&unit->counts, row);
+                if (!rest || rest->counts.early || (unit && !unit->apart))
+                        continue;
+                add(&rest->counts, row);
+                note_other(contracts, rest, row);
         }
         for (unsigned i = 0; i < contracts->n; i++)
                 ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
@@ -427,7 +521,17 @@ bool contracts_drop(Contracts *contracts)
 
                 counts->wakeups = counts->idle = (WakeupDelays){ 0 };
         }
+        g_hash_table_remove_all(contracts->others);
         return changed;
+}
+
+/* What the policy found out about one. */
+static ContractReport report_of(const ContractReport *reports, int n, const UnitContract *unit)
+{
+        for (int i = 0; i < n; i++)
+                if (reports[i].id == unit->counts.id)
+                        return reports[i];
+        return (ContractReport){ .latency_us = -1 };
 }
 
 static void log_feasible(const UnitContract *unit, const ContractReport *report)
@@ -437,12 +541,32 @@ static void log_feasible(const UnitContract *unit, const ContractReport *report)
 
         /* That of a profile comes and goes with the load. */
         if (report->infeasible)
-                log_message(unit->cgroup ? LOG_NOTICE : LOG_DEBUG,
+                log_message(unit->cgroup && !unit->apart ? LOG_NOTICE : LOG_DEBUG,
                             "The contract of %s is infeasible: with everything active the p99 of "
                             "its wake-ups is %g ms, the limit %g ms; idled does nothing for it",
                             clean, report->best_us / 1e3, unit->limit_us / 1e3);
         else
                 log_info("The contract of %s is feasible again", clean);
+}
+
+/* Adds the windows of units that are judged apart to those of all. */
+static void report_apart(Contracts *contracts, const ContractReport *reports, int n,
+                         ContractReport *all)
+{
+        UnitCounts *rest = &((UnitContract *)contracts->units->pdata[0])->counts;
+
+        for (unsigned i = 1; i < contracts->n; i++) {
+                const UnitContract *unit = contracts->units->pdata[i];
+                const ContractReport *last = &unit->counts.report;
+                ContractReport report = report_of(reports, n, unit);
+
+                if (!unit->apart || report.id == 0)
+                        continue;
+                rest->kept += report.kept - last->kept;
+                rest->broken += report.broken - last->broken;
+        }
+        all->kept += rest->kept;
+        all->broken += rest->broken;
 }
 
 bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
@@ -451,11 +575,10 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
 
         for (unsigned i = 0; i < contracts->n; i++) {
                 UnitContract *unit = contracts->units->pdata[i];
-                ContractReport report = { .latency_us = -1 }, *last = &unit->counts.report;
+                ContractReport report = report_of(reports, n, unit), *last = &unit->counts.report;
 
-                for (int j = 0; j < n; j++)
-                        if (reports[j].id == unit->counts.id)
-                                report = reports[j];
+                if (!unit->cgroup)
+                        report_apart(contracts, reports, n, &report);
                 if (report.infeasible != last->infeasible)
                         log_feasible(unit, &report);
                 changed |= report.infeasible != last->infeasible ||
@@ -479,7 +602,7 @@ int contracts_list(Contracts *contracts, const Contract **ret_list)
                                                  .wakeups = measured ? &counts->wakeups : NULL,
                                                  .idle = &counts->idle,
                                                  .cpus = unit->cpus,
-                                                 .rest = !unit->cgroup,
+                                                 .rest = !unit->cgroup || unit->apart,
                                                  .limit = counts->limit };
         }
         *ret_list = contracts->list;
@@ -488,7 +611,9 @@ int contracts_list(Contracts *contracts, const Contract **ret_list)
 
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
 {
-        return i < contracts->n ? contracts->units->pdata[i] : NULL;
+        const UnitContract *unit = i < contracts->n ? contracts->units->pdata[i] : NULL;
+
+        return unit && !unit->apart ? unit : NULL; /* the others are behind */
 }
 
 const char *contracts_error(const Contracts *contracts)

@@ -23,16 +23,20 @@ typedef struct UnitCounts {
         bool early;                 /* the next reading has wake-ups of before it began */
         WakeupDelays wakeups, idle; /* counted since it began, as in Contract */
         ContractReport report;      /* the policy's last one */
+        uint64_t kept, broken;      /* windows of units that are judged apart: see UnitContract */
 } UnitCounts;
 
-/* One contract, for people. */
+/* One contract, for people. That of all units without one is of each of these, too: those that are
+ * late although the others are not are judged apart. Their contracts are not shown, and their
+ * windows are reported as windows of all. */
 typedef struct UnitContract {
         char *cgroup, *unit; /* NULL: all units without a contract */
         uint32_t limit_us;
         uint64_t hold; /* the one with this limit; 0: none */
         CpuSet cpus;
-        bool root; /* root or a rule requested it */
-        uid_t uid; /* else: this user */
+        bool apart; /* one of all units without a contract */
+        bool root;  /* root or a rule requested it */
+        uid_t uid;  /* else: this user */
         UnitCounts counts;
 } UnitContract;
 
@@ -60,7 +64,7 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n);
 /* What policies see, until the next call of one of the above. */
 int contracts_list(Contracts *contracts, const Contract **ret_list);
 
-/* One of them, the most important first; NULL after the last. */
+/* One of those that are shown, the most important first; NULL after the last. */
 const UnitContract *contracts_nth(const Contracts *contracts, unsigned i);
 
 /* Why nothing is measured, or was last, for people; NULL: it is, or there is no contract. */

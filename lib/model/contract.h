@@ -24,7 +24,8 @@ typedef struct Contract {
         const WakeupDelays *wakeups; /* counted since it began; NULL: they are not measured */
         const WakeupDelays *idle;    /* of these, those for which a CPU left an idle state */
         CpuSet cpus;                 /* the online CPUs that its tasks may run on */
-        bool rest;                   /* of all units that have no contract, as if they were one */
+        bool rest;                   /* of all units that have no contract, as if they were one: the
+                                      * first of the list; any other one: of one of these units */
         unsigned limit;              /* which of the counts in `late` is that of its limit */
 } Contract;
 

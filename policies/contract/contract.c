@@ -4,11 +4,11 @@
  * docs/contract.md.
  *
  *  1. Contracts. Those of units, and with WakeupP99= one more for all other units, as if they were
- *     one, while it can save something. It begins when the filtered load is WORK or more, and for
- *     SPARE_USEC, which add up, used the CPUs of one active core less to at most ROOM: ondemand
- *     would have parked that core, were it not for tasks that wait. It ends REST_USEC after the
- *     load was lower, or as many cores were active as in that time. If it parked none within
- *     TRY_USEC, it ends, too, and SPARE_USEC doubles until it begins again.
+ *     one, and for late ones of these, while it can save something. It begins when the filtered
+ *     load is WORK or more, and for SPARE_USEC, which add up, used the CPUs of one active core less
+ *     to at most ROOM: ondemand would have parked that core, were it not for tasks that wait. It
+ *     ends REST_USEC after the load was lower, or as many cores were active as in that time. If it
+ *     parked none within TRY_USEC, it ends, too, and SPARE_USEC doubles until it begins again.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. While a unit's contract rules, the first cores of ondemand's order, of those that
@@ -298,10 +298,7 @@ static bool is_spare(const ContractPolicy *self, const PolicyInput *input, int a
 /* True if the kernel counts for it. */
 static bool is_counted(const PolicyInput *input)
 {
-        for (int i = 0; i < input->n_contracts; i++)
-                if (input->contracts[i].rest && !input->contracts[i].wakeups)
-                        return false;
-        return true;
+        return input->n_contracts == 0 || !input->contracts[0].rest || input->contracts[0].wakeups;
 }
 
 /* True if the contract of all other units has, or may soon have, an effect: fewer cores are active

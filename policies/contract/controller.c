@@ -26,7 +26,8 @@
  *  9. Infeasible. With everything active for 45 s and probably more than 1 % late: the contract
  *     requests nothing, until a window keeps it or the load decreases. After 3 s already if so many
  *     left the shallowest idle state, because then nothing helps, and polling costs most.
- * 10. Several contracts. Any of them raises the one setting, all must agree to lower it.
+ * 10. Several contracts. Any of them raises the one setting, all must agree to lower it. A new one
+ *     begins at step 3, but that of a unit which another one has counted goes on.
  */
 #include "contract/controller.h"
 
@@ -465,13 +466,16 @@ static void lower_setting(Controller *self, const ControlInput *input, int deepe
                 change(self, input, cores, self->state, false, false);
 }
 
-/* Puts what is known about each contract where the input has it; true if one is new. */
+/* Puts what is known about each contract where the input has it; true if one is new. One of a unit
+ * that was counted for all others already changes nothing but by what it shows from now on. */
 static bool arrange(Controller *self, const ControlInput *input)
 {
         ContractState old[CONTRACTS_MAX];
-        bool added = false, decides = false;
+        bool added = false, decides = false, rest;
 
         memcpy(old, self->contracts, sizeof(old));
+        rest = self->n_contracts > 0 && input->n_contracts > 0 && input->contracts[0].rest &&
+               old[0].id == input->contracts[0].id && votes(&old[0]);
         for (int i = 0; i < input->n_contracts; i++) {
                 const Contract *contract = &input->contracts[i];
                 int at = 0;
@@ -479,12 +483,14 @@ static bool arrange(Controller *self, const ControlInput *input)
                 while (at < self->n_contracts &&
                        (old[at].id != contract->id || old[at].limit_us != contract->limit_us))
                         at++;
-                added |= at == self->n_contracts;
+                added |= at == self->n_contracts && !(rest && contract->rest);
                 decides |= self->decides == contract->id;
                 self->contracts[i] = at < self->n_contracts
                                              ? old[at]
                                              : (ContractState){ .id = contract->id,
-                                                                .limit_us = contract->limit_us };
+                                                                .limit_us = contract->limit_us,
+                                                                .measured = rest && contract->rest,
+                                                                .begin_usec = input->now_usec };
         }
         self->n_contracts = input->n_contracts;
         if (!decides)

@@ -18,6 +18,7 @@ static unsigned n_open, n_units;
 static bool full;
 static const char *over; /* a cgroup whose share is used up */
 static uint64_t each;    /* wake-ups of each unit in a reading, half of them from an idle state */
+static unsigned n_late;  /* so many units are late: the others after 1 ms, these after 10 ms */
 
 int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
@@ -34,14 +35,14 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
         bill->limits_ns[i] = ns;
 }
 
-static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind)
+static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind, uint64_t ns)
 {
         WakeupDelays delays = { 0 };
 
         for (uint64_t i = 0; i < each / 2; i++)
-                wakeups_add(&delays, 1000000);
+                wakeups_add(&delays, ns);
         for (unsigned i = 0; i < WAKEUPS_LIMITS; i++)
-                delays.late[i] = bill->limits_ns[i] < 1000000 ? (uint32_t)each / 2 : 0;
+                delays.late[i] = bill->limits_ns[i] < ns ? (uint32_t)each / 2 : 0;
         unit_wakeups_add(row, kind, &delays);
 }
 
@@ -56,8 +57,8 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                 UnitWakeups *row = g_new0(UnitWakeups, 1);
 
                 row->cgroup = g_strdup_printf("/system.slice/u%u.service", i);
-                count(bill, row, 2);
-                count(bill, row, WAKEUPS_WAITING);
+                count(bill, row, 2, 1000000);
+                count(bill, row, WAKEUPS_WAITING, i < n_late ? 10000000 : 1000000);
                 if (wants(row->cgroup, data))
                         g_ptr_array_add(reading.units, row);
                 else
@@ -100,6 +101,7 @@ static void setup_contracts(void)
         full = false;
         over = NULL;
         each = 100;
+        n_late = 0;
         n_units = 3;
         n_open = 0;
         now = 1000000;
@@ -356,6 +358,92 @@ TEST(rest)
         end_last(pid);
         ck_assert(follow(0, true));
         ck_assert_uint_eq(n_open, 0);
+}
+
+/* Some seconds in which each unit wakes up `wakeups` times. */
+static void pass(uint64_t wakeups)
+{
+        each = wakeups;
+        contracts_read(contracts);
+        now += 5000000;
+        follow(5000, false);
+}
+
+/* How many units are judged apart; they are not shown. */
+static int apart(void)
+{
+        const Contract *list;
+        int n = contracts_list(contracts, &list);
+
+        ck_assert_ptr_null(contracts_nth(contracts, 1));
+        for (int i = 0; i < n; i++)
+                ck_assert_msg(list[i].rest && list[i].limit_us == 5000 && list[i].wakeups, "%d", i);
+        return n - 1;
+}
+
+/* A unit without a contract of its own is judged apart if it is late and wakes up often. What is
+ * found out about it is reported of all, also when it is gone. */
+TEST(judged_apart)
+{
+        ContractReport reports[2] = {
+                { .measured = true, .kept = 9 },
+                { .measured = true, .kept = 2, .broken = 1, .p99_us = 6000, .wakeups = 200 }
+        };
+        const ContractReport *shown;
+        const Contract *list;
+
+        follow(5000, false);
+        pass(100);
+        ck_assert_int_eq(apart(), 0);
+        n_late = 1;
+        pass(98);
+        ck_assert_int_eq(apart(), 0);
+        pass(100);
+        ck_assert_int_eq(apart(), 1);
+        pass(100); /* a part of these was before it was judged apart */
+        pass(50);
+        ck_assert_int_eq(apart(), 1);
+        contracts_list(contracts, &list);
+        ck_assert_uint_eq(list[0].wakeups->count, 3 * (100 + 98 + 100 + 100 + 50));
+        ck_assert_uint_eq(list[1].wakeups->count, 50);
+        ck_assert_uint_eq(list[1].wakeups->late[list[1].limit], 25);
+        for (int i = 0; i < 2; i++)
+                reports[i].id = list[i].id;
+        ck_assert(contracts_note(contracts, reports, 2));
+        ck_assert(!contracts_note(contracts, reports, 2));
+        shown = &contracts_nth(contracts, 0)->counts.report;
+        ck_assert_uint_eq(shown->kept, 11);
+        ck_assert_uint_eq(shown->broken, 1);
+        pass(48);
+        ck_assert_int_eq(apart(), 0);
+        contracts_note(contracts, reports, 1);
+        shown = &contracts_nth(contracts, 0)->counts.report;
+        ck_assert_uint_eq(shown->kept, 11);
+        ck_assert_uint_eq(shown->broken, 1);
+        follow(0, false);
+}
+
+/* The contracts of holds come first, and there is a bound. */
+TEST(few_are_judged_apart)
+{
+        pid_t pids[CONTRACTS_MAX];
+        const Contract *list;
+
+        n_units = n_late = 40;
+        follow(5000, false);
+        pass(200);
+        ck_assert_int_eq(apart(), 4);
+        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++) {
+                g_autofree char *cgroup = g_strdup_printf("/system.slice/x%u.service", i);
+
+                contract_of(0, cgroup, 9000, &pids[i]);
+                follow(5000, true);
+                ck_assert_int_eq(contracts_list(contracts, &list), MIN(CONTRACTS_MAX, i + 6));
+                ck_assert_ptr_nonnull(contracts_nth(contracts, MIN(i + 1, CONTRACTS_MAX - 1)));
+                ck_assert_ptr_null(contracts_nth(contracts, i + 2));
+        }
+        end_all(pids, G_N_ELEMENTS(pids));
+        follow(0, false);
 }
 
 /* CPUs that go offline leave the contracts, and are in them again when they come back. */

@@ -329,6 +329,27 @@ class Contract(lab.IdledTest, KernelTest):
         self.guest.run(f"systemctl stop t-compute {UNIT} idled")
         self.assertEqual(self.dump(), before)
 
+    def test_one_of_the_others(self):
+        """A unit that has few of all wake-ups, and is late with one core, gets two, although so few of all are late."""
+        few = "t-few"
+        self.addCleanup(self.guest.run, f"systemctl stop {few}; systemctl reset-failed {few}", check=False)
+        self.configure("[Evaluate]\nTrials=no\n")
+        self.write("/etc/idled/policies/ondemand.conf.d/test.conf",
+                   "[Policy]\nTargetUtilization=25%\nDownThreshold=25%\n")
+        self.start()
+        self.start_load("poisson 1 1000 400")
+        self.wait_for("its contract", lambda: self.contract("").get("measured"), 600)
+        self.wait_parked()
+        self.guest.run(f"systemd-run -q --unit={few} -p StandardOutput=null load bursts 2 32 5000")
+        self.wait_for("all cores active", lambda: self.string("Parked") == "", 600)
+        found = self.measured(3, "")
+        bill = json.loads(self.guest.read("idlectl bill --seconds 10 --json"))
+        print(found, bill)
+        self.assertEqual((found["cores"], found["infeasible"]), (2, False))
+        self.assertEqual(self.string("Parked"), "")
+        self.guest.run(f"systemctl stop {few}")
+        self.wait_parked()
+
     def test_bad_days(self):
         """The unit starts again, and parked and active CPUs go offline and come back: the contract is measured and kept
         as before."""

@@ -654,4 +654,43 @@ TEST(keeps_several)
         ck_assert_uint_le(controller->contracts[1].n_broken, 2);
 }
 
+/* A unit that is judged apart from all others changes nothing when it comes, and has a voice then.
+ */
+TEST(one_of_the_others)
+{
+        g_autofree Feed *f = feed_new(2);
+        g_autofree WakeupDelays *own = g_new0(WakeupDelays, 1);
+        double n;
+        int tick = 0;
+
+        f->contracts[0].rest = f->contracts[1].rest = true;
+        f->contracts[1].wakeups = own;
+        for (; f->controller.cores != 1; tick++) {
+                ck_assert_int_lt(tick, 200);
+                feed(f, 0, false);
+        }
+        feed(f, 0, false);
+        n = f->controller.contracts[0].here.n;
+        ck_assert_double_gt(n, 0);
+        f->input.n_contracts = 2;
+        feed(f, 0, false);
+        ck_assert_int_eq(f->controller.cores, 1);
+        ck_assert_double_gt(f->controller.contracts[0].here.n, n);
+        ck_assert(f->controller.contracts[1].measured);
+        ck_assert_double_eq(f->controller.contracts[1].here.n, 0);
+        for (unsigned i = 0; i < 5; i++)
+                count_delay(own, 20000000, f->contracts, 2);
+        feed(f, 0, false);
+        ck_assert_int_eq(f->controller.cores, 2);
+        ck_assert_uint_eq(f->controller.decides, 2);
+        for (tick = 0; tick < 60; tick++)
+                feed(f, 0, false); /* not enough without wake-ups of its own */
+        ck_assert_int_eq(f->controller.cores, 2);
+        f->input.n_contracts = 1;
+        for (tick = 0; f->controller.cores != 1; tick++) {
+                ck_assert_int_lt(tick, 800);
+                feed(f, 0, false);
+        }
+}
+
 UNIT("contract", .setup = set_seed, .timeout = 300)
