@@ -120,6 +120,13 @@ static void reopen(Done *done)
         actuator_set_open(done->actuators, done->ground->config);
 }
 
+static void log_failure(const Knobs *knobs, const Knob *knob)
+{
+        g_autofree char *why = knob_failure(knobs, knob);
+
+        log_error("Failed to restore %s %s: %s", knob->kind->name, knob->name, why);
+}
+
 static void report_restored(const Knob *knob, const char *value, int error, void *userdata)
 {
         if (error == -ESTALE)
@@ -129,12 +136,12 @@ static void report_restored(const Knob *knob, const char *value, int error, void
         else if (error == -ENOENT)
                 log_debug("%s %s is gone", knob->kind->name, knob->name);
         else if (error < 0)
-                log_error_errno(error, "Failed to restore %s %s: %m", knob->kind->name, knob->name);
+                log_failure(userdata, knob);
 }
 
 int done_restore(Knobs *knobs)
 {
-        int r = knobs_restore(knobs, report_restored, NULL);
+        int r = knobs_restore(knobs, report_restored, knobs);
 
         if (knobs_record_error(knobs) < 0)
                 log_error_errno(knobs_record_error(knobs),

@@ -96,6 +96,9 @@ extern const Actuator actuator_kinds, actuator_park, actuator_cpufreq, actuator_
 /* Ends with NULL. */
 extern const Actuator *const actuators[];
 
+/* Kinds of knobs that are only restored. Ends with NULL. */
+extern const KnobKind *const kinds_for_one_release[];
+
 /* The kinds of all knobs; a new array that ends with NULL. */
 const KnobKind **actuators_kinds(void);
 

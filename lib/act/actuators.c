@@ -15,6 +15,8 @@ const KnobKind **actuators_kinds(void)
         for (int i = 0; actuators[i]; i++)
                 for (int j = 0; actuators[i]->kinds[j]; j++)
                         g_ptr_array_add(kinds, (gpointer)actuators[i]->kinds[j]);
+        for (int i = 0; kinds_for_one_release[i]; i++)
+                g_ptr_array_add(kinds, (gpointer)kinds_for_one_release[i]);
         g_ptr_array_add(kinds, NULL);
         return (const KnobKind **)g_ptr_array_free(kinds, FALSE);
 }

@@ -161,11 +161,13 @@ static int restore_one(Knobs *knobs, KnobEntry *entry, bool last, KnobReport rep
         knob_entry_open(knobs, entry);
         r = restore(knobs, entry, &found);
         knob_entry_close(knobs, entry);
+        if (!settled(r))
+                knob_entry_fail(entry, r);
         if ((settled(r) || last) && report && !entry->reported) {
                 report(&entry->knob, found, r, userdata);
                 entry->reported = true;
         }
-        return settled(r) ? conclude(knobs, entry) : knob_entry_fail(entry, r);
+        return settled(r) ? conclude(knobs, entry) : r;
 }
 
 /* Goes through all knobs once. Returns the first error. */
