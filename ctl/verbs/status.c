@@ -69,7 +69,9 @@ static json_object *measured_json(json_object *manager, const Measured *row, siz
                 return json_object_new_string(row->words[json_true(manager, row->property)]);
         if (*row->signature == 'u')
                 return json_object_get(value);
-        return number < 0 ? NULL : json_real(number * row->factor, JSON_DECIMALS);
+        if (g_str_has_suffix(row->keys[i], "_percent"))
+                number *= 100;
+        return number < 0 ? NULL : json_real(number, JSON_DECIMALS);
 }
 
 /* All measured properties, each in the object that its row names. */
@@ -209,14 +211,14 @@ static void append_cell(GString *text, const Measured *row, json_object *answer)
 
         if (!json_get(object, row->keys[0]))
                 return;
-        g_string_append_printf(text, "%s%s", text->len ? ", " : "", row->before);
+        g_string_append_printf(text, "%s%s", text->len ? ", " : "", row->before ?: "");
         for (size_t i = 0; i < MEASURED_NUMBERS && row->keys[i]; i++) {
                 g_autofree char *number = number_text(object, row->keys[i], row->decimals, "");
 
                 g_string_append_printf(text, "%s%s", i ? " " : "",
                                        row->words[0] ? json_text(object, row->keys[i]) : number);
         }
-        g_string_append(text, row->after);
+        g_string_append(text, row->after ?: "");
 }
 
 /* The lines of all measured properties, in the order of their first rows. */

@@ -35,14 +35,14 @@ typedef struct Measured {
         bool mean;             /* over the interval, and not known without one */
         bool per_cpu;          /* divided by the number of online CPUs; at most 1 */
 
-        /* idlectl status --json: the object, and a key for each number, which is the property times
-         * `factor`. A bool is one of two words: "no" value first. */
+        /* idlectl status --json: the object, and a key for each number, which is the property, or
+         * 100 times that if the key ends in "_percent". A bool is one of two words: "no" value
+         * first. */
         const char *group, *keys[MEASURED_NUMBERS];
-        double factor;
         const char *words[2];
 
         /* idlectl status: the title of the line, which rows share, and what is before and after the
-         * numbers there. */
+         * numbers there (NULL: nothing). */
         const char *line, *before, *after;
         int decimals;
 

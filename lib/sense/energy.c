@@ -460,7 +460,6 @@ static int energy_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_energy = {
-        .name = "energy",
         .provides = SENSE_ENERGY,
         .open = energy_open,
         .read = energy_read,

@@ -184,7 +184,6 @@ static int statistics_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_idle_statistics = {
-        .name = "idle-state statistics",
         .provides = SENSE_IDLE_STATISTICS,
         .open = statistics_open,
         .read = statistics_read,

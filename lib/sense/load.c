@@ -160,7 +160,6 @@ static int load_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_load = {
-        .name = "load",
         .provides = SENSE_LOAD,
         .open = load_open,
         .read = load_read,

@@ -82,7 +82,6 @@ static int loadavg_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_loadavg = {
-        .name = "loadavg",
         .provides = SENSE_LOADAVG,
         .open = loadavg_open,
         .read = loadavg_read,

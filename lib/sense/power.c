@@ -251,7 +251,6 @@ static int power_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_power = {
-        .name = "power",
         .provides = SENSE_POWER,
         .open = power_open,
         .read = power_read,

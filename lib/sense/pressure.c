@@ -93,7 +93,6 @@ int pressure_trigger_open(int root, PressureTrigger trigger)
 }
 
 const Sensor sensor_pressure = {
-        .name = "pressure",
         .provides = SENSE_PRESSURE,
         .open = pressure_open,
         .read = pressure_read,

@@ -284,7 +284,6 @@ static int idle_read(void *state, Counters *counters)
 }
 
 const Sensor sensor_residency = {
-        .name = "residency",
         .provides = SENSE_RESIDENCY,
         .open = idle_open,
         .read = idle_read,

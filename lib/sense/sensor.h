@@ -16,7 +16,6 @@
 #include "sensor-list.h"
 
 typedef struct Sensor {
-        const char *name;
         unsigned provides; /* one Sense flag */
 
         /* Looks for the source below `root`. -ENOENT: this machine does not have it, which is
