@@ -117,6 +117,7 @@ static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray
         for (guint i = 0; i < lines->len; i++) {
                 const ConfigLine *line = g_ptr_array_index(lines, i);
                 g_autofree char *error = NULL;
+                const Setting *row;
                 Section *section;
                 Source source;
 
@@ -126,12 +127,13 @@ static void apply_file(const FileScope *scope, const ConfigFile *file, GPtrArray
                         continue;
                 }
                 source = (Source){ file->path, line->number };
-                if (removed_note(scope->config, section->name, line->key, source) ||
-                    set_from_file(section, section_row(section, line->key), line->value, source,
-                                  &error) >= 0)
+                row = removed_note(scope->config, section->name, line->key, source)
+                              ? section_state_row(section, line->key)
+                              : section_row(section, line->key);
+                if (!row || set_from_file(section, row, line->value, source, &error) >= 0)
                         continue;
                 config_error_add(errors, file->path, line->number, "%s: %s", line->key, error);
-                g_ptr_array_add(section->wrong, (char *)section_row(section, line->key)->key);
+                g_ptr_array_add(section->wrong, (char *)row->key);
         }
 }
 

@@ -143,6 +143,8 @@ static void read_line(Reader *reader, Profile *profile, const ConfigFile *file,
         g_autofree char *error = NULL;
 
         if (removed_note(reader->config, line->section, line->key, source))
+                row = setting_find(target->rows, "State", line->key);
+        if (!row)
                 return;
         if (setting_parse(row, *line->value ? line->value : row->fallback, target->scratch,
                           &error) < 0) {

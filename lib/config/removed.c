@@ -7,13 +7,14 @@
 #include "config/config-files.h"
 
 #define IN_PROFILE                                                                                 \
-        "set the option without Battery in a profile, and name this in ProfileBattery= of "        \
-        "[Daemon]"
-#define BUILT_IN "it is built in; remove it"
+        "has no effect: set the option without Battery in a profile, and name this in "            \
+        "ProfileBattery= of [Daemon]"
+#define BUILT_IN "has no effect: it is built in; remove it"
 
-#define ADVISE "run idlelab advise --apply, whose choice idled keeps; remove it"
+#define ADVISE                                                                                     \
+        "counts only while idled keeps no other advice: run idlelab advise --apply, and remove it"
 
-#define TIMER_SLACK "set TimerSlackNSec= in the units"
+#define TIMER_SLACK "has no effect: set TimerSlackNSec= in the units"
 
 static const struct {
         const char *section, *key, *instead;
@@ -50,9 +51,8 @@ char *removed_warning(const char *section, const char *key)
 {
         const char *instead = removed_find(section, key);
 
-        return instead ? g_strdup_printf("%s: found an option that was removed and has no effect: "
-                                         "%s",
-                                         key, instead)
+        return instead ? g_strdup_printf("%s: found an option that was removed and %s", key,
+                                         instead)
                        : NULL;
 }
 

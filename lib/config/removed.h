@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Options that idled had once. For one release a file or SetOptions may still have them: they have
- * no effect, and idled warns of each, so that an upgrade does not stop at an old drop-in or
- * profile.
+ * Options that idled had once. For one release a file or SetOptions may still have them: idled
+ * warns of each, so that an upgrade does not stop at an old drop-in or profile. They have no
+ * effect, but a value that idled keeps itself now counts while it keeps none.
  */
 #ifndef IDLED_CONFIG_REMOVED_H
 #define IDLED_CONFIG_REMOVED_H

@@ -230,6 +230,31 @@ class Advise(TestCase):
         self.daemon.wait_log('Failed to write ' + path)
         wait_until(lambda: self.current() == 'teo', 'the governor that cannot be kept')
 
+    def test_old_option(self):
+        """IdleGovernorAdvised= of an old file or profile counts while no file of advice exists."""
+        self.write_config('policies/cstates.conf.d/10-auto.conf',
+                          '[Policy]\nIdleGovernor=auto\nIdleGovernorAdvised=teo: it\n')
+        self.write_config('profiles/old.conf', '[cstates]\nIdleGovernorAdvised=menu: old\n')
+        self.start()
+        self.daemon.wait_log('IdleGovernorAdvised: .*removed.*idlelab advise --apply', 2)
+        self.assertEqual(self.current(), 'teo')
+        self.assertIn('it', [because for because, option in self.reasons() if option == 'IdleGovernor'])
+        self.call('SetProfile', 'old')
+        wait_until(lambda: self.current() == 'menu', 'the value of the profile')
+        self.set_option('cstates', 'IdleGovernorAdvised', 'ladder: by people')
+        wait_until(lambda: self.current() == 'ladder', 'the new advice')
+        self.call('Reload')
+        self.daemon.stop()
+        self.put(os.path.join(GOVERNORS, 'current_governor'), 'menu\n')
+        self.start()
+        wait_until(lambda: self.current() == 'ladder', 'the new advice after a restart')
+        self.daemon.stop()
+        self.write_config('profiles/old.conf', '[cstates]\nIdleGovernorAdvised=warp: it\n')
+        done = subprocess.run([os.environ['IDLED'], *self.arguments(), '--check'], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('profiles/old.conf:2: IdleGovernorAdvised: found "warp: it"', done.stdout + done.stderr)
+
     def test_auto_keeps_the_limit(self):
         """States that the configuration forbids are no candidates of a service."""
         self.write_config('policies/cstates.conf.d/10-auto.conf',
