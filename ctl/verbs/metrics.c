@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/client.h"
 #include "metrics-http.h"
 #include "verbs.h"
@@ -63,15 +64,11 @@ static char *make_text(MetricsFormat format, gsize *ret_length, void *userdata)
         return metrics_finish(&text, ret_length);
 }
 
-static int write_textfile(const char *text, gsize length)
+static int write_textfile(const char *text)
 {
-        g_autoptr(GError) error = NULL;
+        int r = file_save(textfile, text, 0644);
 
-        /* Written next to it, synced and renamed: a reader sees the old file or the new one. */
-        if (!g_file_set_contents_full(textfile, text, (gssize)length,
-                                      G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error))
-                return complain("%s", error->message);
-        return EXIT_FINE;
+        return r < 0 ? complain("%s: %s", textfile, g_strerror(-r)) : EXIT_FINE;
 }
 
 static int metrics_ask(Ctl *ctl, json_object **ret_answer)
@@ -87,7 +84,7 @@ static int metrics_ask(Ctl *ctl, json_object **ret_answer)
         }
         text = make_text(textfile ? FORMAT_PROMETHEUS : FORMAT_OPENMETRICS, &length, ctl);
         if (textfile)
-                return write_textfile(text, length);
+                return write_textfile(text);
         fwrite(text, 1, length, stdout);
         return EXIT_FINE;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/file.h"
 #include "cli/verb.h"
 
 /* "<" stands only in strings of JSON, where its number means the same. */
@@ -21,31 +22,26 @@ static char *html_of(const char *verb, json_object *answer)
 }
 
 /* Devices and pipes are written to; a file is replaced once its successor is complete. */
-static bool write_whole(const char *html, const char *path, GError **error)
+static int write_whole(const char *html, const char *path)
 {
         FILE *file;
         bool failed;
 
         if (!g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_REGULAR))
-                return g_file_set_contents(path, html, -1, error);
+                return file_save(path, html, 0666);
         file = fopen(path, "we");
         failed = !file || fputs(html, file) == EOF;
-        if ((file && fclose(file) != 0) || failed) {
-                g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "%s: %s", path,
-                            g_strerror(errno));
-                return false;
-        }
-        return true;
+        return (file && fclose(file) != 0) || failed ? -errno : 0;
 }
 
 int page_write(const char *verb, json_object *answer, const char *path)
 {
         g_autofree char *html = html_of(verb, answer);
-        g_autoptr(GError) error = NULL;
+        int r = 0;
 
         if (g_str_equal(path, "-"))
                 fputs(html, stdout);
-        else if (!write_whole(html, path, &error))
-                return complain("%s: %s", verb, error->message);
-        return EXIT_FINE;
+        else
+                r = write_whole(html, path);
+        return r < 0 ? complain("%s: %s: %s", verb, path, g_strerror(-r)) : EXIT_FINE;
 }

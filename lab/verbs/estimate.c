@@ -214,15 +214,12 @@ static json_object *answer_begin(const Turbostat *seen)
         return answer;
 }
 
-/* Writes the whole file next to the old one and puts it in its place. */
 static int save_table(const PowerTable *table, const char *path)
 {
         g_autofree char *text = power_table_format(table);
-        g_autoptr(GError) error = NULL;
+        int r = file_save(path, text, 0644);
 
-        if (g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error))
-                return EXIT_FINE;
-        return complain("--output: %s", error->message);
+        return r < 0 ? complain("--output: %s: %s", path, g_strerror(-r)) : EXIT_FINE;
 }
 
 static int fit(Ctl *ctl, json_object **ret_answer)

@@ -119,6 +119,23 @@ ssize_t fd_read_full(int fd, char *buffer, size_t size)
         return (ssize_t)length;
 }
 
+int fd_write_full(int fd, const void *data, size_t size)
+{
+        const uint8_t *bytes = data;
+
+        while (size > 0) {
+                ssize_t n = write(fd, bytes, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                bytes += n;
+                size -= (size_t)n;
+        }
+        return 0;
+}
+
 /* As file_read(), by a descriptor. */
 static int read_text(int fd, char **ret_text)
 {
@@ -233,25 +250,39 @@ int file_read_u64(int root, const char *path, uint64_t *ret_value)
         return u64_parse(text, ret_value);
 }
 
+/* Writes the text to the new file, which takes the place of the one at `path`. */
+static int put_in_place(int fd, const char *new, const char *path, const char *text, bool durable)
+{
+        int r = fd_write_full(fd, text, strlen(text));
+
+        if (r == 0 && ((durable && fsync(fd) < 0) || rename(new, path) < 0))
+                r = -errno;
+        if (r < 0)
+                unlink(new);
+        return r;
+}
+
 int file_replace(const char *dir, const char *path, const char *text)
 {
         g_autofree char *new = g_strconcat(path, ".new", NULL);
-        size_t length = strlen(text);
         _fd_ int fd = -1;
-        ssize_t n;
-        int r;
 
         if (g_mkdir_with_parents(dir, 0755) < 0)
                 return -errno;
         unlink(new);
         fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-        if (fd < 0)
-                return -errno;
-        n = write(fd, text, length);
-        if (n >= 0 && (size_t)n == length && rename(new, path) == 0)
-                return 0;
-        r = n < 0 || (size_t)n == length ? -errno : -EIO;
-        unlink(new);
+        return fd < 0 ? -errno : put_in_place(fd, new, path, text, false);
+}
+
+int file_save(const char *path, const char *text, mode_t mode)
+{
+        g_autofree char *new = g_strconcat(path, ".XXXXXX", NULL), *dir = g_path_get_dirname(path);
+        _fd_ int fd = g_mkstemp_full(new, O_WRONLY | O_CLOEXEC, (int)mode), directory = -1;
+        int r = fd < 0 ? -errno : put_in_place(fd, new, path, text, true);
+
+        directory = r < 0 ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (directory >= 0)
+                fsync(directory); /* some file systems cannot */
         return r;
 }
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 /* An int that is closed at the end of its scope; -1 is none. */
@@ -86,12 +87,20 @@ int fd_read_at_start(int fd, char *buffer, size_t size);
  * many, or read(2)'s error. */
 ssize_t fd_read_full(int fd, char *buffer, size_t size);
 
+/* Writes all bytes, or returns write(2)'s error. */
+int fd_write_full(int fd, const void *data, size_t size);
+
 /* Reads a decimal whole number. -EINVAL: something else is there; -ERANGE: it exceeds uint64_t. */
 int file_read_u64(int root, const char *path, uint64_t *ret_value);
 
 /* Replaces the file at the absolute `path`, in the directory `dir`, which is made if it is not
- * there: other programs find the old text or the new one. Does not wait for the disk. */
+ * there: other programs find the old text or the new one. Does not wait for the disk. What a crash
+ * left of it is removed, so there must be no other writer at the same time. */
 int file_replace(const char *dir, const char *path, const char *text);
+
+/* The same in a directory that is there, with that mode less the umask. The text is on the disk
+ * when this returns, and processes may do so at the same time. */
+int file_save(const char *path, const char *text, mode_t mode);
 
 /* Writes `text` with one write(2). -EIO: the kernel took only a part of it. Creates nothing. */
 int file_write(int root, const char *path, const char *text);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/setting-value.h"
 #include "cli/client.h"
 #include "cli/offline.h"
@@ -243,7 +244,7 @@ static int check(const Ctl *ctl, const OfflinePaths *offline, const char *path, 
 static int write_drop_in(const char *path, const char *text)
 {
         g_autofree char *dir = g_path_get_dirname(path);
-        g_autoptr(GError) error = NULL;
+        int r;
 
         if (!text)
                 return unlink(path) < 0 && errno != ENOENT
@@ -252,14 +253,11 @@ static int write_drop_in(const char *path, const char *text)
         if (g_mkdir_with_parents(dir, 0755) < 0)
                 return complain("%s: %s%s", dir, g_strerror(errno),
                                 errno == EACCES ? "; run idlectl as root to save" : "");
-        if (g_file_set_contents_full(path, text, -1,
-                                     G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                     0644, &error))
+        r = file_save(path, text, 0644);
+        if (r >= 0)
                 return EXIT_FINE;
-        return complain("%s%s", error->message,
-                        g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_ACCES)
-                                ? "; run idlectl as root to save"
-                                : "");
+        return complain("%s: %s%s", path, g_strerror(-r),
+                        r == -EACCES ? "; run idlectl as root to save" : "");
 }
 
 /* Takes back what was set at run time of the values, all of it or, after a message, nothing. */

@@ -31,22 +31,6 @@ struct RecordingFile {
         GByteArray *frame;
 };
 
-/* All bytes or an error. */
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-        while (size > 0) {
-                ssize_t n = write(fd, data, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                data += n;
-                size -= (size_t)n;
-        }
-        return 0;
-}
-
 static void file_free(RecordingFile *file)
 {
         fd_close(&file->fd);
@@ -153,7 +137,7 @@ static int copy_kept(RecordingFile *file, int to, uint64_t now_usec)
                 n = pread(file->fd, data, MIN(CHUNK, file->size - at), (off_t)at);
                 if (n <= 0)
                         break;
-                r = write_all(to, data, (size_t)n);
+                r = fd_write_full(to, data, (size_t)n);
         }
         if (r < 0 || n < 0)
                 return r < 0 ? r : -errno;
@@ -228,7 +212,7 @@ static int make_room(RecordingFile *file, uint64_t now_usec)
 /* A part of a frame does not stay; if it cannot be removed the next opening does. */
 static int append_frame(RecordingFile *file)
 {
-        int r = write_all(file->fd, file->frame->data, file->frame->len);
+        int r = fd_write_full(file->fd, file->frame->data, file->frame->len);
 
         if (r < 0 && file->regular)
                 (void)!ftruncate(file->fd, (off_t)file->size);
