@@ -141,10 +141,12 @@ static void put_time(const Prove *prove, json_object *answer, const Estimate *fo
 static void put_verdict(const Prove *prove, json_object *answer, const Estimate *found)
 {
         Verdict verdict = prove_verdict(prove, found);
+        double seconds = prove_verdict_seconds(prove, found);
 
         json_put_text(answer, "verdict", verdict_text(verdict));
         json_put_bool(answer, "claim_holds", verdict == VERDICT_SAVES);
         json_put_real(answer, "odds", found->odds, 2);
+        json_put_real(answer, "verdict_after_seconds", seconds < 0 ? NAN : seconds, 0);
 }
 
 /* Whether the p99 of wake-ups is another one, and whose they are. */

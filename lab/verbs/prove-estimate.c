@@ -51,13 +51,41 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
                 effect->without++;
 }
 
-Verdict prove_verdict(const Prove *prove, const Estimate *found)
+/* True if compared policies had no effect in any block: then the settings are the same. */
+static bool is_idle(const Prove *prove)
 {
         const ProveEffect *effect = &prove->results.effect;
 
-        /* If compared policies had no effect in any block the settings are the same. */
-        return effect->blocks > 0 && effect->without == effect->blocks ? VERDICT_UNKNOWN
-                                                                       : found->verdict;
+        return effect->blocks > 0 && effect->without == effect->blocks;
+}
+
+Verdict prove_verdict(const Prove *prove, const Estimate *found)
+{
+        return is_idle(prove) ? VERDICT_UNKNOWN : found->verdict;
+}
+
+/* True if the settings may be the same. */
+static bool is_open(const Prove *prove, const Estimate *found)
+{
+        return is_idle(prove) || found->n_pairs < PROVE_LEAST_PAIRS ||
+               (found->watts.low <= 0 && found->watts.high >= 0);
+}
+
+double prove_verdict_seconds(const Prove *prove, const Estimate *found)
+{
+        g_autofree Estimator *later = g_memdup2(prove->results.energy, sizeof(*later));
+        const EstimateQuery query = { .work_error = work_unit_error(prove->unit) };
+
+        if (found->verdict != VERDICT_UNKNOWN || is_open(prove, found))
+                return -1;
+        /* The pairs so far come again and again. */
+        for (unsigned n = found->n_pairs; n < ESTIMATE_PAIRS; n++) {
+                later->pairs[n] = later->pairs[n - found->n_pairs];
+                later->n_pairs++;
+                if (estimate(later, &query).verdict != VERDICT_UNKNOWN)
+                        return (n + 1) * (double)prove_pair_usec(prove) / (double)SEC_USEC;
+        }
+        return -1;
 }
 
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width)

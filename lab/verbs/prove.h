@@ -103,6 +103,11 @@ void prove_note_effect(ProveEffect *effect, const ScheduleSlot *slot, char *stat
 /* The estimate's verdict; unknown if the settings are the same. */
 Verdict prove_verdict(const Prove *prove, const Estimate *found);
 
+/* Where the interval excludes 0, but the odds do not suffice for a verdict: how long measuring
+ * takes in all, in seconds, until they do if further pairs are like those so far. Negative: not
+ * known. */
+double prove_verdict_seconds(const Prove *prove, const Estimate *found);
+
 /* How much longer it takes until the interval is `half_width` to either side, in seconds; 0: it is;
  * negative: not known. */
 double prove_seconds_needed(const Prove *prove, const Estimate *found, double half_width);

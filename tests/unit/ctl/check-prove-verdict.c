@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What idlelab prove makes of its blocks: whether policies had an effect, the verdict, and what
- * people see of it. */
+/* What idlelab prove makes of its blocks: whether policies had an effect, the verdict, how long one
+ * takes, and what people see of it. */
 #include "lab/verbs/prove.h"
 #include "model/random.h"
 #include "table.h"
@@ -101,30 +101,33 @@ static const struct {
         unsigned idle; /* without effect */
         double saved, noise;
         Verdict verdict;
+        bool open;         /* more time may bring a verdict */
         const char *shown; /* parts of the text */
         const char *unseen;
 } cases[] = {
-        { "nothing measured", 0, 0, 0, 1, VERDICT_UNKNOWN, "too few", "W (" },
-        { "three pairs", 3, 0, 1, 0.01, VERDICT_UNKNOWN, "No answer yet|too few", "odds" },
-        { "clear", 10, 0, 1, 0.1, VERDICT_SAVES, "\nShown:|x active saves 0.9", "odds" },
-        { "clearly costs", 10, 0, -1, 0.1, VERDICT_COSTS, "The opposite is shown|x active costs 1.",
-          "odds" },
-        { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN,
+        { "nothing measured", 0, 0, 0, 1, VERDICT_UNKNOWN, false, "too few", "W (" },
+        { "three pairs", 3, 0, 1, 0.01, VERDICT_UNKNOWN, false, "No answer yet|too few", "odds" },
+        { "clear", 10, 0, 1, 0.1, VERDICT_SAVES, false, "\nShown:|x active saves 0.9", "odds" },
+        { "clearly costs", 10, 0, -1, 0.1, VERDICT_COSTS, false,
+          "The opposite is shown|x active costs 1.", "odds" },
+        { "noise", 10, 0, 0, 1, VERDICT_UNKNOWN, false,
           "No answer yet: between -0.322 and +1.19 W; at this noise +-0.2 W takes about ",
           "x active saves" },
-        { "neither noise nor change", 10, 0, 0, 0, VERDICT_UNKNOWN,
+        { "neither noise nor change", 10, 0, 0, 0, VERDICT_UNKNOWN, false,
           "No answer yet: between +0.000 and +0.000 W", "noise" },
-        { "an interval without 0, but poor odds", 6, 0, 1, 0.6, VERDICT_UNKNOWN,
+        { "an interval without 0, but poor odds", 6, 0, 1, 0.6, VERDICT_UNKNOWN, true,
           "No answer yet: between -|chance|to 1, expected at least 40 to 1|takes about ",
           "x active saves" },
-        { "poor odds that it costs", 6, 0, -1, 0.6, VERDICT_UNKNOWN,
+        { "poor odds that it costs", 6, 0, -1, 0.6, VERDICT_UNKNOWN, true,
           "No answer yet: between +|chance|to 1, expected at least 40 to 1|takes about ",
           "x active costs" },
-        { "without effect in all blocks", 10, 10, 1, 0.1, VERDICT_UNKNOWN,
+        { "without effect in all blocks", 10, 10, 1, 0.1, VERDICT_UNKNOWN, false,
           "no effect in 10 of 10 blocks|Not shown: x ignored and x active did the same", "odds" },
-        { "in one of ten", 10, 1, 1, 0.1, VERDICT_SAVES,
+        { "without effect, and a saving by chance", 6, 6, 1, 0.6, VERDICT_UNKNOWN, false,
+          "no effect in 6 of 6 blocks|Not shown: x ignored and x active did the same", "odds" },
+        { "in one of ten", 10, 1, 1, 0.1, VERDICT_SAVES, false,
           "no effect in 1 of 10 blocks|\nShown: x active saves 0.9", "odds" },
-        { "in nine of ten", 10, 9, 1, 0.1, VERDICT_UNKNOWN,
+        { "in nine of ten", 10, 9, 1, 0.1, VERDICT_UNKNOWN, false,
           "no effect in 9 of 10 blocks|No answer yet: between", "did the same" },
 };
 
@@ -158,11 +161,14 @@ TEST_EACH(has_a_verdict, cases)
                                            .effect = { .blocks = c->pairs, .without = c->idle } } };
         g_autoptr(json_object) answer = prove_answer(&prove);
         g_autofree char *text = seen(&prove, answer);
+        double seconds = json_number(answer, "verdict_after_seconds", -1);
 
         ck_case(c->name, g_str_equal(json_text(answer, "verdict"), verdict_text(c->verdict)),
                 "%s, odds %g", json_text(answer, "verdict"), json_number(answer, "odds", NAN));
         ck_case(c->name, json_true(answer, "claim_holds") == (c->verdict == VERDICT_SAVES),
                 "holds");
+        ck_case(c->name, c->open ? seconds > c->pairs * 20.0 && seconds < 256 * 20 : seconds < 0,
+                "%g s", seconds);
         ck_case(c->name, says(text, c->shown), "%s", text);
         ck_case(c->name, !says(text, c->unseen), "%s", text);
 }
@@ -244,6 +250,43 @@ TEST_EACH(has_one_number, ones)
                 "%g %%: %s", percent, text);
         share = g_strdup_printf("%.1f %%", json_rounded(percent, 1));
         ck_case(c->name, says(text, share), "%s: %s", share, text);
+}
+
+/* The verdict of so many pairs, of which those after the first are the first again. */
+static Verdict repeated(const Prove *prove, unsigned n_pairs)
+{
+        g_autofree Estimator *e = g_memdup2(prove->results.energy, sizeof(*e));
+        unsigned n = (unsigned)e->n_pairs;
+
+        for (unsigned i = n; i < n_pairs; i++)
+                e->pairs[i] = e->pairs[i - n];
+        e->n_pairs = n_pairs;
+        return estimate(e, &(EstimateQuery){ .work_error = work_unit_error(prove->unit) }).verdict;
+}
+
+/* If the pairs so far repeat, the verdict comes after the time that it says, and no sooner. */
+TEST(takes_as_long_as_it_says)
+{
+        unsigned n = 0, later[] = { 6, 8, 12 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(later); i++)
+                for (int noise = 3; noise < 30; noise++) {
+                        g_autofree Estimator *e = measured(later[i], 0, 1, noise / 10.0);
+                        Prove prove = { .results.energy = e,
+                                        .unit = WORK_RUNS,
+                                        .schedule = { .block_usec = 1000000 } };
+                        Estimate found = prove_estimate(&prove);
+                        double seconds = prove_verdict_seconds(&prove, &found);
+                        unsigned pairs = (unsigned)(seconds / 2);
+
+                        if (seconds < 0)
+                                continue;
+                        n++;
+                        ck_assert_uint_gt(pairs, later[i]);
+                        ck_assert_int_eq(repeated(&prove, pairs), VERDICT_SAVES);
+                        ck_assert_int_eq(repeated(&prove, pairs - 1), VERDICT_UNKNOWN);
+                }
+        ck_assert_uint_gt(n, 5);
 }
 
 UNIT("prove")
