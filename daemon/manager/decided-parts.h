@@ -17,6 +17,7 @@ struct Decided {
         Plan wished;      /* what the policies together requested, before CPUs were made safe */
         CpuWish *cpu_wishes[2]; /* room for those of the present plan and of the next */
         bool asking;            /* nothing more is parked until tasks and units are known */
+        History *history;       /* what was parked, and why */
         struct Evaluation *evaluation;
 };
 

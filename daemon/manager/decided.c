@@ -308,6 +308,11 @@ const ActivePolicy *decided_policy(const Decided *decided, unsigned i)
                                           : NULL;
 }
 
+History *decided_history(const Decided *decided)
+{
+        return decided->history;
+}
+
 bool decided_is_asking(const Decided *decided)
 {
         return decided->asking;
@@ -319,6 +324,7 @@ Decided *decided_new(Ground *ground, Seen *seen, const Asked *asked, const Done 
 
         *decided = (Decided){ .ground = ground, .seen = seen, .asked = asked, .done = done };
         decided->policies = g_array_new(FALSE, TRUE, sizeof(ActivePolicy));
+        decided->history = history_new(seen_topology(seen)->n_cpus, manager_now());
         evaluation_init(decided);
         return decided;
 }
@@ -330,6 +336,7 @@ void decided_free(Decided *decided)
         drop_policies(decided->policies);
         g_array_unref(decided->policies);
         evaluation_done(decided);
+        history_free(decided->history);
         g_free(decided->cpu_wishes[0]);
         g_free(decided->cpu_wishes[1]);
         g_free(decided);

@@ -8,6 +8,7 @@
 #include "manager/active-policy.h"
 #include "manager/asked.h"
 #include "manager/done.h"
+#include "manager/history.h"
 #include "idled-policy.h"
 
 typedef struct Decided Decided;
@@ -42,6 +43,9 @@ bool decided_decide(Decided *decided, bool by_holds, Plan *ret_plan);
 /* Makes `plan` safe; scans for pinned tasks before CPUs are parked. `notes` has room for every CPU
  * number. */
 void decided_make_safe(Decided *decided, Plan *plan, const SafetyNotes *notes);
+
+/* Why each CPU is parked or not, and the changes. */
+History *decided_history(const Decided *decided);
 
 /* True while nothing more is parked until it is known what tasks and units need. */
 bool decided_is_asking(const Decided *decided);

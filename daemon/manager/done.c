@@ -709,6 +709,11 @@ GArray *done_unit_limits(const Done *done)
         return limits;
 }
 
+Knobs *done_knobs(const Done *done)
+{
+        return done->knobs;
+}
+
 Done *done_new(Ground *ground, Seen *seen, Knobs *knobs)
 {
         const ManagerSetup *setup = &ground->setup;
@@ -734,6 +739,7 @@ int done_free(Done *done)
         unwatch_groups(done);
         r = done_restore(done->knobs);
         actuator_set_free(done->actuators);
+        knobs_free(done->knobs);
         g_free(done);
         return r;
 }

@@ -11,8 +11,8 @@
 
 typedef struct Done Done;
 
-/* Without actuators. `knobs` stay the caller's. The second restores everything, and frees; it
- * returns the first error that left something changed. */
+/* Without actuators; takes `knobs` over, which `seen` may read until then. The second restores
+ * everything, and frees; it returns the first error that left something changed. */
 Done *done_new(Ground *ground, Seen *seen, Knobs *knobs);
 int done_free(Done *done);
 
@@ -44,8 +44,9 @@ void done_forget_foreign(Done *done);
 const Plan *done_plan(const Done *done);
 CpuSet done_planned(const Done *done);
 
-/* The actuators, which carry it out. */
+/* The actuators, which carry it out, and everything that is changed or was. */
 const ActuatorSet *done_actuators(const Done *done);
+Knobs *done_knobs(const Done *done);
 
 /* What idled limits units to, for holds: CpuSets, as a new array. */
 GArray *done_unit_limits(const Done *done);

@@ -83,7 +83,7 @@ static bool takes_knob(const Demand *demand, const Knob *knob)
 static const Knob *find_lost(const Manager *manager, const Demand *demand)
 {
         const Knob *const *knobs;
-        int n = knobs_list(manager->knobs, &knobs);
+        int n = knobs_list(manager_knobs(manager), &knobs);
 
         for (int i = 0; i < n; i++)
                 if (knobs[i]->state != KNOB_OURS && takes_knob(demand, knobs[i]))
@@ -123,7 +123,8 @@ static void report_lost(const Manager *manager, Demand *demand)
 static void report_global(const Manager *manager, Demand *demand)
 {
         int r = actuator_unreported_error(
-                actuator_set_find(manager_actuators(manager), demand->actuator), manager->knobs);
+                actuator_set_find(manager_actuators(manager), demand->actuator),
+                manager_knobs(manager));
 
         if (!cpuset_is_empty(&options_of(manager, demand->actuator)->exclude))
                 report(demand, "Exclude= of [%s] excludes the limit of all CPUs",
@@ -224,7 +225,7 @@ static void report_unit(const Manager *manager, const Held *held, const CpuSet *
                         Demand *demand)
 {
         const char *name = strrchr(held->unit, '/') + 1;
-        const Knob *knob = knob_find(manager->knobs, &park_kinds_kind, name);
+        const Knob *knob = knob_find(manager_knobs(manager), &park_kinds_kind, name);
         const CpuSet *online = &manager_topology(manager)->online;
         CpuSet others = *online;
 

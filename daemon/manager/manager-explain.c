@@ -8,6 +8,12 @@
 #include "manager/evaluation.h"
 #include "manager/manager-parts.h"
 
+/* The text, which then lives as long as a cause refers to it; takes it over. */
+static const char *keep_text(const Manager *manager, char *text)
+{
+        return history_text(decided_history(manager->decided), text);
+}
+
 /* The first policy by rank that leaves `cpu` out, and is honoured, or is not; -1 if none does. */
 static int parked_by(const Manager *manager, int cpu, bool honoured)
 {
@@ -45,7 +51,7 @@ static void cause_of_policy(const Manager *manager, int index, bool active, CpuC
         cause->policy = p->policy->name;
         cause->reason = *reason;
         if (because)
-                cause->reason.because = history_text(manager->history, because);
+                cause->reason.because = keep_text(manager, because);
         cause->option_source = (Source){ 0 };
         if (cause->reason.option)
                 cause->option_source = section_source(p->section, cause->reason.option);
@@ -107,21 +113,20 @@ static const char *safety_because(Manager *manager, Safety safety, const char *o
         if (!owner)
                 return safety_text(safety);
         if (safety == SAFETY_PINNED)
-                return history_text(manager->history,
-                                    g_strdup_printf("the affinity of %s has no other active "
-                                                    "CPU",
-                                                    owner));
+                return keep_text(manager, g_strdup_printf("the affinity of %s has no other active "
+                                                          "CPU",
+                                                          owner));
         if (safety == SAFETY_NODE)
-                return history_text(manager->history,
-                                    g_strdup_printf("memory of %s is bound to a NUMA node with no "
-                                                    "other active CPU",
-                                                    owner));
+                return keep_text(manager,
+                                 g_strdup_printf("memory of %s is bound to a NUMA node with no "
+                                                 "other active CPU",
+                                                 owner));
         if (safety == SAFETY_UNIT || safety == SAFETY_GROUP)
-                return history_text(
-                        manager->history,
+                return keep_text(
+                        manager,
                         g_strdup_printf("%s needs a CPU, and no other one of its set is active",
                                         owner));
-        return history_text(manager->history, g_strdup(owner));
+        return keep_text(manager, g_strdup(owner));
 }
 
 static void cause_of_window(Manager *manager, const char *owner, CpuCause *cause)
@@ -156,8 +161,7 @@ static void cause_of_cpu(Manager *manager, int cpu, Safety safety, const char *o
         cause->ignored = false;
         if (pauses_any(manager_pauses(manager))) {
                 cause->cause = CAUSE_PAUSE;
-                cause->reason.because = history_text(manager->history,
-                                                     pauses_text(manager_pauses(manager)));
+                cause->reason.because = keep_text(manager, pauses_text(manager_pauses(manager)));
         } else if (safety == SAFETY_WINDOW) {
                 cause_of_window(manager, owner, cause);
         } else if (safety != SAFETY_NONE) {
@@ -179,7 +183,7 @@ static bool is_same(const Reason *a, const Reason *b)
 
 const CpuCause *manager_cause(Manager *manager, int cpu)
 {
-        CpuCause *cause = history_cause(manager->history, cpu), now = *cause;
+        CpuCause *cause = history_cause(decided_history(manager->decided), cpu), now = *cause;
 
         /* What made a plan safe stays the cause until the next one. */
         if (!cpuset_has(&manager_topology(manager)->online, cpu) ||
@@ -243,7 +247,7 @@ static void note_transition(Manager *manager, const CpuSet *parked, const CpuSet
 {
         const DaemonOptions *options = config_section(manager->ground.config, "Daemon")->options;
         g_autofree char *text = cpuset_format(parked);
-        const Transition *added = history_add(manager->history,
+        const Transition *added = history_add(decided_history(manager->decided),
                                               &(Transition){
                                                       .time_usec = (uint64_t)g_get_real_time(),
                                                       .parked = text,
@@ -268,7 +272,8 @@ static void take_move(const Manager *manager, Move *move, int cpu, bool parked)
 {
         int by = moved_by(manager, cpu, parked);
 
-        if (move->cpu < 0 || history_cause(manager->history, move->cpu)->safety != SAFETY_NONE ||
+        if (move->cpu < 0 ||
+            history_cause(decided_history(manager->decided), move->cpu)->safety != SAFETY_NONE ||
             (by >= 0 && (move->by < 0 || by < move->by)))
                 *move = (Move){ cpu, by };
 }
@@ -277,27 +282,27 @@ void manager_note_causes(Manager *manager, const SafetyNotes *notes)
 {
         CPUSET_FOREACH(cpu, &manager_topology(manager)->online)
                 cause_of_cpu(manager, cpu, notes->safety[cpu], notes->owners[cpu],
-                             history_cause(manager->history, cpu));
+                             history_cause(decided_history(manager->decided), cpu));
 }
 
 /* Why a CPU that the plan leaves out is active all the same. */
 static CpuCause cause_of_loss(Manager *manager)
 {
-        return (CpuCause){ .reason.because = history_text(manager->history,
-                                                          done_obstacle(manager->done)) };
+        return (CpuCause){ .reason.because = keep_text(manager, done_obstacle(manager->done)) };
 }
 
 void manager_note_change(Manager *manager)
 {
         const CpuSet *online = &manager_topology(manager)->online;
+        History *history = decided_history(manager->decided);
         CpuSet planned = done_planned(manager->done), parked, moved;
         Move move = { -1, -1 };
         bool is_parked;
         CpuCause why;
 
-        history_note_parked(manager->history, manager_parked(manager), manager_now());
+        history_note_parked(history, manager_parked(manager), manager_now());
         parked = manager->ground.setup.dry_run ? planned : *manager_parked(manager);
-        moved = history_moved(manager->history, online, &parked);
+        moved = history_moved(history, online, &parked);
         CPUSET_FOREACH(cpu, &moved)
                 take_move(manager, &move, cpu, cpuset_has(&parked, cpu));
         if (move.cpu < 0)
@@ -306,7 +311,7 @@ void manager_note_change(Manager *manager)
         why = !is_parked && cpuset_has(&planned, move.cpu)
                       ? cause_of_loss(manager)
                       : cause_of_transition(manager, move.by, is_parked,
-                                            history_cause(manager->history, move.cpu));
+                                            history_cause(history, move.cpu));
         note_transition(manager, &parked, &moved, &why);
 }
 

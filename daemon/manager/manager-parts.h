@@ -34,8 +34,6 @@ struct Manager {
         Done *done;
         Asked *asked;
         Decided *decided;
-        Knobs *knobs;
-        History *history; /* what was parked, and why */
         TickTimer *timer;
         LoadWatch *load_watch;
         sd_event_source *quiet_timer; /* fires when nothing was changed for a while */

@@ -123,10 +123,11 @@ static void begin_job(const Manager *manager, Recorder *recorder)
 
 static void add_transitions(const Manager *manager, Recorder *recorder)
 {
-        uint64_t last = history_count(manager->history);
+        uint64_t last = history_count(manager_history(manager));
 
         while (recorder->transition < last) {
-                const Transition *t = history_find(manager->history, ++recorder->transition);
+                const Transition *t = history_find(manager_history(manager),
+                                                   ++recorder->transition);
                 g_autofree char *text = t ? transition_explain(t) : NULL;
 
                 if (t)
@@ -249,7 +250,8 @@ static void put_daemon(const Manager *manager, Recorder *recorder)
         recording_put(machine, "active_cores", NULL, "cores", 0,
                       topology_count_cores(manager_topology(manager), &allowed));
         recording_put(machine, "holds", NULL, "", 0, holds_count(manager_holds(manager)));
-        recording_put(machine, "transitions", NULL, "", 0, (double)history_count(manager->history));
+        recording_put(machine, "transitions", NULL, "", 0,
+                      (double)history_count(manager_history(manager)));
         recording_put(machine, "paused", NULL, "", 0, pauses_any(manager_pauses(manager)));
         recording_put_text(machine, "profile", NULL, profile_name(manager));
         recording_put(machine, "daemon_cpu_usec", NULL, "us", 0,
@@ -387,7 +389,7 @@ static void begin(Manager *manager, const RecordingOptions *options)
         recorder->machine = recording_table(recorder->batch, "machine");
         recorder->cpus = g_new(RecordingCpu, (gsize)n_cpus);
         recorder->job.text = g_string_new(NULL);
-        recorder->transition = history_count(manager->history);
+        recorder->transition = history_count(manager_history(manager));
         manager->recorder = recorder;
         /* A quarter of the interval later will do as well, together with other timers. */
         r = timer_add(manager->ground.event, &recorder->timer, options->interval_usec / 4,

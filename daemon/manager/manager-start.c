@@ -20,6 +20,7 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
         g_autoptr(Manager) manager = g_new0(Manager, 1);
         Ground *ground = &manager->ground;
         g_autoptr(Config) config = NULL;
+        g_autoptr(Knobs) knobs = NULL;
         int r;
 
         *ground = (Ground){ .setup = *setup,
@@ -30,14 +31,13 @@ int manager_new(const ManagerSetup *setup, sd_event *event, GPtrArray *errors,
                 return r;
         manager->timer = tick_timer_new();
         manager->load_watch = load_watch_new(ground, manager->timer);
-        manager->knobs = knobs_new(&context, setup->run, setup->dry_run);
-        r = seen_new(ground, manager->knobs, &manager->seen);
+        knobs = knobs_new(&context, setup->run, setup->dry_run);
+        r = seen_new(ground, knobs, &manager->seen);
         if (r < 0)
                 return r;
-        manager->done = done_new(ground, manager->seen, manager->knobs);
+        manager->done = done_new(ground, manager->seen, g_steal_pointer(&knobs));
         manager->asked = asked_new(ground, manager->seen);
         manager->decided = decided_new(ground, manager->seen, manager->asked, manager->done);
-        manager->history = history_new(manager_topology(manager)->n_cpus, manager_now());
         asked_adopt_profile(manager->asked, config);
         kept_read(config, setup->state);
         manager_use_config(manager, g_steal_pointer(&config));
@@ -138,7 +138,7 @@ int manager_start(Manager *manager)
         int r = 0;
 
         if (!setup->dry_run)
-                r = manager_recover(manager->knobs, setup->root, setup->run_path);
+                r = manager_recover(done_knobs(manager->done), setup->root, setup->run_path);
         manager_listen(manager);
         manager_tick(manager);
         asked_use_apps(manager->asked);
@@ -162,9 +162,7 @@ int manager_free(Manager *manager)
         asked_free(manager->asked);
         r = done_free(manager->done);
         decided_free(manager->decided);
-        history_free(manager->history);
         seen_free(manager->seen);
-        knobs_free(manager->knobs);
         load_watch_free(manager->load_watch);
         tick_timer_free(manager->timer);
         config_free(manager->ground.config);

@@ -58,12 +58,12 @@ const ActuatorSet *manager_actuators(const Manager *manager)
 
 const Knobs *manager_knobs(const Manager *manager)
 {
-        return manager->knobs;
+        return done_knobs(manager->done);
 }
 
 const History *manager_history(const Manager *manager)
 {
-        return manager->history;
+        return decided_history(manager->decided);
 }
 
 Holds *manager_holds(const Manager *manager)

@@ -176,7 +176,7 @@ TEST_RANGE(falls_asleep_when_active, 1, 9)
         expect(PREFERENCE, "power");
         expect(LATENCY, "90");
         ck_assert_int_eq(actuator_set_error(manager_actuators(manager)), 0);
-        for (int i = 0, n = knobs_list(manager->knobs, &knobs); i < n; i++)
+        for (int i = 0, n = knobs_list(done_knobs(manager->done), &knobs); i < n; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_OURS);
         stop();
         expect(PREFERENCE, "balance_power");
@@ -204,7 +204,7 @@ TEST(drift)
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
         pass_a_minute();
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 60000000);
-        knobs_restore(manager->knobs, NULL, NULL); /* as when the last hold ends */
+        knobs_restore(done_knobs(manager->done), NULL, NULL); /* as when the last hold ends */
         manager_arm_sooner(manager);
         ck_assert(!tick_timer_is_set(manager->timer));
         ground_raise(&manager->ground, DUE_STALE);
@@ -219,7 +219,7 @@ TEST(drift)
         }
         pass_a_minute();
         ck_assert(changes & CHANGE_DEGRADED);
-        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        ck_assert_int_eq(knobs_list(done_knobs(manager->done), &knobs), 4);
         for (int i = 0; i < 4; i++)
                 ck_assert_int_eq(knobs[i]->state, KNOB_FOREIGN);
         ck_assert_uint_eq(tick_timer_interval(manager_timer(manager)), 0);
@@ -281,7 +281,7 @@ TEST(watches_groups)
         start("");
         set_option("Latency", "100");
         look(nothing);
-        ck_assert_int_eq(knobs_list(manager->knobs, &knobs), 4);
+        ck_assert_int_eq(knobs_list(done_knobs(manager->done), &knobs), 4);
         actuator_set_add((ActuatorSet *)manager_actuators(manager), &keeper, &tree);
         done_watch_groups(manager->done);
         ck_assert(!notices("early"));
