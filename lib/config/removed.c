@@ -6,9 +6,11 @@
 
 #include "config/config-files.h"
 
-#define IN_PROFILE                                                                                 \
-        "has no effect: set the option without Battery in a profile, and name this in "            \
-        "ProfileBattery= of [Daemon]"
+/* The same option of the policy, but in a profile. */
+#define IN_PROFILE(policy, option)                                                                 \
+        "has no effect: set " option "= in section [" policy "] of the profile that "              \
+        "ProfileBattery= of [Daemon] names; if it names none, set ProfileBattery=battery and "     \
+        "write profiles/battery.conf with Include=balanced in [Profile]"
 #define BUILT_IN "has no effect: it is built in; remove it"
 
 #define ADVISE                                                                                     \
@@ -25,13 +27,13 @@ static const struct {
         { "Evaluate", "BlockTime", BUILT_IN },
         { "Evaluate", "WashOut", BUILT_IN },
         { "Evaluate", "Duty", BUILT_IN },
-        { "cstates", "DeepestStateBattery", IN_PROFILE },
-        { "cpufreq", "GovernorBattery", IN_PROFILE },
-        { "cpufreq", "EnergyPreferenceBattery", IN_PROFILE },
-        { "cpufreq", "EnergyBiasBattery", IN_PROFILE },
-        { "cpufreq", "MinFrequencyBattery", IN_PROFILE },
-        { "cpufreq", "MaxFrequencyBattery", IN_PROFILE },
-        { "cpufreq", "BoostBattery", IN_PROFILE },
+        { "cstates", "DeepestStateBattery", IN_PROFILE("cstates", "DeepestState") },
+        { "cpufreq", "GovernorBattery", IN_PROFILE("cpufreq", "Governor") },
+        { "cpufreq", "EnergyPreferenceBattery", IN_PROFILE("cpufreq", "EnergyPreference") },
+        { "cpufreq", "EnergyBiasBattery", IN_PROFILE("cpufreq", "EnergyBias") },
+        { "cpufreq", "MinFrequencyBattery", IN_PROFILE("cpufreq", "MinFrequency") },
+        { "cpufreq", "MaxFrequencyBattery", IN_PROFILE("cpufreq", "MaxFrequency") },
+        { "cpufreq", "BoostBattery", IN_PROFILE("cpufreq", "Boost") },
         { "cstates", "HistoryLearn", BUILT_IN },
         { "cstates", "HistoryForget", BUILT_IN },
         { "cstates", "HistoryDraw", BUILT_IN },

@@ -55,6 +55,27 @@ class Removed(TestCase):
                 self.assertRegex(output, r'%s:%d: %s: .*removed' % (re.escape(name), line, key))
                 os.remove(os.path.join(self.config, name))
 
+    def test_on_battery(self):
+        """Who does what the warnings say has the values on battery power, in the profile that was in effect there."""
+        for section in 'cpufreq', 'cstates':
+            for key, value in REMOVED[section].items():
+                if not key.endswith('Battery'):
+                    continue
+                with self.subTest(key=key):
+                    path = 'policies/%s.conf.d/10-old.conf' % section
+                    self.write_config(path, '[Policy]\n%s=%s\n' % (key, value))
+                    said = re.search(r': set (\w+)= in section (\[\w+\]) of .*; if it names none, set '
+                                     r'(ProfileBattery=battery) and write (profiles/battery.conf) with '
+                                     r'(Include=balanced) in (\[Profile\])', self.check()[1])
+                    os.remove(os.path.join(self.config, path))
+                    option, heading, daemon, profile, include, first = said.groups()
+                    self.assertEqual((option, heading), (key.removesuffix('Battery'), '[%s]' % section))
+                    self.write_config('idled.conf.d/battery.conf', '[Daemon]\n%s\n' % daemon)
+                    self.write_config(profile, '%s\n%s\n%s\n%s=%s\n' % (first, include, heading, option, value))
+                    status, output = self.check()
+                    self.assertEqual(status, 0, output)
+                    self.assertNotIn('removed', output)
+
     def test_like_a_removed_one(self):
         """Only the very option, in its own section, is accepted."""
         for name, text in (('policies/cstates.conf', '[Policy]\nHistorySed=1\n'),
