@@ -18,6 +18,7 @@ import packages
 HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 
+import profiles  # noqa: E402
 import results  # noqa: E402
 
 # Names and options of the module; the first state is the kernel's POLL.
@@ -84,8 +85,10 @@ def settings(machine, table, short=False):
 
 def measure(guest, seconds, aside, disabled, contract, load, seed):
     settle, length = seconds
+    contract, _, limit = contract.partition("+")
     shape, *words = LOADS[load].split()
     program, neighbour = (f"sh /root/server {load}", NEIGHBOUR) if load in SERVERS else ("/root/load", "")
+    guest.run(profiles.limit_command(contract, limit))
     output = guest.read(f"NEIGHBOUR='{neighbour}' bash /root/measure {settle} {length} {aside} {disabled} {contract} "
                         f"{program} {shape} {seed} {' '.join(words)}", timeout=7200)
     return figures.read(output, settle)
@@ -129,8 +132,10 @@ def parse(words):
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
     parser.add_argument("--short", action="store_true", help=f"by default {SHORT}, each with a contract of 5 and of 20 "
                         "ms; of static settings only those with all idle states")
-    parser.add_argument("--profiles", metavar="PROFILE,...", type=lambda words: words.split(","), default=[],
-                        help="measure these profiles, too; PROFILE+5ms: with a contract for all units")
+    parser.add_argument("--profiles", metavar="PROFILE,...", default=[],
+                        type=lambda words: list(map(profiles.checked, words.split(","))),
+                        help="measure these profiles, too; PROFILE+LIMIT: with this contract for all units instead of "
+                        "its own, such as balanced+20ms; balanced+0: without one")
     parser.add_argument("--only-static", action="store_true", help="measure the static settings alone")
     parser.add_argument("--only-idled", action="store_true", help="measure idled alone")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add all figures to this file")
@@ -157,7 +162,7 @@ def main(lab, words):
     for kind in [] if arguments.report else arguments.kinds:
         run(lab, arguments, kind, rows)
     cases = figures.cases(rows, arguments.contracts)
-    profiles = figures.profiles(rows)
-    print(json.dumps({"cases": cases, "profiles": profiles, "summary": figures.summary(cases)}) if arguments.json else
-          figures.text(cases, profiles))
+    of_profiles = figures.profiles(rows)
+    print(json.dumps({"cases": cases, "profiles": of_profiles, "summary": figures.summary(cases)}) if arguments.json else
+          figures.text(cases, of_profiles))
     return 0

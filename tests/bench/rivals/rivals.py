@@ -14,11 +14,12 @@ from pathlib import Path
 from statistics import mean
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "coreidle"))
+sys.path[:0] = [str(HERE.parent / "coreidle"), str(HERE.parent)]
 
 import crate  # noqa: E402
 import experiment  # noqa: E402
 import packages  # noqa: E402
+import profiles  # noqa: E402
 import report  # noqa: E402
 from experiment import Placement  # noqa: E402
 
@@ -59,6 +60,18 @@ ARMS = {
     "scx-lavd-powersave": lavd("powersave"),
     "scx-lavd-autopilot": lavd("autopilot"),
 }
+LIMITED = ("idled-balanced", "idled-power-saver")  # that --arms also takes as ARM+LIMIT (profiles.py)
+
+
+def arm_of(name):
+    """One of ARMS, or a profile of idled with another contract for all units, such as idled-balanced+0."""
+    base, plus, limit = name.partition("+")
+    arm = ARMS[base]
+    if not plus:
+        return arm
+    command = profiles.limit_command(base.removeprefix("idled-"), limit)
+    return dataclasses.replace(arm, choose=f"{command} && systemctl reload idled && {arm.choose or 'true'}")
+
 
 # Those of coreidle, and programs that users run, with the packages that they need.
 LOADS = experiment.LOADS | {
@@ -103,7 +116,8 @@ def measure(guest, machine, placement, arm, load, names):
         guest.run(arm.active or "true")
         return run
     finally:
-        guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /var/lib/idled", check=False)
+        guest.run(f"systemctl stop {arm.unit or 'load'}; rm -rf /etc/idled/apps /etc/idled/profiles /var/lib/idled",
+                  check=False)
 
 
 def measured(arguments, title, placement):
@@ -117,7 +131,7 @@ def bench(lab, arguments, machine, table, package):
     guest, names, good = None, None, True
     release = (lab.supplies()[0] / "release").read_text()
     arms = {name: Placement(name, 1, arguments.settle, arguments.seconds)
-            for name in arguments.arms if ARMS[name].package == package}
+            for name in arguments.arms if arm_of(name).package == package}
     for load in arguments.loads:
         title = experiment.title_of(release, machine, table, load)
         missing = [(i, name) for name, placement in arms.items()
@@ -127,7 +141,7 @@ def bench(lab, arguments, machine, table, package):
                 guest, names = prepare(lab, machine, table, package, arguments.loads)
             began, what = time.monotonic(), f"{title}, {name} #{i + 1}"
             try:
-                run = measure(guest, machine, arms[name], ARMS[name], load, names)
+                run = measure(guest, machine, arms[name], arm_of(name), load, names)
             except (ValueError, AssertionError) as failure:  # the latter: a command in the guest
                 lab.settings.say(f"{what} failed: {failure}")
                 good = False
@@ -144,7 +158,8 @@ HEAD = ["program", "runs", "s", "W", "% of the kernel alone", "MB/s or cycles/s"
 def row(placement, runs, kernel):
     """kernel: the runs of the kernel alone in the same seconds, because loads differ from minute to minute."""
     own = ["-"] * 3
-    if ARMS[placement.name].unit and ARMS[placement.name].daemon:
+    arm = arm_of(placement.name)
+    if arm.unit and arm.daemon:
         own = [report.spread([r.memory / 1024 for r in runs], 1),
                report.spread([r.own_cost * 60e3 for r in runs], 1), report.spread([r.own_wakeups for r in runs])]
     watts, late = [r.watts for r in runs], [r.latencies["99"] for r in runs if r.latencies]
@@ -158,16 +173,18 @@ def text(everything):
     """A table for each load."""
     lines = []
     for title, arms in everything.items():
-        order = sorted(arms.items(), key=lambda arm: list(ARMS).index(arm[0].name))
+        order = sorted(arms.items(), key=lambda arm: list(ARMS).index(arm[0].name.partition("+")[0]))
         rows = [row(placement, runs, arms.get(dataclasses.replace(placement, name="kernel")))
                 for placement, runs in order]
         lines += [f"### {title}", "", *report.table(HEAD, rows), ""]
     return "\n".join(lines)
 
 
-def choice(offered):
+def choice(offered, limited=()):
+    """Some of those that are offered; of the limited ones also with a contract for all units."""
     def chosen(words):
-        unknown = set(words.split(",")) - set(offered)
+        unknown = {word for word in words.split(",") if word not in offered and
+                   not (word.partition("+")[0] in limited and profiles.checked(word))}
         if unknown:
             raise argparse.ArgumentTypeError(f"found {', '.join(sorted(unknown))}, expected {', '.join(offered)}")
         return words.split(",")
@@ -179,7 +196,8 @@ def parse(words, build):
     defaults = {"machines": (experiment.MACHINES, "4"), "tables": (TABLES, "snb"), "arms": (ARMS, ",".join(ARMS)),
                 "loads": (LOADS, "idle,cyclictest,light,batchy,mixed,tbench,web,make")}
     for name, (offered, default) in defaults.items():
-        parser.add_argument(f"--{name}", type=choice(offered), default=default, help=", ".join(offered))
+        parser.add_argument(f"--{name}", type=choice(offered, LIMITED if name == "arms" else ()), default=default,
+                            help=", ".join(offered))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--settle", type=int, default=60, help="seconds of load before a measurement (60)")
     parser.add_argument("--seconds", type=int, default=30, help="that are measured (30)")
@@ -193,7 +211,7 @@ def main(lab, words):
     arguments, good = parse(words, lab.settings.build), True
     for machine in arguments.machines if not arguments.report else ():
         for table in arguments.tables:
-            for package in dict.fromkeys(ARMS[name].package for name in arguments.arms):
+            for package in dict.fromkeys(arm_of(name).package for name in arguments.arms):
                 good = bench(lab, arguments, machine, table, package) and good
     print(text(experiment.read_results(arguments.results)))
     return 0 if good else 1
