@@ -94,6 +94,15 @@ static const IdleTable *longest_table(const PolicyInput *input, const CpuSet *cp
         return longest;
 }
 
+static double work_now(const ContractPolicy *self, const PolicyInput *input)
+{
+        double work = 0;
+
+        CPUSET_FOREACH(cpu, &self->pack.cpus)
+                work += input->snapshot->busy[cpu];
+        return work;
+}
+
 /* Cores that may be parked, and are not. */
 static int count_active(const ContractPolicy *self, const PolicyInput *input)
 {
@@ -115,8 +124,7 @@ static bool is_of_unit(const ContractPolicy *self, const Contract *contract)
         const Controller *c = &self->controller;
 
         for (int i = 0; i < c->n_contracts; i++)
-                if (c->contracts[i].id == contract->id &&
-                    c->contracts[i].limit_us == contract->limit_us && c->contracts[i].infeasible)
+                if (c->contracts[i].report.id == contract->id && c->contracts[i].report.infeasible)
                         return false;
         return !contract->rest && contract->wakeups;
 }
@@ -140,6 +148,7 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                              .n_cores = n_cores,
                              .active_cores = is_beside(self, input) ? count_active(self, input) : 0,
                              .cpus_per_core = (double)self->pack.n_cpus / n_cores,
+                             .work = work_now(self, input),
                              .starts_per_sec = input->snapshot->switches_per_sec,
                              .can_speed = input->n_frequency > 0 && self->unit,
                              .idle = idle,
@@ -147,8 +156,6 @@ static void control(ContractPolicy *self, const PolicyInput *input)
                              .n_contracts = input->n_contracts };
         int state;
 
-        CPUSET_FOREACH(cpu, &self->pack.cpus)
-                now.work += input->snapshot->busy[cpu];
         controller_step(&self->controller, &now);
         self->effect = input->effect;
         state = self->controller.state;
@@ -162,25 +169,20 @@ static Reason reason_of(const ContractPolicy *self, const PolicyInput *input, co
 {
         const Controller *c = &self->controller;
         const ContractOptions *options = input->options;
-        Reason reason = { .because = because };
+        const ContractState *state = &c->contracts[0];
+        Reason reason = { .because = because, .inputs = { { "filtered load", "CPUs", c->work } } };
 
-        for (int i = 0; i < c->n_contracts; i++) {
-                const ContractState *state = &c->contracts[i];
-
-                if (state->id != (c->decides ? c->decides : c->contracts[0].id))
-                        continue;
-                reason.inputs[1].name = "limit";
-                reason.inputs[1].unit = "ms";
-                reason.inputs[1].value = state->limit_us / 1e3;
-                if (state->limit_us != (double)options->p99_usec)
-                        continue; /* a hold requested it */
+        for (int i = 0; i < c->n_contracts; i++)
+                if (c->contracts[i].report.id == c->decides)
+                        state = &c->contracts[i];
+        reason.inputs[1].name = "limit";
+        reason.inputs[1].unit = "ms";
+        reason.inputs[1].value = state->limit_us / 1e3;
+        if (state->limit_us == (double)options->p99_usec) { /* else a hold requested it */
                 reason.option = "WakeupP99";
                 reason.threshold = state->limit_us / 1e3;
                 reason.threshold_unit = "ms";
         }
-        reason.inputs[0].name = "filtered load";
-        reason.inputs[0].unit = "CPUs";
-        reason.inputs[0].value = c->work;
         return reason;
 }
 
@@ -212,15 +214,7 @@ static void request_cores(const ContractPolicy *self, const PolicyInput *input, 
         wish->allowed_reason = reason_of(self, input, because_of(c));
 }
 
-/* Step 4 for the CPUs of one contract. */
-static void limit_states(const ContractPolicy *self, const CpuSet *cpus, Wish *wish)
-{
-        CPUSET_FOREACH(cpu, cpus)
-                if (cpu < wish->n_cpus)
-                        wish->cpus[cpu].latency_us = self->latency_us;
-}
-
-/* Step 5, the same. */
+/* Step 5 for the CPUs of one contract. */
 static void limit_frequency(const PolicyInput *input, const CpuSet *cpus, Wish *wish)
 {
         for (int i = 0; i < input->n_frequency; i++)
@@ -229,20 +223,23 @@ static void limit_frequency(const PolicyInput *input, const CpuSet *cpus, Wish *
                                 wish->cpus[cpu].min_khz = input->frequency[i].max_khz;
 }
 
+/* Step 4, and step 5. */
 static void limit_contracts(const ContractPolicy *self, const PolicyInput *input, Wish *wish)
 {
         const Controller *c = &self->controller;
+        const CpuSet *active = is_beside(self, input) ? input->allowed : &wish->kept;
 
         for (int i = 0; i < c->n_contracts; i++) {
-                const CpuSet *active = is_beside(self, input) ? input->allowed : &wish->kept;
                 CpuSet cpus = input->contracts[i].cpus;
 
-                if (!c->contracts[i].measured || c->contracts[i].infeasible)
+                if (!contract_votes(&c->contracts[i]))
                         continue;
                 if (cpuset_intersects(&cpus, active))
                         cpuset_and(&cpus, active); /* else its tasks are pinned to others */
-                limit_states(self, &cpus, wish);
-                if (self->controller.fast && !input->contracts[i].rest)
+                CPUSET_FOREACH(cpu, &cpus)
+                        if (cpu < wish->n_cpus)
+                                wish->cpus[cpu].latency_us = self->latency_us;
+                if (c->fast && !input->contracts[i].rest)
                         limit_frequency(input, &cpus, wish);
         }
 }
@@ -319,7 +316,7 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
 {
         const ContractOptions *options = input->options;
         const Snapshot *snapshot = input->snapshot;
-        double passed = (double)snapshot->interval_usec, load = 0;
+        double passed = (double)snapshot->interval_usec;
         bool spare;
         int active;
 
@@ -330,9 +327,7 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         }
         active = count_active(self, input);
         if (snapshot->time_usec != self->seen_usec && passed > 0) {
-                CPUSET_FOREACH(cpu, &self->pack.cpus)
-                        load += snapshot->busy[cpu];
-                self->work += (load - self->work) * -expm1(-passed / WORK_USEC);
+                self->work += (work_now(self, input) - self->work) * -expm1(-passed / WORK_USEC);
                 spare = is_spare(self, input, active);
                 self->spare_usec = fmax(self->spare_usec + (spare ? passed : -passed * SPARE_LEAK),
                                         0);
@@ -412,13 +407,14 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
         for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {
                 const ContractState *c = &self->controller.contracts[i];
 
-                if (c->measured && !c->infeasible)
+                if (contract_votes(c))
                         continue;
                 ret_reasons[n++] = (Reason){
-                        .because = c->measured ? "a contract is infeasible with everything active, "
-                                                 "so nothing is requested for it"
-                                               : "the wake-ups of a contract are not measured, so "
-                                                 "nothing is requested for it",
+                        .because = c->report.measured
+                                           ? "a contract is infeasible with everything active, "
+                                             "so nothing is requested for it"
+                                           : "the wake-ups of a contract are not measured, so "
+                                             "nothing is requested for it",
                         .inputs = { { "limit", "ms", c->limit_us / 1e3 } },
                 };
         }
@@ -443,20 +439,12 @@ static int contract_contracts(const void *state, ContractReport *ret_reports)
         const Controller *controller = &self->controller;
 
         for (int i = 0; i < controller->n_contracts; i++) {
-                const ContractState *c = &controller->contracts[i];
-                bool rules = c->measured && !c->infeasible;
+                bool rules = contract_votes(&controller->contracts[i]);
 
-                ret_reports[i] = (ContractReport){ .id = c->id,
-                                                   .measured = c->measured,
-                                                   .infeasible = c->infeasible,
-                                                   .best_us = c->infeasible ? c->best_us : 0,
-                                                   .p99_us = c->p99_us,
-                                                   .wakeups = c->p99_of,
-                                                   .kept = c->n_windows - c->n_broken,
-                                                   .broken = c->n_broken,
-                                                   .cores = rules ? (unsigned)self->cores : 0,
-                                                   .latency_us = rules ? self->latency_us : -1,
-                                                   .fast = rules && controller->fast };
+                ret_reports[i] = controller->contracts[i].report;
+                ret_reports[i].cores = rules ? (unsigned)self->cores : 0;
+                ret_reports[i].latency_us = rules ? self->latency_us : -1;
+                ret_reports[i].fast = rules && controller->fast;
         }
         return controller->n_contracts;
 }

@@ -101,11 +101,6 @@ static void window_begin(ContractState *c, const WakeupDelays *wakeups, uint64_t
         c->window = c->recent = (Tally){ 0 };
 }
 
-static bool votes(const ContractState *c)
-{
-        return c->measured && !c->infeasible;
-}
-
 /* Step 2. */
 static void window_end(Controller *self, ContractState *c, const ControlInput *input,
                        const WakeupDelays *wakeups)
@@ -115,12 +110,14 @@ static void window_end(Controller *self, ContractState *c, const ControlInput *i
         if (input->now_usec - c->begin_usec < CONTRACT_WINDOW_USEC ||
             c->window.n < CONTRACT_WINDOW_WAKEUPS)
                 return;
-        c->p99_us = p99_since(wakeups, &c->begin);
-        c->p99_of = c->window.n;
-        c->n_windows++;
-        c->n_broken += !kept;
-        if (kept || self->work < c->failed_work - SAME_LOAD * fmax(c->failed_work, 0.1))
-                c->infeasible = false;
+        c->report.p99_us = p99_since(wakeups, &c->begin);
+        c->report.wakeups = c->window.n;
+        c->report.kept += kept;
+        c->report.broken += !kept;
+        if (kept || self->work < c->failed_work - SAME_LOAD * fmax(c->failed_work, 0.1)) {
+                c->report.infeasible = false;
+                c->report.best_us = 0;
+        }
         window_begin(c, wakeups, input->now_usec);
 }
 
@@ -132,15 +129,15 @@ static void count(Controller *self, ContractState *c, const ControlInput *input,
         Tally read, more;
 
         if (!wakeups) {
-                c->measured = false;
+                c->report.measured = false;
                 return;
         }
         read = tally_read(contract);
         more = tally_between(&read, &c->read);
         c->read = read;
-        if (!c->measured || more.n < 0 || more.late < 0 ||
+        if (!c->report.measured || more.n < 0 || more.late < 0 ||
             input->now_usec - self->seen_usec > GAP_USEC) {
-                c->measured = true;
+                c->report.measured = true;
                 c->here = (Tally){ 0 };
                 c->arrived = *wakeups;
                 window_begin(c, wakeups, input->now_usec);
@@ -171,7 +168,7 @@ static bool is_violated(const ContractState *c, uint64_t now_usec)
         bool proven = c->here.n >= 4 * c->window.n && tally_odds(&c->here, CONTRACT_SHARE) >= HOLDS;
         double most = allowance(c, now_usec) / (proven ? 1 : 2);
 
-        return votes(c) && c->recent.late >= fmax(most, LATE_MIN) &&
+        return contract_votes(c) && c->recent.late >= fmax(most, LATE_MIN) &&
                c->recent.late > CONTRACT_SHARE * c->recent.n;
 }
 
@@ -338,29 +335,26 @@ static bool state_is_slow(const Controller *self, const ControlInput *input, con
 /* Step 5 for a violation; false if there is nothing that would help. */
 static bool raise_setting(Controller *self, const ControlInput *input, const ContractState *c)
 {
-        uint64_t now = input->now_usec;
-        bool left_idle = c->recent.late_idle > c->recent.late / 2;
+        bool left_idle = c->recent.late_idle > c->recent.late / 2, fast = self->fast;
+        int cores = self->cores, state = self->state;
 
-        self->decides = c->id;
+        self->decides = c->report.id;
         if (left_idle && state_is_slow(self, input, c)) {
-                note_failure(self, &self->failed_state, input->idle->n_states - self->state, now);
-                change(self, input, self->cores, self->state - 1, self->fast, true);
-                return true;
-        }
-        if (self->cores < input->active_cores) { /* with fewer they are later still */
-                note_failure(self, failure_of(self, self->cores), self->cores, now);
-                change(self, input, input->active_cores, self->state, self->fast, true);
-                return true;
-        }
-        if (self->cores < input->n_cores) {
-                note_failure(self, failure_of(self, self->cores), self->cores, now);
-                change(self, input, cores_that_cure(self, c, input), self->state, self->fast, true);
-                return true;
-        }
-        if (left_idle || self->fast || !input->can_speed)
+                note_failure(self, &self->failed_state, input->idle->n_states - state,
+                             input->now_usec);
+                state--;
+        } else if (cores < input->n_cores) {
+                note_failure(self, failure_of(self, cores), cores, input->now_usec);
+                cores = cores < input->active_cores /* with fewer they are later still */
+                                ? input->active_cores
+                                : cores_that_cure(self, c, input);
+        } else if (!left_idle && !fast && input->can_speed) {
+                note_failure(self, &self->failed_slow, 0, input->now_usec);
+                fast = true;
+        } else {
                 return false;
-        note_failure(self, &self->failed_slow, 0, now);
-        change(self, input, self->cores, self->state, true, true);
+        }
+        change(self, input, cores, state, fast, true);
         return true;
 }
 
@@ -385,8 +379,8 @@ static void give_up(Controller *self, ContractState *c, const ControlInput *inpu
         if (self->cores < input->n_cores ||
             !((here >= LIMIT_USEC && late) || (here >= FIRST_USEC && is_hopeless(self, c, input))))
                 return;
-        c->infeasible = true;
-        c->best_us = p99_since(wakeups, &c->arrived);
+        c->report.infeasible = true;
+        c->report.best_us = p99_since(wakeups, &c->arrived);
         c->failed_work = self->work;
 }
 
@@ -412,7 +406,7 @@ static int cores_to_keep(Controller *self, const ControlInput *input)
                 const ContractState *c = &self->contracts[i];
                 int cores;
 
-                if (!votes(c))
+                if (!contract_votes(c))
                         continue;
                 if (!has_dwelt(self, c, input->now_usec))
                         return self->cores;
@@ -422,7 +416,7 @@ static int cores_to_keep(Controller *self, const ControlInput *input)
                         cores--;
                 if (cores < most || (cores == most && c->limit_us > limit))
                         continue;
-                self->decides = c->id;
+                self->decides = c->report.id;
                 limit = c->limit_us;
                 most = cores;
         }
@@ -435,8 +429,8 @@ static bool may_try(const Controller *self, uint64_t now_usec)
         for (int i = 0; i < self->n_contracts; i++) {
                 const ContractState *c = &self->contracts[i];
 
-                if (votes(c) && (!has_dwelt(self, c, now_usec) ||
-                                 tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
+                if (contract_votes(c) && (!has_dwelt(self, c, now_usec) ||
+                                          tally_odds(&c->here, CONTRACT_SHARE / 2) < HOLDS))
                         return false;
         }
         return now_usec - self->changed_usec >= TRY_USEC;
@@ -445,25 +439,24 @@ static bool may_try(const Controller *self, uint64_t now_usec)
 /* Step 7. */
 static void lower_setting(Controller *self, const ControlInput *input, int deepest)
 {
-        int cores = cores_to_keep(self, input), deeper;
+        int cores = cores_to_keep(self, input), state = self->state, deeper;
         bool try = may_try(self, input->now_usec);
 
         if (self->fast) {
                 if (try && !has_failed(self, &self->failed_slow, 0, 1, input->now_usec))
-                        change(self, input, self->cores, self->state, false, false);
+                        change(self, input, self->cores, state, false, false);
                 return;
         }
-        if (self->state < deepest && try) {
-                deeper = input->idle->n_states - self->state - 1;
-                if (!has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
-                        change(self, input, self->cores, self->state + 1, false, false);
-                        return;
-                }
+        deeper = state < deepest ? input->idle->n_states - state - 1 : 0;
+        if (deeper > 0 && try &&
+            !has_failed(self, &self->failed_state, deeper, deeper + 1, input->now_usec)) {
+                state++;
+                cores = self->cores;
         }
         while (cores < self->cores && have_failed(self, cores, input->now_usec))
                 cores++;
-        if (cores < self->cores)
-                change(self, input, cores, self->state, false, false);
+        if (cores < self->cores || state > self->state)
+                change(self, input, cores, state, false, false);
 }
 
 /* Puts what is known about each contract where the input has it; true if one is new. One of a unit
@@ -475,21 +468,21 @@ static bool arrange(Controller *self, const ControlInput *input)
 
         memcpy(old, self->contracts, sizeof(old));
         rest = self->n_contracts > 0 && input->n_contracts > 0 && input->contracts[0].rest &&
-               old[0].id == input->contracts[0].id && votes(&old[0]);
+               old[0].report.id == input->contracts[0].id && contract_votes(&old[0]);
         for (int i = 0; i < input->n_contracts; i++) {
                 const Contract *contract = &input->contracts[i];
                 int at = 0;
 
-                while (at < self->n_contracts &&
-                       (old[at].id != contract->id || old[at].limit_us != contract->limit_us))
+                while (at < self->n_contracts && old[at].report.id != contract->id)
                         at++;
                 added |= at == self->n_contracts && !(rest && contract->rest);
                 decides |= self->decides == contract->id;
                 self->contracts[i] = at < self->n_contracts
                                              ? old[at]
-                                             : (ContractState){ .id = contract->id,
+                                             : (ContractState){ .report.id = contract->id,
                                                                 .limit_us = contract->limit_us,
-                                                                .measured = rest && contract->rest,
+                                                                .report.measured = rest &&
+                                                                                   contract->rest,
                                                                 .begin_usec = input->now_usec };
         }
         self->n_contracts = input->n_contracts;
@@ -504,7 +497,7 @@ static int deepest_state(const Controller *self, const ControlInput *input)
         double limit = INFINITY;
 
         for (int i = 0; i < self->n_contracts; i++)
-                if (votes(&self->contracts[i]))
+                if (contract_votes(&self->contracts[i]))
                         limit = fmin(limit, self->contracts[i].limit_us);
         return input->idle ? idle_table_deepest(input->idle, (uint32_t)fmin(limit, 1e9)) : -1;
 }
@@ -530,29 +523,21 @@ static void filter_load(Controller *self, const ControlInput *input)
         self->work += (input->work - self->work) * -expm1(-passed / (FILTER_SEC * SECOND));
 }
 
-/* Evidence of another load is none. */
-static void follow_load(Controller *self, const ControlInput *input)
+/* Evidence of another load is none, and that of more cores none for those that are left. */
+static void follow(Controller *self, const ControlInput *input)
 {
+        int active = cores_active(self, input);
+        bool fewer = input->active_cores > 0 && active < self->active;
+
         filter_load(self, input);
-        if (fabs(self->work - self->changed_work) <= SAME_LOAD * fmax(self->changed_work, 0.1))
+        self->active = active;
+        if (!fewer &&
+            fabs(self->work - self->changed_work) <= SAME_LOAD * fmax(self->changed_work, 0.1))
                 return;
         for (int i = 0; i < self->n_contracts; i++)
                 self->contracts[i].here = self->contracts[i].left = (Tally){ 0 };
         self->held_usec = self->left.usec = 0;
         self->changed_work = self->work;
-}
-
-/* Evidence of more cores is none for those that are left. */
-static void follow_active(Controller *self, const ControlInput *input)
-{
-        int active = cores_active(self, input);
-
-        if (active < self->active) {
-                for (int i = 0; i < self->n_contracts; i++)
-                        self->contracts[i].here = self->contracts[i].left = (Tally){ 0 };
-                self->held_usec = self->left.usec = 0;
-        }
-        self->active = active;
 }
 
 /* Steps 4 to 9 with what was counted. */
@@ -581,7 +566,7 @@ static void steer(Controller *self, const ControlInput *input)
                                 return;
                         give_up(self, c, input, input->contracts[i].wakeups);
                 }
-                any |= votes(c);
+                any |= contract_votes(c);
         }
         if (any)
                 lower_setting(self, input, deepest);
@@ -599,13 +584,13 @@ void controller_step(Controller *self, const ControlInput *input)
         }
         for (int i = 0; i < self->n_contracts; i++) {
                 ContractState *c = &self->contracts[i];
-                bool silent = !votes(c);
+                bool silent = !contract_votes(c);
 
                 if (input->now_usec < c->begin_usec)
-                        c->measured = false;
+                        c->report.measured = false;
                 count(self, c, input, &input->contracts[i]);
-                added |= silent && votes(c);
-                any |= votes(c);
+                added |= silent && contract_votes(c);
+                any |= contract_votes(c);
         }
         if (!any) {
                 self->cores = 0;
@@ -613,9 +598,7 @@ void controller_step(Controller *self, const ControlInput *input)
         } else if (added || self->cores == 0 || self->n_cores != input->n_cores) {
                 start(self, input);
         } else {
-                follow_load(self, input);
-                if (input->active_cores > 0)
-                        follow_active(self, input);
+                follow(self, input);
                 if (input->effect)
                         steer(self, input);
         }
@@ -625,7 +608,7 @@ void controller_step(Controller *self, const ControlInput *input)
 bool controller_is_busy(const Controller *self, uint64_t now_usec)
 {
         for (int i = 0; i < self->n_contracts; i++)
-                if (votes(&self->contracts[i]) && self->contracts[i].recent.late >= 1)
+                if (contract_votes(&self->contracts[i]) && self->contracts[i].recent.late >= 1)
                         return true;
         return self->full_since_usec > 0 || now_usec - self->changed_usec < DWELL_USEC;
 }

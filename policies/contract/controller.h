@@ -36,14 +36,8 @@ typedef struct Tally {
 } Tally;
 
 typedef struct ContractState {
-        uint64_t id;
+        ContractReport report; /* but for the setting */
         double limit_us;
-        bool measured;
-        bool infeasible; /* late even with everything active */
-        double best_us;  /* then: the p99 with everything active; else 0 */
-        double p99_us;   /* of the last whole window; 0: none yet */
-        double p99_of;   /* that window's wake-ups */
-        uint64_t n_windows, n_broken;
         Tally read;           /* all that was counted */
         Tally window, recent; /* in this window; of that, at this setting */
         Tally here;           /* at this setting with this load */
@@ -53,6 +47,12 @@ typedef struct ContractState {
         uint64_t begin_usec;
         double failed_work; /* of the machine, when it became infeasible */
 } ContractState;
+
+/* True if the contract has a part in the setting. */
+static inline bool contract_votes(const ContractState *c)
+{
+        return c->report.measured && !c->report.infeasible;
+}
 
 #define CONTRACT_FAILURES 4
 

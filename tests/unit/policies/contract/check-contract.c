@@ -73,9 +73,9 @@ static Result run_controlled(const Case *c, double seconds, bool report)
                                 s->now, controller->cores, controller->state, controller->work,
                                 controller->contracts[0].window.late,
                                 controller->contracts[0].window.n);
-                if (controller->contracts[0].infeasible && isinf(result.infeasible_after)) {
+                if (controller->contracts[0].report.infeasible && isinf(result.infeasible_after)) {
                         result.infeasible_after = s->now;
-                        result.best_us = controller->contracts[0].best_us;
+                        result.best_us = controller->contracts[0].report.best_us;
                 }
                 set_cores(s, controller->cores > 0 ? controller->cores : c->cores);
                 s->state = controller->cores > 0 ? controller->state : states.n_states - 1;
@@ -304,7 +304,8 @@ TEST_EACH(survives, days)
                 input.n_contracts = c->ends && tick > 240 ? 0 : 1;
                 input.work = (s->busy_sec - before) / 0.5;
                 controller_step(controller, &input);
-                ck_case(c->name, !controller->contracts[0].infeasible, "infeasible at %d", tick);
+                ck_case(c->name, !controller->contracts[0].report.infeasible, "infeasible at %d",
+                        tick);
                 most = storm ? MAX(most, controller->cores) : most;
                 set_cores(s, controller->cores > 0 ? controller->cores : 4);
         }
@@ -366,8 +367,8 @@ TEST(limit_within_a_bin)
         ck_assert_uint_eq(wakeups_bin(4900000), wakeups_bin(5000001));
         for (int tick = 0; tick < 200; tick++)
                 feed_ns(f, tick % 20 == 10, 6000000, 4900000, false);
-        ck_assert_uint_ge(f->controller.contracts[0].n_windows, 9);
-        ck_assert_uint_eq(f->controller.contracts[0].n_broken, 0);
+        ck_assert_uint_ge(f->controller.contracts[0].report.kept, 9);
+        ck_assert_uint_eq(f->controller.contracts[0].report.broken, 0);
 }
 
 /* One core has no fewer, and gets its idle states back all the same. */
@@ -390,9 +391,9 @@ TEST(becomes_feasible)
         f->input.work = 2;
         for (tick = 0; tick < 200; tick++)
                 feed(f, 10, false);
-        ck_assert(f->controller.contracts[0].infeasible);
+        ck_assert(f->controller.contracts[0].report.infeasible);
         f->input.work = 0.1;
-        for (tick = 0; tick < 60 && f->controller.contracts[0].infeasible; tick++)
+        for (tick = 0; tick < 60 && f->controller.contracts[0].report.infeasible; tick++)
                 feed(f, 10, false);
         ck_assert_int_lt(tick, 60);
 }
@@ -407,7 +408,7 @@ TEST(stays_infeasible)
                 feed(f, 10, false);
         f->input.work = 0.02;
         for (int tick = 0; tick < 200; tick++) {
-                ck_assert(f->controller.contracts[0].infeasible);
+                ck_assert(f->controller.contracts[0].report.infeasible);
                 feed(f, 10, false);
         }
 }
@@ -421,7 +422,7 @@ TEST(gives_up_soon)
         f->contracts[0].limit_us = 1;
         for (int tick = 0; tick < 10; tick++)
                 feed(f, 0, true);
-        ck_assert(f->controller.contracts[0].infeasible);
+        ck_assert(f->controller.contracts[0].report.infeasible);
         ck_assert_int_eq(f->controller.cores, 0);
 }
 
@@ -435,7 +436,7 @@ TEST(does_not_give_up_soon)
         f->input.idle = &shallow;
         for (int tick = 0; tick < 60; tick++) {
                 feed(f, tick < 2 ? 2 : tick > 30 ? 10 : 0, tick < 2);
-                ck_assert(!f->controller.contracts[0].infeasible);
+                ck_assert(!f->controller.contracts[0].report.infeasible);
         }
 }
 
@@ -448,10 +449,10 @@ TEST(keeps_states_that_are_no_reason)
         for (int tick = 0; tick < 80; tick++)
                 feed(f, 10, true);
         ck_assert_int_eq(f->controller.state, 1);
-        ck_assert(!f->controller.contracts[0].infeasible);
+        ck_assert(!f->controller.contracts[0].report.infeasible);
         for (int tick = 0; tick < 60; tick++)
                 feed(f, 10, true);
-        ck_assert(f->controller.contracts[0].infeasible);
+        ck_assert(f->controller.contracts[0].report.infeasible);
 }
 
 /* Where late wake-ups leave idle states no frequency helps; else it is tried before giving up. */
@@ -466,7 +467,7 @@ TEST(gives_frequencies_up)
                         feed(f, 10, idle);
                         fast += f->controller.cores > 0 && f->controller.fast;
                 }
-                ck_assert(f->controller.contracts[0].infeasible);
+                ck_assert(f->controller.contracts[0].report.infeasible);
                 ck_assert(!f->controller.cores);
                 ck_assert_int_eq(fast > 0, !idle);
         }
@@ -506,7 +507,7 @@ TEST(learns_while_in_effect)
         for (int tick = 0; tick < 240; tick++)
                 feed(f, 0, false);
         ck_assert_int_eq(f->controller.cores, 1);
-        windows = c->n_windows;
+        windows = c->report.kept + c->report.broken;
         here = c->here;
         f->input.effect = false;
         for (int tick = 0; tick < 42; tick++)
@@ -516,8 +517,8 @@ TEST(learns_while_in_effect)
         ck_assert_int_eq(f->controller.cores, 1);
         ck_assert_double_eq(c->here.n, here.n + 50);
         ck_assert_double_eq(c->here.late, 0);
-        ck_assert_uint_ge(c->n_windows, windows + 2);
-        ck_assert_uint_eq(c->n_broken, 2);
+        ck_assert_uint_ge(c->report.kept + c->report.broken, windows + 2);
+        ck_assert_uint_eq(c->report.broken, 2);
 }
 
 /* CPUs that are full for less than FULL_USEC, as in bursts, are no reason. */
@@ -646,12 +647,13 @@ TEST(keeps_several)
                 controller_step(controller, &input);
                 set_cores(s, controller->cores > 0 ? controller->cores : 8);
         }
-        ck_assert(controller->contracts[2].infeasible);
-        ck_assert(!controller->contracts[0].infeasible && !controller->contracts[1].infeasible);
+        ck_assert(controller->contracts[2].report.infeasible);
+        ck_assert(!controller->contracts[0].report.infeasible &&
+                  !controller->contracts[1].report.infeasible);
         ck_assert_int_ge(controller->cores, 3);
         ck_assert_int_le(controller->cores, 4);
         ck_assert_uint_eq(controller->decides, 2);
-        ck_assert_uint_le(controller->contracts[1].n_broken, 2);
+        ck_assert_uint_le(controller->contracts[1].report.broken, 2);
 }
 
 /* A unit that is judged apart from all others changes nothing when it comes, and has a voice then.
@@ -676,7 +678,7 @@ TEST(one_of_the_others)
         feed(f, 0, false);
         ck_assert_int_eq(f->controller.cores, 1);
         ck_assert_double_gt(f->controller.contracts[0].here.n, n);
-        ck_assert(f->controller.contracts[1].measured);
+        ck_assert(f->controller.contracts[1].report.measured);
         ck_assert_double_eq(f->controller.contracts[1].here.n, 0);
         for (unsigned i = 0; i < 5; i++)
                 count_delay(own, 20000000, f->contracts, 2);
