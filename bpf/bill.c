@@ -27,7 +27,7 @@ struct Bill {
         struct wakeups_bpf *programs;
         int n_cpus;
         uint64_t read_ns;    /* when it was read last */
-        BillReading counted; /* by then; without units */
+        BillReading counted; /* by then */
 };
 
 void bill_close(Bill *bill)
@@ -190,9 +190,9 @@ static void take_counters(Bill *bill, BillReading *reading)
 }
 
 typedef struct Taking {
-        BillWants wants;
+        BillTake take;
         void *data;
-        GHashTable *paths, *rows;
+        GHashTable *paths;
         BillReading *reading;
 } Taking;
 
@@ -202,10 +202,8 @@ static void add_delays(const void *row, const void *value, void *data)
         const Taking *taking = data;
         const char *cgroup = g_hash_table_lookup(taking->paths, &key->cgroup) ?: "?";
 
-        if (key->kind < WAKEUPS_KINDS && (!taking->wants || taking->wants(cgroup, taking->data)))
-                unit_wakeups_add(unit_wakeups_row(taking->reading->units, taking->rows, cgroup,
-                                                  key->process),
-                                 key->kind, value);
+        if (key->kind < WAKEUPS_KINDS && taking->take)
+                taking->take(cgroup, key->process, key->kind, value, taking->data);
 }
 
 static void add_over(const void *row, const void *value, void *data)
@@ -222,7 +220,7 @@ static void add_over(const void *row, const void *value, void *data)
         g_ptr_array_add(taking->reading->over, g_strdup(cgroup));
 }
 
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
         const Table cgroups = { bill->programs->maps.cgroups.map_fd, sizeof(struct bill_cgroup_key),
                                 sizeof(struct bill_cgroup),
@@ -231,16 +229,14 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                                sizeof(WakeupDelays), offsetof(struct bill_key, epoch) };
         const Table shares = { bill->programs->maps.shares.map_fd, sizeof(struct bill_share_key),
                                sizeof(struct bill_share), offsetof(struct bill_share_key, epoch) };
-        g_autoptr(GHashTable) rows = unit_wakeups_index();
         g_autoptr(GHashTable)
                 paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-        GPtrArray *units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
-        Taking taking = { wants, data, paths, rows, ret_reading };
+        Taking taking = { take, data, paths, ret_reading };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = clock_nsec(CLOCK_MONOTONIC);
         int r, error;
 
-        *ret_reading = (BillReading){ .units = units, .duration_ns = now - bill->read_ns };
+        *ret_reading = (BillReading){ .duration_ns = now - bill->read_ns };
         bill->read_ns = now;
         __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
         wait_for_programs();
@@ -267,7 +263,7 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 {
 }
 
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
         return -EOPNOTSUPP;
 }
@@ -280,7 +276,6 @@ void bill_close(Bill *bill)
 
 void bill_reading_done(BillReading *reading)
 {
-        g_clear_pointer(&reading->units, g_ptr_array_unref);
         g_clear_pointer(&reading->over, g_ptr_array_unref);
 }
 

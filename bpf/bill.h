@@ -90,7 +90,6 @@ typedef struct Bill Bill;
 
 /* What was counted since the bill was opened or read last. */
 typedef struct BillReading {
-        GPtrArray *units; /* of UnitWakeups: a row per unit and process that had wake-ups */
         uint64_t duration_ns;
         uint64_t skipped;  /* wake-ups that are counted, but whose delays are those of a sample */
         uint64_t lost;     /* that are not: no later one of the same task was in the sample, or
@@ -101,8 +100,11 @@ typedef struct BillReading {
                               that the others are of; NULL: none */
 } BillReading;
 
-/* True for the cgroups whose rows are wanted, by their unit's path. */
-typedef bool (*BillWants)(const char *cgroup, void *data);
+/* Takes a part of a reading: the delays of one kind, of the tasks of a unit, by the path of its
+ * cgroup, and with BILL_PROCESSES of an executable; else `process` is "". A unit has several parts
+ * of a kind if it has several cgroups. */
+typedef void (*BillTake)(const char *cgroup, const char *process, enum wakeup_kind kind,
+                         const WakeupDelays *delays, void *data);
 
 /* Loads the programs, for `n_cpus` possible CPUs. Negative errno, which bill_error() explains. */
 int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill);
@@ -114,11 +116,11 @@ void bill_set_parked(Bill *bill, const CpuSet *parked, int n_active);
 /* Counts in `late[i]` the delays that are longer from now on. */
 void bill_set_limit(Bill *bill, unsigned i, uint64_t ns);
 
-/* Takes what was counted; the next reading begins with nothing. Rows that are not wanted (NULL: all
- * are) are dropped. It waits until no program works on the half of the tables that it reads, some
- * 10 ms, without waking a CPU. A cgroup may be gone when its row is read. Negative errno: the
- * kernel refuses to read the tables. */
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading);
+/* Has `take` (NULL: nothing) take what was counted; the next reading begins with nothing. It waits
+ * until no program works on the half of the tables that it reads, some 10 ms, without waking a CPU.
+ * A cgroup may be gone when its row is read. Negative errno: the kernel refuses to read the tables.
+ */
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading);
 
 void bill_reading_done(BillReading *reading);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(BillReading, bill_reading_done)

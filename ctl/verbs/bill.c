@@ -84,9 +84,8 @@ static GHashTable *waits_read(int root)
 }
 
 /* Adds to `rows` what tasks waited from one reading to the next: sums without bins. */
-static void waits_between(GHashTable *before, GHashTable *after, GPtrArray *rows)
+static void waits_between(GHashTable *before, GHashTable *after, GHashTable *rows)
 {
-        g_autoptr(GHashTable) index = unit_wakeups_index();
         GHashTableIter iter;
         gpointer tid, value;
 
@@ -98,8 +97,7 @@ static void waits_between(GHashTable *before, GHashTable *after, GPtrArray *rows
                 if (!old || old->slices > task->slices || old->wait_ns > task->wait_ns)
                         old = &none; /* it is new */
                 if (task->slices > old->slices)
-                        unit_wakeups_add(unit_wakeups_row(rows, index, task->cgroup, ""),
-                                         WAKEUPS_WAITING,
+                        unit_wakeups_add(rows, task->cgroup, "", WAKEUPS_WAITING,
                                          &(WakeupDelays){ .count = task->slices - old->slices,
                                                           .sum_ns = task->wait_ns - old->wait_ns });
         }
@@ -266,10 +264,8 @@ static int check_units(const Ctl *ctl, GHashTable *tasks)
 static const char *const kinds[] = { "waiting", "parked", "other" };
 
 /* A row of WakeupBill(). */
-static void take_row(GPtrArray *rows, GHashTable *index, json_object *row)
+static void take_row(GHashTable *rows, json_object *row)
 {
-        UnitWakeups *unit = unit_wakeups_row(rows, index, json_element_text(row, 1),
-                                             json_element_text(row, 2));
         json_object *part, *bin;
 
         JSON_FOREACH(part, json_element(row, 3)) {
@@ -287,7 +283,8 @@ static void take_row(GPtrArray *rows, GHashTable *index, json_object *row)
                         delays.bins[wakeups_bin((uint64_t)json_element_number(bin, 0))] = (uint32_t)
                                 json_element_number(bin, 1);
                 if (kind >= 0 && kind < WAKEUPS_KINDS)
-                        unit_wakeups_add(unit, (enum wakeup_kind)kind, &delays);
+                        unit_wakeups_add(rows, json_element_text(row, 1), json_element_text(row, 2),
+                                         (enum wakeup_kind)kind, &delays);
         }
 }
 
@@ -390,17 +387,17 @@ static int compare(const void *a, const void *b)
         return (sums[0] < sums[1]) - (sums[0] > sums[1]);
 }
 
-static json_object *describe_units(const Ctl *ctl, const Machine *machine, const GPtrArray *rows,
+static json_object *describe_units(const Ctl *ctl, const Machine *machine, GHashTable *rows,
                                    double seconds)
 {
         json_object *units = json_object_new_array();
+        GHashTableIter iter;
+        gpointer row;
 
-        for (unsigned i = 0; i < rows->len; i++) {
-                const UnitWakeups *row = rows->pdata[i];
-
+        g_hash_table_iter_init(&iter, rows);
+        while (g_hash_table_iter_next(&iter, NULL, &row))
                 if (is_asked(ctl, row))
                         json_object_array_add(units, describe_unit(machine, row, seconds));
-        }
         json_object_array_sort(units, compare);
         return units;
 }
@@ -411,9 +408,7 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
                                 .by_process = asked.by_process,
                                 .all = asked.all || geteuid() == 0 };
         g_autoptr(GHashTable) tasks = waits_read(ctl->root), after = NULL;
-        g_autoptr(GHashTable) index = unit_wakeups_index();
-        g_autoptr(GPtrArray)
-                rows = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
+        g_autoptr(GHashTable) rows = unit_wakeups_new();
         g_auto(Machine) machine = { 0 };
         g_autoptr(json_object) bill = NULL;
         g_autofree char *error = NULL;
@@ -439,7 +434,7 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
         json_put_real(answer, "seconds", seconds, 1);
         json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
         JSON_FOREACH(row, json_get(bill, "Units"))
-                take_row(rows, index, row);
+                take_row(rows, row);
         json_put(answer, "units", describe_units(ctl, &machine, rows, seconds));
         *ret_answer = answer;
         return status;

@@ -28,6 +28,7 @@ typedef struct Call {
         Sender sender;
         bool all;
         Bill *bill;
+        GHashTable *rows; /* of UnitWakeups, that its user may see */
         sd_event_source *timer;
         sd_bus_track *client;
 } Call;
@@ -39,6 +40,7 @@ static void call_free(gpointer data)
         sd_event_source_disable_unref(call->timer);
         sd_bus_track_unref(call->client);
         bill_close(call->bill);
+        g_clear_pointer(&call->rows, g_hash_table_unref);
         sd_bus_message_unref(call->message);
         g_free(call);
 }
@@ -93,11 +95,13 @@ static int check_limits(const Bus *bus, uid_t uid, sd_bus_error *error)
                                  bus->bills->len, n, (unsigned)uid, BILLS_MAX, BILLS_OF_USER_MAX);
 }
 
-static bool may_see(const char *cgroup, void *data)
+static void take(const char *cgroup, const char *process, enum wakeup_kind kind,
+                 const WakeupDelays *delays, void *data)
 {
         const Call *call = data;
 
-        return call->all || cgroup_is_of_user(cgroup, call->sender.uid);
+        if (call->all || cgroup_is_of_user(cgroup, call->sender.uid))
+                unit_wakeups_add(call->rows, cgroup, process, kind, delays);
 }
 
 static int append_delays(sd_bus_message *reply, unsigned kind, const WakeupDelays *delays)
@@ -141,12 +145,15 @@ static int append_unit(sd_bus_message *reply, const UnitWakeups *unit)
         return r;
 }
 
-static int append_units(sd_bus_message *reply, const GPtrArray *units)
+static int append_units(sd_bus_message *reply, GHashTable *rows)
 {
         int r = bus_open_key(reply, "Units", "a(sssa(sutdda(td)))");
+        GHashTableIter iter;
+        gpointer row;
 
-        for (unsigned i = 0; r >= 0 && i < units->len; i++)
-                r = append_unit(reply, units->pdata[i]);
+        g_hash_table_iter_init(&iter, rows);
+        while (r >= 0 && g_hash_table_iter_next(&iter, NULL, &row))
+                r = append_unit(reply, row);
         return bus_close_key(reply, r);
 }
 
@@ -161,7 +168,7 @@ static int answer(const Call *call, const BillReading *reading)
                                           "Lost", "t", reading->lost, "Unstored", "t",
                                           reading->unstored);
         if (r >= 0)
-                r = append_units(reply, reading->units);
+                r = append_units(reply, call->rows);
         return bus_send_reply(reply, r);
 }
 
@@ -169,7 +176,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Call *call = userdata;
         g_auto(BillReading) reading = { 0 };
-        int r = bill_read(call->bill, may_see, call, &reading);
+        int r = bill_read(call->bill, take, call, &reading);
 
         if (r >= 0)
                 r = answer(call, &reading);
@@ -236,6 +243,7 @@ static int do_bill(sd_bus_message *message, void *userdata, sd_bus_error *error)
         call->message = sd_bus_message_ref(message);
         call->sender = sender;
         call->all = options.all;
+        call->rows = unit_wakeups_new();
         r = begin(call, &options, error);
         if (r < 0) {
                 call_free(call);

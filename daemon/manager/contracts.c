@@ -407,62 +407,46 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
         return changed || failed != (contracts->error != NULL);
 }
 
-static bool is_wanted(const char *cgroup, void *data)
-{
-        const Contracts *contracts = data;
-
-        return find_unit(contracts->units, contracts->n, cgroup) ||
-               find_unit(contracts->units, contracts->n, NULL);
-}
-
 /* Before bins are full the counts begin again, as policies expect of them. */
-static void add(UnitCounts *counts, const UnitWakeups *row)
+static void add(UnitCounts *counts, enum wakeup_kind kind, const WakeupDelays *delays)
 {
-        WakeupDelays all, idle;
-
         if (counts->wakeups.count > UINT32_MAX / 2)
                 counts->wakeups = counts->idle = (WakeupDelays){ 0 };
-        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
-        unit_wakeups_sum(row, 0, WAKEUPS_STATES - 1, &idle);
-        wakeups_merge(&counts->wakeups, &all);
-        wakeups_merge(&counts->idle, &idle);
+        wakeups_merge(&counts->wakeups, delays);
+        if (kind < WAKEUPS_STATES)
+                wakeups_merge(&counts->idle, delays);
 }
 
 /* Counts for the choice what a unit without a contract of its own had. Tasks of the kernel, and
  * those whose cgroup is not known, are in no unit. */
-static void note_other(Contracts *contracts, const UnitContract *rest, const UnitWakeups *row)
+static void note_other(Contracts *contracts, const UnitContract *rest, const char *cgroup,
+                       const WakeupDelays *delays)
 {
-        Other *other = g_hash_table_lookup(contracts->others, row->cgroup);
-        WakeupDelays all;
+        Other *other = g_hash_table_lookup(contracts->others, cgroup);
 
-        if (row->cgroup[0] != '/' || row->cgroup[1] == '\0')
+        if (cgroup[0] != '/' || cgroup[1] == '\0')
                 return;
         if (!other) {
                 other = g_new0(Other, 1);
-                g_hash_table_insert(contracts->others, g_strdup(row->cgroup), other);
+                g_hash_table_insert(contracts->others, g_strdup(cgroup), other);
         }
-        unit_wakeups_sum(row, 0, WAKEUPS_KINDS - 1, &all);
-        other->wakeups += all.count;
-        other->late += all.late[rest->counts.limit];
+        other->wakeups += delays->count;
+        other->late += delays->late[rest->counts.limit];
 }
 
-static void add_reading(Contracts *contracts, const BillReading *reading)
+static void take(const char *cgroup, const char *process, enum wakeup_kind kind,
+                 const WakeupDelays *delays, void *data)
 {
+        Contracts *contracts = data;
+        UnitContract *unit = find_unit(contracts->units, contracts->n, cgroup);
         UnitContract *rest = find_unit(contracts->units, contracts->n, NULL);
 
-        for (unsigned i = 0; i < reading->units->len; i++) {
-                const UnitWakeups *row = reading->units->pdata[i];
-                UnitContract *unit = find_unit(contracts->units, contracts->n, row->cgroup);
-
-                if (unit && !unit->counts.early)
-                        add(&unit->counts, row);
-                if (!rest || rest->counts.early || (unit && !unit->apart))
-                        continue;
-                add(&rest->counts, row);
-                note_other(contracts, rest, row);
-        }
-        for (unsigned i = 0; i < contracts->n; i++)
-                ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
+        if (unit && !unit->counts.early)
+                add(&unit->counts, kind, delays);
+        if (!rest || rest->counts.early || (unit && !unit->apart))
+                return;
+        add(&rest->counts, kind, delays);
+        note_other(contracts, rest, cgroup, delays);
 }
 
 static bool is_below(const char *cgroup, const char *top)
@@ -499,13 +483,14 @@ bool contracts_read(Contracts *contracts)
 
         if (!contracts->bill)
                 return false;
-        r = bill_read(contracts->bill, is_wanted, contracts, &reading);
+        r = bill_read(contracts->bill, take, contracts, &reading);
         if (r < 0) {
                 lose_bill(contracts, g_strdup_printf("failed to read the tables of BPF programs: "
                                                      "%s",
                                                      g_strerror(-r)));
         } else {
-                add_reading(contracts, &reading);
+                for (unsigned i = 0; i < contracts->n; i++)
+                        ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
                 contracts->full = reading.full;
                 changed = note_over(contracts, reading.over);
         }

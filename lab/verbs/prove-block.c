@@ -198,19 +198,19 @@ static void begin_bill(const Prove *prove)
                 bill_read(prove->bill, NULL, NULL, &before);
 }
 
+static void add_delays(const char *cgroup, const char *process, enum wakeup_kind kind,
+                       const WakeupDelays *delays, void *all)
+{
+        wakeups_merge(all, delays);
+}
+
 static void end_bill(const Prove *prove, Measured *measured)
 {
         g_auto(BillReading) reading = { 0 };
         WakeupDelays all = { 0 };
 
-        if (bill_read(prove->bill, NULL, NULL, &reading) < 0)
+        if (bill_read(prove->bill, add_delays, &all, &reading) < 0)
                 return; /* a part of the wake-ups says nothing about all */
-        for (unsigned i = 0; i < reading.units->len; i++) {
-                WakeupDelays one;
-
-                unit_wakeups_sum(reading.units->pdata[i], 0, WAKEUPS_KINDS - 1, &one);
-                wakeups_merge(&all, &one);
-        }
         measured->delay_mean = (double)all.sum_ns / 1e3 / (double)all.count;
         measured->delay_p99 = wakeups_quantile_us(&all, 0.99);
 }

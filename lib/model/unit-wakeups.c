@@ -6,33 +6,39 @@
 
 #include "model/cgroup-unit.h"
 
-GHashTable *unit_wakeups_index(void)
+static void row_free(gpointer data)
 {
-        return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        UnitWakeups *row = data;
+
+        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++)
+                g_free(row->kinds[kind]);
+        g_free(row->unit);
+        g_free(row->cgroup);
+        g_free(row->process);
+        g_free(row);
 }
 
-UnitWakeups *unit_wakeups_row(GPtrArray *rows, GHashTable *index, const char *cgroup,
-                              const char *process)
+GHashTable *unit_wakeups_new(void)
+{
+        return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, row_free);
+}
+
+void unit_wakeups_add(GHashTable *rows, const char *cgroup, const char *process,
+                      enum wakeup_kind kind, const WakeupDelays *delays)
 {
         g_autofree char *key = g_strconcat(cgroup, "\n", process, NULL);
-        UnitWakeups *row = g_hash_table_lookup(index, key);
+        UnitWakeups *row = g_hash_table_lookup(rows, key);
 
-        if (row)
-                return row;
-        row = g_new0(UnitWakeups, 1);
-        row->cgroup = g_strdup(cgroup);
-        row->unit = cgroup_unit_name(cgroup);
-        row->process = *process ? g_strdup(process) : NULL;
-        g_ptr_array_add(rows, row);
-        g_hash_table_insert(index, g_steal_pointer(&key), row);
-        return row;
-}
-
-void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays)
-{
-        if (!unit->kinds[kind])
-                unit->kinds[kind] = g_new0(WakeupDelays, 1);
-        wakeups_merge(unit->kinds[kind], delays);
+        if (!row) {
+                row = g_new0(UnitWakeups, 1);
+                row->cgroup = g_strdup(cgroup);
+                row->unit = cgroup_unit_name(cgroup);
+                row->process = *process ? g_strdup(process) : NULL;
+                g_hash_table_insert(rows, g_steal_pointer(&key), row);
+        }
+        if (!row->kinds[kind])
+                row->kinds[kind] = g_new0(WakeupDelays, 1);
+        wakeups_merge(row->kinds[kind], delays);
 }
 
 void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last, WakeupDelays *ret_sum)
@@ -43,16 +49,4 @@ void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last, Wa
                 if (unit->kinds[kind])
                         wakeups_merge(&sum, unit->kinds[kind]);
         *ret_sum = sum;
-}
-
-void unit_wakeups_free(UnitWakeups *unit)
-{
-        if (!unit)
-                return;
-        for (unsigned kind = 0; kind < WAKEUPS_KINDS; kind++)
-                g_free(unit->kinds[kind]);
-        g_free(unit->unit);
-        g_free(unit->cgroup);
-        g_free(unit->process);
-        g_free(unit);
 }

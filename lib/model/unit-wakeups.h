@@ -17,23 +17,18 @@ typedef struct UnitWakeups {
         WakeupDelays *kinds[WAKEUPS_KINDS]; /* NULL: none */
 } UnitWakeups;
 
-/* An empty index of an array of rows, which unit_wakeups_row() fills. */
-GHashTable *unit_wakeups_index(void);
+/* No rows yet; the table frees them. Its values are UnitWakeups, one for each unit and executable.
+ */
+GHashTable *unit_wakeups_new(void);
 
-/* The row of a unit, by its cgroup, and of an executable ("": of all), new if it is the first time.
- * One array has one index. */
-UnitWakeups *unit_wakeups_row(GPtrArray *rows, GHashTable *index, const char *cgroup,
-                              const char *process);
-
-/* Adds delays of one kind. */
-void unit_wakeups_add(UnitWakeups *unit, enum wakeup_kind kind, const WakeupDelays *delays);
+/* Adds delays of one kind to the row of a unit, by its cgroup, and of an executable ("": of all).
+ */
+void unit_wakeups_add(GHashTable *rows, const char *cgroup, const char *process,
+                      enum wakeup_kind kind, const WakeupDelays *delays);
 
 /* The delays of the kinds from `first` to `last`, of all with 0 and WAKEUPS_KINDS - 1: these are
  * what a contract counts. */
 void unit_wakeups_sum(const UnitWakeups *unit, unsigned first, unsigned last,
                       WakeupDelays *ret_sum);
-
-void unit_wakeups_free(UnitWakeups *unit);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(UnitWakeups, unit_wakeups_free)
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 
-#include "bpf/bill.h"
+#include "../unit/bill-units.h"
 #include "bench.h"
 #include "wakers.h"
 
@@ -78,17 +78,15 @@ static void play_waits(GArray *late_ns)
         pthread_join(busy, NULL);
 }
 
-static WakeupDelays sum_units(const BillReading *reading, const char *process, unsigned first,
-                              unsigned last)
+static WakeupDelays sum_units(const char *process, unsigned first, unsigned last)
 {
         WakeupDelays sum = { 0 };
 
-        for (unsigned i = 0; i < reading->units->len; i++) {
+        for (unsigned i = 0; i < units->len; i++) {
                 WakeupDelays one;
 
-                unit_wakeups_sum(reading->units->pdata[i], first, last, &one);
-                if (!process ||
-                    g_strcmp0(((UnitWakeups *)reading->units->pdata[i])->process, process) == 0)
+                unit_wakeups_sum(units->pdata[i], first, last, &one);
+                if (!process || g_strcmp0(((UnitWakeups *)units->pdata[i])->process, process) == 0)
                         wakeups_merge(&sum, &one);
         }
         return sum;
@@ -123,9 +121,9 @@ static void measure_cost(const char *title, void (*load)(GArray *late_ns), doubl
 
                 load(late);
                 ran = programs_ns() - ran;
-                bill_read(bill, NULL, NULL, &reading);
+                units_read(bill, &reading);
                 bill_close(bill);
-                n = (double)sum_units(&reading, NULL, 0, WAKEUPS_KINDS - 1).count;
+                n = (double)sum_units(NULL, 0, WAKEUPS_KINDS - 1).count;
                 rounds[i] = ran / n;
                 rates[i] = n * 1e9 / (double)reading.duration_ns;
                 shares[i] = (double)reading.skipped * 100 / n;
@@ -167,10 +165,10 @@ static void compare(const char *title, void (*load)(GArray *late_ns), int cpu, u
         cpuset_add(&parked, cpu);
         bill_set_parked(bill, &parked, 1);
         load(late);
-        bill_read(bill, NULL, NULL, &reading);
+        units_read(bill, &reading);
         bill_close(bill);
-        all = sum_units(&reading, g_get_prgname(), 0, WAKEUPS_KINDS - 1);
-        kinds = sum_units(&reading, g_get_prgname(), kind, kind);
+        all = sum_units(g_get_prgname(), 0, WAKEUPS_KINDS - 1);
+        kinds = sum_units(g_get_prgname(), kind, kind);
         g_array_sort(late, by_value);
         printf("%s: ", title);
         print_quantile(&all, late, 0.5);

@@ -8,7 +8,7 @@
  * are these without the time that it has run by then: the scheduler accounts that from when it
  * began to choose a task. Choosing and returning take some microseconds.
  */
-#include "bpf/bill.h"
+#include "bill-units.h"
 
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -262,10 +262,10 @@ static int by_value(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-static const UnitWakeups *find_own(const BillReading *reading)
+static const UnitWakeups *find_own(void)
 {
-        for (unsigned i = 0; i < reading->units->len; i++) {
-                const UnitWakeups *unit = reading->units->pdata[i];
+        for (unsigned i = 0; i < units->len; i++) {
+                const UnitWakeups *unit = units->pdata[i];
 
                 if (g_strcmp0(unit->process, g_get_prgname()) == 0)
                         return unit;
@@ -311,11 +311,11 @@ TEST_EACH(measured, truth_cases)
         cpuset_add(&parked, c->parked);
         bill_set_parked(bill, &parked, 1);
         bill_set_limit(bill, 3, wakeups_bin_begin(LATE) - 1);
-        bill_read(bill, NULL, NULL, &before);
+        units_read(bill, &before);
         c->time(truth);
-        bill_read(bill, NULL, NULL, &reading);
+        units_read(bill, &reading);
         bill_close(bill);
-        own = find_own(&reading);
+        own = find_own();
         ck_case(c->name, own, "no row");
         unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
         unit_wakeups_sum(own, c->kind, c->kind, &kinds);
@@ -333,12 +333,7 @@ TEST_EACH(measured, truth_cases)
         close(truth->stat);
 }
 
-/* Rows come once, and only those that are wanted. */
-static bool wants_none(const char *cgroup, void *data)
-{
-        return false;
-}
-
+/* Rows come once, also those that are not taken. */
 TEST(readings)
 {
         Bill *bill = open_bill();
@@ -349,17 +344,16 @@ TEST(readings)
                 return;
         for (int i = 0; i < 20; i++)
                 sleep_until(due += PERIOD);
-        bill_read(bill, NULL, NULL, &first);
-        ck_assert_ptr_nonnull(find_own(&first));
+        units_read(bill, &first);
+        ck_assert_ptr_nonnull(find_own());
         ck_assert_uint_ge(first.duration_ns, 20 * PERIOD);
         for (int i = 0; i < 20; i++)
                 sleep_until(due += PERIOD);
-        bill_read(bill, wants_none, NULL, &none);
-        ck_assert_uint_eq(none.units->len, 0);
-        bill_reading_done(&none);
         bill_read(bill, NULL, NULL, &none);
-        for (unsigned i = 0; i < none.units->len; i++) {
-                const UnitWakeups *unit = none.units->pdata[i];
+        bill_reading_done(&none);
+        units_read(bill, &none);
+        for (unsigned i = 0; i < units->len; i++) {
+                const UnitWakeups *unit = units->pdata[i];
                 WakeupDelays all;
 
                 unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &all);
@@ -382,11 +376,11 @@ TEST(coarse)
         truth->stat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
         pin(0);
         time_waits(truth);
-        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        ck_assert_int_eq(units_read(bill, &reading), 0);
         bill_close(bill);
         close(truth->stat);
-        for (unsigned i = 0; i < reading.units->len; i++) {
-                const UnitWakeups *unit = reading.units->pdata[i];
+        for (unsigned i = 0; i < units->len; i++) {
+                const UnitWakeups *unit = units->pdata[i];
 
                 ck_assert_ptr_null(unit->process);
                 for (unsigned kind = 1; kind < WAKEUPS_KINDS; kind++)
@@ -405,7 +399,7 @@ static uint64_t storm(Bill *bill)
         const UnitWakeups *own;
         WakeupDelays all;
 
-        bill_read(bill, NULL, NULL, &before);
+        units_read(bill, &before);
         for (int i = 0; i < FORKS; i++) {
                 pid_t pid = fork();
 
@@ -415,8 +409,8 @@ static uint64_t storm(Bill *bill)
         }
         while (wait(NULL) > 0)
                 ;
-        bill_read(bill, NULL, NULL, &reading);
-        own = find_own(&reading);
+        units_read(bill, &reading);
+        own = find_own();
         ck_assert_ptr_nonnull(own);
         unit_wakeups_sum(own, 0, WAKEUPS_KINDS - 1, &all);
         ck_assert_uint_ge(all.count + reading.lost, FORKS);
@@ -477,11 +471,10 @@ TEST_EACH(many_rows, shares)
         }
         while (wait(NULL) > 0)
                 ;
-        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        ck_assert_int_eq(units_read(bill, &reading), 0);
         bill_close(bill);
-        for (unsigned i = 0; i < reading.units->len; i++)
-                found += g_str_has_prefix(((UnitWakeups *)reading.units->pdata[i])->process,
-                                          "program-");
+        for (unsigned i = 0; i < units->len; i++)
+                found += g_str_has_prefix(((UnitWakeups *)units->pdata[i])->process, "program-");
         ck_case(c->name, found >= c->least && found <= c->most, "%u", found);
         ck_case(c->name, (reading.unstored > 0) == (c->most < NAMES), "without room: %" PRIu64,
                 reading.unstored);
@@ -502,13 +495,13 @@ TEST(unstored)
                 return;
         for (int i = 0; i < 300; i++)
                 sleep_until(now_ns() + PERIOD);
-        bill_read(bill, NULL, NULL, &reading);
+        units_read(bill, &reading);
         bill_close(bill);
-        ck_assert_uint_le(reading.units->len, 1);
-        for (unsigned i = 0; i < reading.units->len; i++) {
+        ck_assert_uint_le(units->len, 1);
+        for (unsigned i = 0; i < units->len; i++) {
                 WakeupDelays all;
 
-                unit_wakeups_sum(reading.units->pdata[i], 0, WAKEUPS_KINDS - 1, &all);
+                unit_wakeups_sum(units->pdata[i], 0, WAKEUPS_KINDS - 1, &all);
                 n += (double)all.count;
         }
         ck_assert_uint_gt(reading.unstored, 0);
@@ -641,10 +634,10 @@ TEST(a_thousand_units)
         for (int i = 0; i < 2; i++)
                 pthread_join(threads[i], NULL);
         bytes = maps_bytes();
-        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        ck_assert_int_eq(units_read(bill, &reading), 0);
         bill_close(bill);
-        for (unsigned i = 0; i < reading.units->len; i++) {
-                const UnitWakeups *unit = reading.units->pdata[i];
+        for (unsigned i = 0; i < units->len; i++) {
+                const UnitWakeups *unit = units->pdata[i];
 
                 WakeupDelays sum;
 
@@ -705,11 +698,11 @@ TEST(others_have_rows)
         ck_assert(rmdir(pods) == 0 && rmdir(slice) == 0);
         run_deep(top, 2 * CGROUP_LEVELS);
         run_unit(other);
-        ck_assert_int_eq(bill_read(bill, NULL, NULL, &reading), 0);
+        ck_assert_int_eq(units_read(bill, &reading), 0);
         bill_close(bill);
         unmount_cgroups(top);
-        for (unsigned i = 0; i < reading.units->len; i++) {
-                const UnitWakeups *unit = reading.units->pdata[i];
+        for (unsigned i = 0; i < units->len; i++) {
+                const UnitWakeups *unit = units->pdata[i];
 
                 deep |= g_str_has_prefix(unit->cgroup, "?/") && strstr(unit->cgroup, name);
                 found |= g_str_equal(unit->cgroup, other + strlen(top));

@@ -35,7 +35,7 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
         bill->limits_ns[i] = ns;
 }
 
-static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind, uint64_t ns)
+static WakeupDelays count(const Bill *bill, uint64_t ns)
 {
         WakeupDelays delays = { 0 };
 
@@ -43,36 +43,29 @@ static void count(const Bill *bill, UnitWakeups *row, enum wakeup_kind kind, uin
                 wakeups_add(&delays, ns);
         for (unsigned i = 0; i < WAKEUPS_LIMITS; i++)
                 delays.late[i] = bill->limits_ns[i] < ns ? (uint32_t)each / 2 : 0;
-        unit_wakeups_add(row, kind, &delays);
+        return delays;
 }
 
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
-        BillReading reading = { .full = full,
-                                .over = over ? g_ptr_array_new_with_free_func(g_free) : NULL,
-                                .units = g_ptr_array_new_with_free_func(
-                                        (GDestroyNotify)unit_wakeups_free) };
+        WakeupDelays early = count(bill, 1000000), late = count(bill, 10000000);
 
+        *ret_reading = (BillReading){ .full = full };
         for (unsigned i = 0; i < n_units; i++) {
-                UnitWakeups *row = g_new0(UnitWakeups, 1);
+                g_autofree char *cgroup = g_strdup_printf("/system.slice/u%u.service", i);
 
-                row->cgroup = g_strdup_printf("/system.slice/u%u.service", i);
-                count(bill, row, 2, 1000000);
-                count(bill, row, WAKEUPS_WAITING, i < n_late ? 10000000 : 1000000);
-                if (wants(row->cgroup, data))
-                        g_ptr_array_add(reading.units, row);
-                else
-                        unit_wakeups_free(row);
+                take(cgroup, "", 2, &early, data);
+                take(cgroup, "", WAKEUPS_WAITING, i < n_late ? &late : &early, data);
         }
-        if (over)
-                g_ptr_array_add(reading.over, g_strdup(over));
-        *ret_reading = reading;
+        if (over) {
+                ret_reading->over = g_ptr_array_new_with_free_func(g_free);
+                g_ptr_array_add(ret_reading->over, g_strdup(over));
+        }
         return read_error;
 }
 
 void bill_reading_done(BillReading *reading)
 {
-        g_clear_pointer(&reading->units, g_ptr_array_unref);
         g_clear_pointer(&reading->over, g_ptr_array_unref);
 }
 

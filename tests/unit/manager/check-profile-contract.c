@@ -75,9 +75,8 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 }
 
 /* All wake-ups of a reading have waited for CPUs. */
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
-        UnitWakeups *row = g_new0(UnitWakeups, 1);
         WakeupDelays delays = { 0 };
 
         for (int i = 0; i < 100; i++) {
@@ -87,17 +86,12 @@ int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
                 for (unsigned limit = 0; limit < WAKEUPS_LIMITS; limit++)
                         delays.late[limit] += ns > bill->limits_ns[limit];
         }
-        row->cgroup = g_strdup("/system.slice/a.service");
-        ck_assert(wants(row->cgroup, data));
-        unit_wakeups_add(row, WAKEUPS_WAITING, &delays);
-        ret_reading->units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
-        g_ptr_array_add(ret_reading->units, row);
+        take("/system.slice/a.service", "", WAKEUPS_WAITING, &delays, data);
         return 0;
 }
 
 void bill_reading_done(BillReading *reading)
 {
-        g_clear_pointer(&reading->units, g_ptr_array_unref);
 }
 
 void bill_close(Bill *bill)

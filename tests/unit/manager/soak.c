@@ -127,28 +127,21 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 {
 }
 
-int bill_read(Bill *bill, BillWants wants, void *data, BillReading *ret_reading)
+int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
-        ret_reading->units = g_ptr_array_new_with_free_func((GDestroyNotify)unit_wakeups_free);
         for (int i = 0; i < UNITS; i++) {
-                UnitWakeups *row = g_new0(UnitWakeups, 1);
+                g_autofree char *cgroup = g_strdup_printf("/system.slice/game%d.scope", i);
                 WakeupDelays delays = { 0 };
 
                 for (int j = g_rand_int_range(chance, 0, 100); j > 0; j--)
                         wakeups_add(&delays, (uint64_t)g_rand_int_range(chance, 1, 5000000));
-                row->cgroup = g_strdup_printf("/system.slice/game%d.scope", i);
-                unit_wakeups_add(row, one_in(2) ? 2 : WAKEUPS_WAITING, &delays);
-                if (wants(row->cgroup, data))
-                        g_ptr_array_add(ret_reading->units, row);
-                else
-                        unit_wakeups_free(row);
+                take(cgroup, "", one_in(2) ? 2 : WAKEUPS_WAITING, &delays, data);
         }
         return one_in(10000) ? -EPERM : 0;
 }
 
 void bill_reading_done(BillReading *reading)
 {
-        g_clear_pointer(&reading->units, g_ptr_array_unref);
 }
 
 void bill_close(Bill *bill)

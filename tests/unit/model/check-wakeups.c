@@ -138,20 +138,23 @@ TEST_RANGE(sorted, 0, 5)
 /* Kinds add up, and those that are not asked for stay out. */
 TEST(kinds)
 {
-        UnitWakeups *unit = g_new0(UnitWakeups, 1);
+        g_autoptr(GHashTable) rows = unit_wakeups_new();
+        const UnitWakeups *unit;
         WakeupDelays one = { 0 }, sum;
 
         wakeups_add(&one, 50 * US);
         for (unsigned kind = 1; kind < WAKEUPS_KINDS; kind++)
-                unit_wakeups_add(unit, kind, &one);
-        unit_wakeups_add(unit, WAKEUPS_PARKED, &one);
+                unit_wakeups_add(rows, "/a.service", "", kind, &one);
+        unit_wakeups_add(rows, "/a.service", "", WAKEUPS_PARKED, &one);
+        unit_wakeups_add(rows, "/a.service", "program", WAKEUPS_PARKED, &one);
+        ck_assert_uint_eq(g_hash_table_size(rows), 2);
+        unit = g_hash_table_lookup(rows, "/a.service\n");
         ck_assert_ptr_null(unit->kinds[0]);
         unit_wakeups_sum(unit, 0, WAKEUPS_KINDS - 1, &sum);
         ck_assert_uint_eq(sum.count, WAKEUPS_KINDS);
         unit_wakeups_sum(unit, WAKEUPS_WAITING, WAKEUPS_PARKED, &sum);
         ck_assert_uint_eq(sum.count, 3);
         ck_assert_uint_eq(sum.bins[wakeups_bin(50 * US)], 3);
-        unit_wakeups_free(unit);
 }
 
 TEST(full)
