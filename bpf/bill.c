@@ -102,23 +102,23 @@ typedef struct Table {
         size_t key_size, value_size, epoch_at; /* 0: no halves */
 } Table;
 
-/* Calls `use`, if not NULL, for all rows of one half; their keys are in `keys` then. Negative
- * errno: the kernel refuses to read it. */
-static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data, GByteArray *keys)
+/* Calls `use` for all rows of one half, and then deletes them, or of a table without halves.
+ * Negative errno: the kernel refuses. */
+static int take_rows(const Table *table, uint32_t epoch, RowFunc use, void *data)
 {
         g_autofree uint8_t *chunk_keys = g_malloc0(table->key_size * ROWS_EACH);
         g_autofree uint8_t *values = g_malloc0(table->value_size * ROWS_EACH);
+        g_autoptr(GByteArray) keys = g_byte_array_new();
         uint32_t at = 0, its = epoch;
-        bool first = true, more = true;
+        union bpf_attr attr;
 
-        for (; more; first = false) {
-                union bpf_attr attr = { .batch = { .in_batch = first ? 0 : (uintptr_t)&at,
-                                                   .out_batch = (uintptr_t)&at,
-                                                   .keys = (uintptr_t)chunk_keys,
-                                                   .values = (uintptr_t)values,
-                                                   .count = ROWS_EACH,
-                                                   .map_fd = (uint32_t)table->fd } };
-
+        for (bool first = true, more = true; more; first = false) {
+                attr = (union bpf_attr){ .batch = { .in_batch = first ? 0 : (uintptr_t)&at,
+                                                    .out_batch = (uintptr_t)&at,
+                                                    .keys = (uintptr_t)chunk_keys,
+                                                    .values = (uintptr_t)values,
+                                                    .count = ROWS_EACH,
+                                                    .map_fd = (uint32_t)table->fd } };
                 more = syscall(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &attr, sizeof(attr)) == 0;
                 if (!more && errno != ENOENT)
                         return -errno;
@@ -129,25 +129,15 @@ static int read_rows(const Table *table, uint32_t epoch, RowFunc use, void *data
                                 memcpy(&its, key + table->epoch_at, sizeof(its));
                         if (its != epoch)
                                 continue;
-                        if (use)
-                                use(key, values + i * table->value_size, data);
+                        use(key, values + i * table->value_size, data);
                         g_byte_array_append(keys, key, (guint)table->key_size);
                 }
         }
-        return 0;
-}
-
-/* The same, and deletes the rows. */
-static int take_rows(const Table *table, uint32_t epoch, RowFunc use, void *data)
-{
-        g_autoptr(GByteArray) keys = g_byte_array_new();
-        int r = read_rows(table, epoch, use, data, keys);
-        union bpf_attr attr = { .batch = { .keys = (uintptr_t)keys->data,
-                                           .count = (uint32_t)(keys->len / table->key_size),
-                                           .map_fd = (uint32_t)table->fd } };
-
-        if (r < 0 || keys->len == 0)
-                return r;
+        if (keys->len == 0 || !table->epoch_at)
+                return 0;
+        attr = (union bpf_attr){ .batch = { .keys = (uintptr_t)keys->data,
+                                            .count = (uint32_t)(keys->len / table->key_size),
+                                            .map_fd = (uint32_t)table->fd } };
         return syscall(SYS_bpf, BPF_MAP_DELETE_BATCH, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
@@ -176,12 +166,11 @@ static void take_counters(Bill *bill, BillReading *reading)
 {
         const Table cpus = { bill->programs->maps.cpus.map_fd, sizeof(uint32_t),
                              sizeof(struct bill_cpu), 0 };
-        g_autoptr(GByteArray) keys = g_byte_array_new();
         BillReading counted = { 0 };
 
         counted.lost = __atomic_load_n(&bill->programs->bss->lost, __ATOMIC_RELAXED);
         counted.unstored = __atomic_load_n(&bill->programs->bss->unstored, __ATOMIC_RELAXED);
-        read_rows(&cpus, 0, add_cpu, &counted, keys);
+        take_rows(&cpus, 0, add_cpu, &counted);
         reading->lost = counted.lost - MIN(bill->counted.lost, counted.lost);
         reading->unstored = counted.unstored - bill->counted.unstored;
         reading->skipped = counted.skipped - bill->counted.skipped;

@@ -404,21 +404,19 @@ static json_object *describe_units(const Ctl *ctl, const Machine *machine, GHash
 
 static int bill_ask(Ctl *ctl, json_object **ret_answer)
 {
-        BillRequest request = { .seconds = (double)sleeps_usec() / 1e6,
-                                .by_process = asked.by_process,
-                                .all = asked.all || geteuid() == 0 };
         g_autoptr(GHashTable) tasks = waits_read(ctl->root), after = NULL;
         g_autoptr(GHashTable) rows = unit_wakeups_new();
         g_auto(Machine) machine = { 0 };
         g_autoptr(json_object) bill = NULL;
         g_autofree char *error = NULL;
         json_object *answer, *row;
-        double seconds;
+        double seconds = (double)sleeps_usec() / 1e6;
         int r, status = EXIT_FINE;
 
         if (check_units(ctl, tasks) != EXIT_FINE || machine_begin(ctl, &machine) != EXIT_FINE)
                 return EXIT_FAILED;
-        r = client_bill(ctl->client, &request, &bill, &error);
+        r = client_bill(ctl->client, seconds, asked.by_process, asked.all || geteuid() == 0, &bill,
+                        &error);
         if (r == -EREMOTEIO)
                 return complain("%s", error);
         if (r < 0) {
@@ -430,7 +428,7 @@ static int bill_ask(Ctl *ctl, json_object **ret_answer)
         json_put_text(answer, "source", r < 0 ? "schedstat" : "idled");
         json_put_text(answer, "source_error", error);
         put_limit(&machine, answer);
-        seconds = json_number(bill, "DurationNSec", request.seconds * 1e9) / 1e9;
+        seconds = json_number(bill, "DurationNSec", seconds * 1e9) / 1e9;
         json_put_real(answer, "seconds", seconds, 1);
         json_put_members(answer, bill, "sampled=Sampled lost=Lost unstored=Unstored");
         JSON_FOREACH(row, json_get(bill, "Units"))

@@ -336,14 +336,9 @@ static void log_lost(Contracts *contracts, const char *error)
         if (same && (contracts->said_units || !units))
                 return;
         contracts->said_units = units;
-        if (units)
-                log_warning("The delays of wake-ups are not measured, so contracts have no effect: "
-                            "%s",
-                            error);
-        else
-                log_notice("The delays of wake-ups are not measured, so the profile's contract has "
-                           "no effect: %s",
-                           error);
+        log_message(units ? LOG_WARNING : LOG_NOTICE,
+                    "The delays of wake-ups are not measured, so %s no effect: %s",
+                    units ? "contracts have" : "the profile's contract has", error);
         g_free(contracts->said);
         contracts->said = g_strdup(error);
 }

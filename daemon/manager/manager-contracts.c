@@ -12,29 +12,33 @@ static const ActivePolicy *serving(const Manager *manager)
         return decided_who(manager->decided, WISHES_BY_CONTRACTS);
 }
 
+/* True if clients must know that contracts have changed. */
+static bool note_change(Manager *manager, bool changed)
+{
+        if (changed)
+                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+        return changed;
+}
+
 bool manager_follow_contracts(Manager *manager, bool fresh)
 {
         const Holds *holds = serving(manager) ? manager_holds(manager) : NULL;
 
-        if (!contracts_follow(asked_contracts(manager->asked), holds,
-                              &manager_topology(manager)->online, manager_plan(manager)->p99_us,
-                              fresh, manager_now()))
-                return false;
-        ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
-        return true;
+        return note_change(manager,
+                           contracts_follow(asked_contracts(manager->asked), holds,
+                                            &manager_topology(manager)->online,
+                                            manager_plan(manager)->p99_us, fresh, manager_now()));
 }
 
 void manager_read_contracts(Manager *manager)
 {
         manager_follow_contracts(manager, false);
-        if (contracts_read(asked_contracts(manager->asked)))
-                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+        note_change(manager, contracts_read(asked_contracts(manager->asked)));
 }
 
 void manager_drop_contracts(Manager *manager)
 {
-        if (contracts_drop(asked_contracts(manager->asked)))
-                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
+        note_change(manager, contracts_drop(asked_contracts(manager->asked)));
 }
 
 void manager_note_contracts(Manager *manager)
@@ -43,12 +47,10 @@ void manager_note_contracts(Manager *manager)
         const ActivePolicy *p = serving(manager);
         int n = p ? p->policy->contracts(p->state, reports) : 0;
         const UnitContract *first = contracts_nth(asked_contracts(manager->asked), 0);
-        bool rest = first && !first->cgroup;
+        uint32_t rest_us = first && !first->cgroup ? first->limit_us : 0;
 
-        if (first && contracts_note(asked_contracts(manager->asked), reports, n))
-                ground_raise(&manager->ground, CHANGE_CONTRACTS | CHANGE_OBSTACLES);
-        if (rest != (manager_plan(manager)->p99_us > 0) ||
-            (rest && first->limit_us != manager_plan(manager)->p99_us))
+        note_change(manager, contracts_note(asked_contracts(manager->asked), reports, n));
+        if (rest_us != manager_plan(manager)->p99_us)
                 ground_raise(&manager->ground, DUE_TICK_SOON); /* the request is new */
 }
 

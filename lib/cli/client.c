@@ -559,7 +559,7 @@ int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer
                     &(ClientArgument){ .u = number }, ret_answer, ret_error);
 }
 
-int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
+int client_bill(Client *client, double seconds, bool processes, bool all, json_object **ret_answer,
                 char **ret_error)
 {
         _message_ sd_bus_message *message = NULL, *reply = NULL;
@@ -568,11 +568,10 @@ int client_bill(Client *client, const BillRequest *request, json_object **ret_an
         r = call_new(client, MANAGER_INTERFACE, "WakeupBill", &message, ret_error);
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(message, "a{sv}", 3, "Seconds", "d", request->seconds,
-                                  "Processes", "b", (int)request->by_process, "All", "b",
-                                  (int)request->all);
-        r = call_send(client, message, r, PASSWORD_USEC + (uint64_t)(request->seconds * 1e6),
-                      &reply, ret_error);
+        r = sd_bus_message_append(message, "a{sv}", 3, "Seconds", "d", seconds, "Processes", "b",
+                                  (int)processes, "All", "b", (int)all);
+        r = call_send(client, message, r, PASSWORD_USEC + (uint64_t)(seconds * 1e6), &reply,
+                      ret_error);
         if (r >= 0)
                 *ret_answer = read_value(reply);
         return r;

@@ -86,13 +86,9 @@ int client_sleeps_start(Client *client, bool latencies, uint32_t *ret_number, in
 /* What it has counted, as org.idled1.Sleeps.Read() says it. */
 int client_sleeps_read(Client *client, uint32_t number, json_object **ret_answer, char **ret_error);
 
-/* What WakeupBill() counts in `seconds`, as org.idled1(5) describes it: with a row per executable,
- * and of all users. Errors as those of client_call(). */
-typedef struct BillRequest {
-        double seconds;
-        bool by_process, all;
-} BillRequest;
-int client_bill(Client *client, const BillRequest *request, json_object **ret_answer,
+/* What WakeupBill() counts in `seconds`, as org.idled1(5) describes it: with a row per executable
+ * if `processes`, and of `all` users. Errors as those of client_call(). */
+int client_bill(Client *client, double seconds, bool processes, bool all, json_object **ret_answer,
                 char **ret_error);
 
 /* Begins a trial, or replaces that of this client: idled ignores the requests of `policies`, or
