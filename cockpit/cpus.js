@@ -6,10 +6,11 @@
  * arrow keys move within it.
  */
 import {plain} from './daemon.js';
-import {card, element, set, set_children, set_rows, set_terms, set_text, table} from './dom.js';
+import {card, element, table, terms} from './dom.js';
 import {decimal, duration, frequency, percent} from './format.js';
 
 const _ = cockpit.gettext;
+const fill = cockpit.format;
 
 /* Machines with more CPUs than this get smaller tiles. */
 const LARGE = 64;
@@ -40,8 +41,8 @@ function state_text(cpu) {
 function limits(cpu) {
         const made = plain(cpu.Limits);
         const known = (value, text_of) => value >= 0 ? text_of(value) : '';
-        const latency = usec => usec === 0 ? _("0 µs (the CPU polls)") :
-                                             cockpit.format(_("at most $0"), duration(usec));
+        const latency = usec =>
+                usec === 0 ? _("0 µs (the CPU polls)") : fill(_("at most $0"), duration(usec));
 
         return [
                 [_("Wake-up latency"), known(made.latency_us, latency)],
@@ -60,68 +61,37 @@ function mostly(cpu) {
         const states = residency(cpu).slice(1).sort((a, b) => b[1] - a[1]);
 
         return states.length > 0 && states[0][1] > 0 ?
-                cockpit.format(_("$0 $1"), states[0][0], percent(states[0][1])) :
+                fill(_("$0 $1"), states[0][0], percent(states[0][1])) :
                 '';
 }
 
-function label(cpu) {
-        const parts = [cockpit.format(_("CPU $0"), cpu.Number), state_text(cpu)];
+function label(cpu, limited) {
+        const parts = [fill(_("CPU $0"), cpu.Number), state_text(cpu)];
 
         if (cpu.Online) {
-                parts.push(cockpit.format(_("busy $0"), percent(cpu.Utilization)), mostly(cpu));
-                if (limits(cpu).length > 0)
+                parts.push(fill(_("busy $0"), percent(cpu.Utilization)), mostly(cpu));
+                if (limited)
                         parts.push(_("limited"));
         }
         return parts.filter(part => part).join(', ');
 }
 
 /* A bar of shares, one part per row of residency(). */
-function update_bar(bar, rows) {
-        set_children(
-                bar, rows.map((row, n) => [n, row[1]]), ([n]) => n,
-                ([n]) => element('span', {class: depth_class(n, rows.length)}),
-                (part, [, share]) => {
-                        const width = (100 * share).toFixed(1) + '%';
+function bar(rows) {
+        const parts = rows.map(([, share], n) => element('span', {
+                                       class: depth_class(n, rows.length),
+                                       width: Math.round(1000 * share) / 10 + '%',
+                               }));
 
-                        if (part.style.width !== width)
-                                part.style.width = width;
-                });
+        return element('span', {class: 'bar'}, ...parts);
 }
 
-function update_tile(tile, cpu) {
-        set(tile, 'aria-label', label(cpu));
-        set(tile, 'data-state', cpu.Online ? (cpu.Parked ? 'parked' : 'active') : 'offline');
-        set(tile, 'data-limited', limits(cpu).length > 0);
-        set_text(tile.querySelector('.cpu-number'), String(cpu.Number));
-        set_text(tile.querySelector('.cpu-state'), state_text(cpu));
-        set_text(tile.querySelector('.cpu-busy'), cpu.Online ? percent(cpu.Utilization) : '');
-        update_bar(tile.querySelector('.bar'), cpu.Online ? residency(cpu) : []);
-}
-
-/* CPUs in groups: [[number of the package, [[number of the core, CPUs]...]]...]. CPUs that are
- * offline have no package or core, and are last. */
-function by_place(cpus) {
-        const packages = new Map();
-
-        for (const cpu of cpus) {
-                const cores = packages.get(cpu.Package) || new Map();
-                const core = cpu.Core < 0 ? 'offline' : cpu.Core;
-
-                packages.set(cpu.Package, cores);
-                cores.set(core, [...(cores.get(core) || []), cpu]);
-        }
-        return [...packages]
-                .map(([number, cores]) => [number, [...cores]])
-                .sort(([a], [b]) => (a < 0) - (b < 0) || a - b);
-}
-
-function package_text(number, cores) {
-        const cpus = cores.flatMap(([, members]) => members);
+function package_text(number, cpus) {
         const parked = cpus.filter(cpu => cpu.Parked).length;
 
-        if (number < 0)
-                return cockpit.format(_("Offline: $0"), cpus.length);
-        return cockpit.format(_("Package $0: $1 of $2 CPUs parked"), number, parked, cpus.length);
+        return number < 0 ?
+                fill(_("Offline: $0"), cpus.length) :
+                fill(_("Package $0: $1 of $2 CPUs parked"), number, parked, cpus.length);
 }
 
 /* [kind of the legend's sample, text] */
@@ -133,153 +103,140 @@ const LEGEND = [
         ['limited', _("limited by idled")],
 ];
 
-/* The cells of the n-th row of Residency. The first row is C0, which is not an idle state. */
+const HEADS = [
+        _("State"), _("Time"), _("Entered"), _("Too deep"), _("Too shallow"), _("Exit latency"),
+        _("Target residency")
+];
+
+/* The key and the cells of the n-th row of Residency. The first row is C0, not an idle state. */
 function state_row(cpu, [name, share, entered, deep, shallow], n) {
         const time = (name === cpu.Estimated ? '~' : '') + percent(share);
         const idle = cpu.IdleStates[n - 1];
 
-        if (!idle)
-                return [name, time, '', '', '', '', ''];
-        return [
-                name, time, decimal(entered), decimal(deep), decimal(shallow), duration(idle[1]),
-                duration(idle[2])
-        ];
+        const rest = idle ?
+                [
+                        decimal(entered), decimal(deep), decimal(shallow), duration(idle[1]),
+                        duration(idle[2])
+                ] :
+                Array(5).fill('');
+
+        return [name, name, time, ...rest];
 }
 
-export class Cpus {
-        constructor(daemon) {
-                this.daemon = daemon;
-                this.selected = 0;
-                this.map = element('div', {
-                        class: 'map',
-                        role: 'listbox',
-                        'aria-label': _("CPUs"),
-                        onclick: event => this.choose(event.target.closest('.cpu'), false),
-                        onkeydown: event => this.move(event),
-                });
-                this.title = element('h3');
-                this.terms = element('dl', {class: 'terms'});
-                this.table = element('tbody');
-                this.node = card('cpus', _("CPUs"), null, this.map, this.legend(), this.details());
-        }
+function legend() {
+        const samples = LEGEND.map(
+                ([kind, text]) =>
+                        element('span', {}, element('span', {class: 'sample ' + kind}), text));
 
-        legend() {
-                return element(
-                        'p', {class: 'legend', 'aria-hidden': 'true'},
-                        ...LEGEND.map(
-                                ([kind, text]) =>
-                                        element('span', {},
-                                                element('span', {class: 'sample ' + kind}), text)));
-        }
+        return element('p', {class: 'legend', 'aria-hidden': 'true'}, ...samples);
+}
 
-        details() {
-                const heads = [
-                        _("State"), _("Time"), _("Entered"), _("Too deep"), _("Too shallow"),
-                        _("Exit latency"), _("Target residency")
-                ];
+function details(cpu) {
+        const place =
+                fill(_("package $0, die $1, core $2, thread $3, NUMA node $4"), cpu.Package,
+                     cpu.Die, cpu.Core, cpu.Thread, cpu.Node);
+        const states = cpu.Residency.map((row, n) => state_row(cpu, row, n));
 
-                this.states = table({'aria-label': _("Idle states")}, heads, this.table);
-                return element(
-                        'div', {class: 'details', id: 'cpu-details'}, this.title, this.terms,
-                        this.states);
-        }
-
-        choose(tile, focus) {
-                if (!tile)
-                        return;
-                this.selected = Number(tile.dataset.key);
-                this.update();
-                if (focus)
-                        tile.focus();
-        }
-
-        move(event) {
-                const tiles = [...this.map.querySelectorAll('.cpu')];
-                const here = tiles.findIndex(tile => Number(tile.dataset.key) === this.selected);
-                const there = {
-                        ArrowRight: here + 1,
-                        ArrowDown: here + 1,
-                        ArrowLeft: here - 1,
-                        ArrowUp: here - 1,
-                        Home: 0,
-                        End: tiles.length - 1,
-                }[event.key];
-
-                if (there === undefined)
-                        return;
-                event.preventDefault();
-                this.choose(tiles[Math.min(Math.max(there, 0), tiles.length - 1)], true);
-        }
-
-        create_tile(cpu) {
-                return element(
-                        'div', {class: 'cpu', role: 'option', id: 'cpu-' + cpu.Number},
-                        element('span', {class: 'cpu-number'}),
-                        element('span', {class: 'cpu-busy'}), element('span', {class: 'cpu-state'}),
-                        element('span', {class: 'bar'}));
-        }
-
-        update_core(node, cpus) {
-                set_children(
-                        node, cpus, cpu => cpu.Number, cpu => this.create_tile(cpu),
-                        (tile, cpu) => {
-                                const selected = cpu.Number === this.selected;
-
-                                update_tile(tile, cpu);
-                                set(tile, 'aria-selected', String(selected));
-                                set(tile, 'tabindex', selected ? 0 : -1);
-                        });
-        }
-
-        create_package(number) {
-                const id = 'package-' + number;
-
-                return element(
-                        'div', {role: 'group', 'aria-labelledby': id},
-                        element('h3', {id, role: 'presentation'}),
-                        element('div', {class: 'cores', role: 'presentation'}));
-        }
-
-        update_package(node, [number, cores]) {
-                set_text(node.firstChild, package_text(number, cores));
-                set_children(
-                        node.lastChild, cores, ([core]) => core,
-                        () => element('div', {class: 'core', role: 'presentation'}),
-                        (box, [, members]) => this.update_core(box, members));
-        }
-
-        update() {
-                const cpus = this.daemon.all('Cpu', 'Number');
-
-                if (!cpus.some(cpu => cpu.Number === this.selected) && cpus.length > 0)
-                        this.selected = cpus[0].Number;
-                set(this.map, 'data-large', cpus.length > LARGE);
-                set_children(
-                        this.map, by_place(cpus), ([number]) => number,
-                        ([number]) => this.create_package(number),
-                        (node, row) => this.update_package(node, row));
-                if (cpus.length > 0)
-                        this.update_details(cpus.find(cpu => cpu.Number === this.selected));
-        }
-
-        update_details(cpu) {
-                const place = cockpit.format(
-                        _("package $0, die $1, core $2, thread $3, NUMA node $4"), cpu.Package,
-                        cpu.Die, cpu.Core, cpu.Thread, cpu.Node);
-
-                set_text(this.title, cockpit.format(_("CPU $0"), cpu.Number));
-                set_terms(this.terms, [
+        return element(
+                'div', {class: 'details', id: 'cpu-details'},
+                element('h3', {}, fill(_("CPU $0"), cpu.Number)), terms([
                         [_("State"), state_text(cpu)],
                         [_("Why"), cpu.Online ? cpu.Reason : ''],
                         [_("Busy"), cpu.Online ? percent(cpu.Utilization) : ''],
                         [_("Time parked"), cpu.ParkedUSec > 0 ? duration(cpu.ParkedUSec) : ''],
                         [_("Topology"), cpu.Online ? place : ''],
                         ...limits(cpu),
-                ]);
-                set(this.states, 'hidden', cpu.Residency.length === 0);
-                set_rows(
-                        this.table,
-                        cpu.Residency.map(
-                                (row, n) => ({key: row[0], cells: state_row(cpu, row, n)})));
+                ]),
+                states.length > 0 ? table({'aria-label': _("Idle states")}, HEADS, states) : null);
+}
+
+export class Cpus {
+        constructor(daemon, page) {
+                this.daemon = daemon;
+                this.page = page;
+                this.selected = 0;
+        }
+
+        select(tile) {
+                this.selected = tile.key;
+                this.page.draw_soon();
+        }
+
+        move(event) {
+                const tiles = [...event.currentTarget.querySelectorAll('.cpu')];
+                const here = tiles.findIndex(tile => tile.key === this.selected);
+                const before = tiles[here - 1] || tiles[0], after = tiles[here + 1] || tiles.at(-1);
+                const there = {
+                        ArrowRight: after,
+                        ArrowDown: after,
+                        ArrowLeft: before,
+                        ArrowUp: before,
+                        Home: tiles[0],
+                        End: tiles.at(-1),
+                }[event.key];
+
+                if (!there)
+                        return;
+                event.preventDefault();
+                this.select(there);
+                there.focus();
+        }
+
+        tile(cpu) {
+                const selected = cpu.Number === this.selected, limited = limits(cpu).length > 0;
+
+                return element(
+                        'div', {
+                                key: cpu.Number,
+                                class: 'cpu',
+                                role: 'option',
+                                id: 'cpu-' + cpu.Number,
+                                tabindex: selected ? 0 : -1,
+                                'aria-label': label(cpu, limited),
+                                'aria-selected': String(selected),
+                                'data-state': cpu.Online ? (cpu.Parked ? 'parked' : 'active') :
+                                                           'offline',
+                                'data-limited': limited,
+                                onclick: event => this.select(event.currentTarget),
+                        },
+                        element('span', {class: 'cpu-number'}, String(cpu.Number)),
+                        element('span', {class: 'cpu-busy'},
+                                cpu.Online ? percent(cpu.Utilization) : ''),
+                        element('span', {class: 'cpu-state'}, state_text(cpu)),
+                        bar(cpu.Online ? residency(cpu) : []));
+        }
+
+        /* CPUs that are offline have neither a package nor a core. */
+        package([number, cpus]) {
+                const id = 'package-' + number;
+                const cores = [...Map.groupBy(cpus, cpu => cpu.Core)].map(
+                        ([key, members]) =>
+                                element('div', {key, class: 'core', role: 'presentation'},
+                                        ...members.map(cpu => this.tile(cpu))));
+
+                return element(
+                        'div', {key: number, role: 'group', 'aria-labelledby': id},
+                        element('h3', {id, role: 'presentation'}, package_text(number, cpus)),
+                        element('div', {class: 'cores', role: 'presentation'}, ...cores));
+        }
+
+        card() {
+                const cpus = this.daemon.all('Cpu', 'Number');
+                const selected = cpus.find(cpu => cpu.Number === this.selected) || cpus[0];
+                const packages = [...Map.groupBy(cpus, cpu => cpu.Package)].sort(
+                        ([a], [b]) => (a < 0) - (b < 0) || a - b);
+
+                this.selected = selected?.Number;
+                return card(
+                        'cpus', _("CPUs"), null,
+                        element('div', {
+                                class: 'map',
+                                role: 'listbox',
+                                'aria-label': _("CPUs"),
+                                'data-large': cpus.length > LARGE,
+                                onkeydown: event => this.move(event),
+                        },
+                                ...packages.map(row => this.package(row))),
+                        legend(), selected ? details(selected) : null);
         }
 }

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Creates elements, and changes only those parts of the document that differ.
+ * Describes elements, and changes only those parts of the document that differ from a description.
  *
  * Names of processes and reasons of holds come from other programs. They become text nodes and
  * attributes. No module parses HTML.
  */
 
-/* Returns a new element. A function among the attributes is an event handler: {onclick: f}.
- * Children are nodes or texts; null is skipped. */
-export function element(tag, attributes, ...children) {
-        const node = document.createElement(tag);
-
-        for (const [name, value] of Object.entries(attributes || {})) {
-                if (typeof value === 'function')
-                        node.addEventListener(name.slice(2), value);
-                else
-                        set(node, name, value);
-        }
-        node.append(...children.filter(child => child !== null));
-        return node;
+/* Describes an element. A function among the attributes is an event handler: {onclick: f}. `key`
+ * identifies it in a list. Children are descriptions or texts; null is skipped. */
+export function element(tag, {key, ...attributes} = {}, ...children) {
+        return {tag, key, attributes, children};
 }
 
 /* A text of another program. Its writing direction does not reorder the text around it. The style
@@ -42,72 +33,75 @@ export function card(id, title, action, ...children) {
                 element('div', {class: 'card-body'}, ...children));
 }
 
-/* A table that scrolls, with `body` (a <tbody>) below these heads. */
-export function table(attributes, heads, body) {
-        const head = heads.map(text => element('th', {scope: 'col'}, text));
+/* A table that scrolls: titles of its columns, and rows of texts. The first of a row is its key. */
+export function table(attributes, titles, rows) {
+        const head = titles.map(text => element('th', {scope: 'col'}, text));
+        const body = rows.map(
+                ([key, ...cells]) =>
+                        element('tr', {key}, ...cells.map(text => element('td', {}, text))));
 
         return element(
                 'div', {class: 'scroll'},
                 element('table', {class: 'table', ...attributes},
-                        element('thead', {}, element('tr', {}, ...head)), body));
+                        element('thead', {}, element('tr', {}, ...head)),
+                        element('tbody', {}, ...body)));
 }
 
-/* Sets an attribute. true sets an empty one; false and null remove it. */
-export function set(node, name, value) {
-        const text = value === true ? '' : value === false || value === null ? null : String(value);
+/* Rows [term, text]. Rows without a text are skipped. */
+export function terms(rows, kind = 'terms') {
+        const shown = rows.filter(([, text]) => text)
+                              .map(([key, text]) =>
+                                           element('div', {key}, element('dt', {}, key),
+                                                   element('dd', {}, text)));
 
-        if (node.getAttribute(name) === text)
-                return;
-        if (text === null)
+        return element('dl', {class: kind}, ...shown);
+}
+
+/* Sets an attribute. true sets an empty one; false removes it. Cockpit's policy allows a width only
+ * as a property. */
+function set(node, name, value) {
+        const is_property = name === 'value' || typeof value === 'function';
+        const owner = name === 'width' ? node.style : is_property ? node : null;
+        const text = value === true ? '' : String(value);
+
+        if (owner) {
+                if (owner[name] !== value)
+                        owner[name] = value;
+        } else if (value === false) {
                 node.removeAttribute(name);
-        else
+        } else if (node.getAttribute(name) !== text) {
                 node.setAttribute(name, text);
+        }
 }
 
-export function set_text(node, text) {
-        if (node.textContent !== text)
-                node.textContent = text;
-}
+/* Gives `parent` these children. A node stays while there is a child with its key, or without a key
+ * in its place. */
+export function draw(parent, children) {
+        const shown = new Map(children.map((child, place) => [child?.key ?? place, child])
+                                      .filter(([, child]) => child !== null));
+        const known = new Map([...parent.childNodes].map(node => [node.key, node]));
+        let next;
 
-/* Gives `parent` one child per item, in this order. create(item) makes the node of a new key,
- * update(node, item) updates it, and it is removed when no item has its key. */
-export function set_children(parent, items, key_of, create, update) {
-        const known = new Map();
-        let next = parent.firstChild;
+        for (const [key, node] of known)
+                if (!shown.has(key))
+                        node.remove();
+        next = parent.firstChild;
+        for (const [key, child] of shown) {
+                const is_text = typeof child === 'string';
+                const node = known.get(key) ||
+                        (is_text ? new Text() : document.createElement(child.tag));
 
-        for (const child of parent.children)
-                known.set(child.dataset.key, child);
-        for (const item of items) {
-                const key = String(key_of(item));
-                let node = known.get(key);
-
-                if (!node) {
-                        node = create(item);
-                        node.dataset.key = key;
-                }
-                known.delete(key);
                 if (node === next)
                         next = next.nextSibling;
                 else
                         parent.insertBefore(node, next);
-                update(node, item);
+                node.key = key;
+                if (!is_text) {
+                        for (const [name, value] of Object.entries(child.attributes))
+                                set(node, name, value);
+                        draw(node, child.children);
+                } else if (node.data !== child) {
+                        node.data = child;
+                }
         }
-        for (const node of known.values())
-                node.remove();
-}
-
-/* As set_children(), for items {key, cells} of a <tbody>, where cells are texts. */
-export function set_rows(body, items) {
-        set_children(
-                body, items, item => item.key,
-                item => element('tr', {}, ...item.cells.map(() => element('td'))),
-                (node, item) => item.cells.forEach((text, n) => set_text(node.children[n], text)));
-}
-
-/* As set_children(), for rows [term, text] of a <dl>. Rows without a text are skipped. */
-export function set_terms(list, rows) {
-        set_children(
-                list, rows.filter(([, text]) => text), ([term]) => term,
-                ([term]) => element('div', {}, element('dt', {}, term), element('dd')),
-                (node, [, text]) => set_text(node.lastChild, text));
 }

@@ -4,15 +4,16 @@
  */
 import {Cpus} from './cpus.js';
 import {Daemon} from './daemon.js';
-import {button, element, foreign, set, set_children, set_text} from './dom.js';
+import {button, draw, element, foreign} from './dom.js';
 import {count_cpus, decimal, moment, watts} from './format.js';
-import {Holds} from './holds.js';
+import {holds_card} from './holds.js';
 import {Options} from './options.js';
-import {Policies, Power} from './power.js';
-import {Profiles} from './profiles.js';
+import {policies_card, power_card} from './power.js';
+import {profiles_card} from './profiles.js';
 import {Waits} from './waits.js';
 
 const _ = cockpit.gettext;
+const fill = cockpit.format;
 
 const START = 'systemctl enable --now idled';
 const PAUSE_USEC = 3600 * 1e6;
@@ -39,44 +40,15 @@ class Page {
         constructor() {
                 this.hint = _("Turn on administrative access at the top of this window.");
                 this.limited = false;
-                this.asked = 0; /* the requested frame */
+                this.asked = 0;      /* the requested frame */
+                this.failure = null; /* [what did not work, the daemon's message] */
+                this.content = [];
                 this.permission = cockpit.permission({admin: true});
                 this.permission.addEventListener('changed', () => this.draw_soon());
                 this.daemon = new Daemon(() => this.draw_soon());
-                this.build();
-        }
-
-        /* Creates the cards and stores them in this.parts. */
-        build_cards() {
-                const cpus = new Cpus(this.daemon), options = new Options(this.daemon, this);
-                const left = [new Power(this.daemon), new Profiles(this.daemon, this)];
-                const right = [new Policies(this.daemon), new Holds(this.daemon, this)];
-                const waits = new Waits(this.daemon, this);
-                const column = parts =>
-                        element('div', {class: 'column'}, ...parts.map(part => part.node));
-
-                this.parts = [cpus, ...left, ...right, waits, options];
-                return element(
-                        'div', {class: 'cards'}, cpus.node, column(left), column(right), waits.node,
-                        options.node);
-        }
-
-        build() {
-                this.pause = button('', 'secondary', () => this.toggle_pause(), {id: 'pause'});
-                this.figures = element('ul', {class: 'figures', 'aria-label': _("Summary")});
-                this.notices = element('div', {id: 'notices'});
-                this.errors = element('div', {id: 'errors', role: 'alert'});
-                this.empty =
-                        element('section', {class: 'empty', id: 'empty'}, element('h1'),
-                                element('p'), element('p', {}, element('code', {}, START)),
-                                button(_("Show the service"), 'primary',
-                                       () => cockpit.jump('/system/services#/idled.service')));
-                this.content = element(
-                        'div', {id: 'content', hidden: true},
-                        element('header', {class: 'page-head'}, element('h1', {}, _("CPU power")),
-                                this.figures, this.pause),
-                        this.notices, this.build_cards());
-                document.getElementById('page').append(this.errors, this.empty, this.content);
+                this.cpus = new Cpus(this.daemon, this);
+                this.waits = new Waits(this.daemon, this);
+                this.options = new Options(this.daemon, this);
                 this.draw_soon();
         }
 
@@ -92,59 +64,63 @@ class Page {
                 const running = this.daemon.state === 'running';
 
                 this.limited = this.permission.allowed === false;
-                set(document.body, 'data-state', this.daemon.state);
-                set(this.empty, 'hidden', running);
-                set(this.content, 'hidden', !running);
-                if (!running) {
-                        this.draw_empty();
-                        return;
-                }
-                this.draw_head();
-                for (const part of this.parts)
-                        part.update();
+                document.body.dataset.state = this.daemon.state;
+                /* The hidden content keeps what the user opened. */
+                if (running)
+                        this.content = [this.head(), this.notices(), this.cards()];
+                draw(document.getElementById('page'), [
+                        element('div', {id: 'errors', role: 'alert'},
+                                this.failure && this.error(...this.failure)),
+                        running ? null : this.empty(),
+                        element('div', {id: 'content', hidden: !running}, ...this.content),
+                ]);
         }
 
-        draw_empty() {
-                const [title, text, command, show] = this.empty.children;
+        empty() {
                 const stopped = this.daemon.state === 'stopped';
 
-                set_text(title, TITLES[this.daemon.state]);
-                set_text(text, stopped ? STOPPED : this.daemon.problem);
-                set(command, 'hidden', !stopped);
-                set(show, 'hidden', !stopped);
+                return element(
+                        'section', {class: 'empty', id: 'empty'},
+                        element('h1', {}, TITLES[this.daemon.state]),
+                        element('p', {}, stopped ? STOPPED : this.daemon.problem),
+                        stopped ? element('p', {}, element('code', {}, START)) : null,
+                        stopped ? button(_("Show the service"), 'primary',
+                                         () => cockpit.jump('/system/services#/idled.service')) :
+                                  null);
         }
 
-        draw_head() {
+        head() {
                 const manager = this.daemon.manager;
                 const packages = this.daemon.all('Energy', 'Name')
                                          .filter(domain => /^package/.test(domain.Name) &&
                                                          !domain.Parent && domain.Power >= 0);
                 const power = packages.reduce((sum, domain) => sum + domain.Power, 0);
-
-                const part = (n, all) => cockpit.format(_("$0 of $1"), n, all);
+                const part = (n, all) => fill(_("$0 of $1"), n, all);
                 const parked = part(count_cpus(manager.Parked), count_cpus(manager.Online));
-                const rows = [
-                        [_("CPUs parked"), parked],
-                        [_("Cores active"), part(manager.ActiveCores, manager.Cores)],
-                        [_("CPUs busy"), decimal(manager.Load, 2)],
-                        [_("Power"), packages.length > 0 ? watts(power) : _("not measured")],
-                        [_("Profile"), manager.Profile],
-                ];
+                const paused = manager.Pauses.some(pause => pause.lasting.v);
+                const figures =
+                        [
+                                [_("CPUs parked"), parked],
+                                [_("Cores active"), part(manager.ActiveCores, manager.Cores)],
+                                [_("CPUs busy"), decimal(manager.Load, 2)],
+                                [
+                                        _("Power"),
+                                        packages.length > 0 ? watts(power) : _("not measured")
+                                ],
+                                [_("Profile"), manager.Profile],
+                        ].map(([term, value]) =>
+                                      element('li', {}, element('span', {class: 'value'}, value),
+                                              element('span', {class: 'subtle'}, term)));
 
-                set_children(
-                        this.figures, rows, ([term]) => term,
-                        ([term]) =>
-                                element('li', {}, element('span', {class: 'value'}),
-                                        element('span', {class: 'subtle'}, term)),
-                        (node, [, value]) => set_text(node.firstChild, value));
-                set_text(
-                        this.pause,
-                        manager.Pauses.some(pause => pause.lasting.v) ? _("Resume") :
-                                                                        _("Pause for an hour"));
-                this.draw_notices(manager);
+                return element(
+                        'header', {class: 'page-head'}, element('h1', {}, _("CPU power")),
+                        element('ul', {class: 'figures', 'aria-label': _("Summary")}, ...figures),
+                        button(paused ? _("Resume") : _("Pause for an hour"), 'secondary',
+                               () => this.pause(!paused), {id: 'pause'}));
         }
 
-        draw_notices(manager) {
+        notices() {
+                const manager = this.daemon.manager;
                 const notices = manager.Pauses.map(pause => ['info', this.pause_text(pause)]);
 
                 if (this.limited)
@@ -152,30 +128,40 @@ class Page {
                 if (manager.DryRun)
                         notices.push(['info', DRY_RUN]);
                 for (const [kind, name, why] of manager.Degraded)
-                        notices.push(['warning', cockpit.format(DEGRADED, kind, name, why)]);
-                set_children(
-                        this.notices, notices, ([kind, text]) => kind + text,
-                        ([kind, text]) => element('p', {class: 'notice ' + kind}, foreign(text)),
-                        () => {});
+                        notices.push(['warning', fill(DEGRADED, kind, name, why)]);
+                return element(
+                        'div', {id: 'notices'},
+                        ...notices.map(
+                                ([kind, text]) =>
+                                        element('p', {key: kind + text, class: 'notice ' + kind},
+                                                foreign(text))));
+        }
+
+        cards() {
+                const column = (...cards) => element('div', {class: 'column'}, ...cards);
+
+                return element(
+                        'div', {class: 'cards'}, this.cpus.card(),
+                        column(power_card(this.daemon), profiles_card(this.daemon, this)),
+                        column(policies_card(this.daemon), holds_card(this.daemon, this)),
+                        this.waits.card(), this.options.card());
         }
 
         pause_text(pause) {
-                const text = cockpit.format(_("Paused by $0: $1."), pause.owner.v, pause.reason.v);
+                const text = fill(_("Paused by $0: $1."), pause.owner.v, pause.reason.v);
 
                 return pause.until_usec.v > 0 ?
-                        text + ' ' + cockpit.format(_("Until $0."), moment(pause.until_usec.v)) :
+                        text + ' ' + fill(_("Until $0."), moment(pause.until_usec.v)) :
                         text;
         }
 
-        toggle_pause() {
-                const lasting = this.daemon.manager.Pauses.some(pause => pause.lasting.v);
-
-                if (lasting)
-                        this.run(this.daemon.call('Resume', ''), _("idled stays paused"));
-                else
+        pause(on) {
+                if (on)
                         this.run(
                                 this.daemon.call('Pause', 'st', 'Cockpit', PAUSE_USEC),
                                 _("idled was not paused"));
+                else
+                        this.run(this.daemon.call('Resume', ''), _("idled stays paused"));
         }
 
         /* The daemon's message for a call that failed, with a hint. */
@@ -185,15 +171,22 @@ class Page {
                 return DENIED.includes(error.name) ? text + '\n' + this.hint : text;
         }
 
+        error(what, why) {
+                return element(
+                        'div', {class: 'notice danger'}, element('strong', {}, what),
+                        element('p', {}, foreign(why)),
+                        button(_("Close"), 'secondary', () => this.fail(null)));
+        }
+
+        /* Shows what did not work, and why; null: nothing. */
+        fail(failure) {
+                this.failure = failure;
+                this.draw();
+        }
+
         /* Waits for a call, and shows its error if it fails. */
-        run(call, failure) {
-                call.then(() => this.errors.replaceChildren(), error => {
-                        this.errors.replaceChildren(element(
-                                'div', {class: 'notice danger'}, element('strong', {}, failure),
-                                element('p', {}, foreign(this.explain(error))),
-                                button(_("Close"), 'secondary',
-                                       () => this.errors.replaceChildren())));
-                });
+        run(call, what) {
+                call.then(() => this.fail(null), error => this.fail([what, this.explain(error)]));
         }
 }
 

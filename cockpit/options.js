@@ -6,10 +6,11 @@
  * A value that is set here lasts until the daemon ends. No method on the bus writes configuration
  * files, so the card shows the idlectl command that does.
  */
-import {button, card, element, foreign, set, set_children, set_text} from './dom.js';
+import {button, card, element, foreign} from './dom.js';
 import {shell_word} from './format.js';
 
 const _ = cockpit.gettext;
+const fill = cockpit.format;
 
 function id_of({section, key}) {
         return 'option-' + section + '-' + key;
@@ -19,131 +20,108 @@ function save_command({section, key, value}) {
         return 'idlectl set --save ' + section + ' ' + shell_word(key + '=' + value);
 }
 
+/* Where a value comes from; nothing for a default. */
+function source_text(setting) {
+        if (setting.runtime)
+                return fill(_("Set until idled ends. To keep it: $0"), save_command(setting));
+        return setting.source === 'default' ? '' : fill(_("From $0"), setting.source);
+}
+
 export class Options {
         constructor(daemon, page) {
                 this.daemon = daemon;
                 this.page = page;
-                this.sections = element('div');
-                this.node =
-                        card('options', _("Options"),
-                             button(_("Reload configuration files"), 'secondary',
-                                    () => this.reload(), {id: 'reload'}),
-                             element('p', {class: 'subtle'},
-                                     _("A value that is set here lasts until idled ends.") + ' ' +
-                                             _("An empty value restores the configured one.")),
-                             this.sections);
+                this.typed = {};  /* by option: what the user has typed but not applied */
+                this.errors = {}; /* by option: the daemon's message */
         }
 
-        reload() {
-                this.page.run(
-                        this.daemon.call('Reload', ''),
-                        _("The configuration was not reloaded; the running one stays in effect"));
-        }
-
-        /* Sets the option of a form, and shows the daemon's error below it. */
-        apply(form, setting, value) {
-                const input = form.querySelector('input'), error = form.querySelector('.error');
+        /* Sets an option. The daemon's error appears below it. */
+        apply(setting, value) {
+                const id = id_of(setting);
 
                 this.daemon.call('SetOptions', 'a(sss)', [[setting.section, setting.key, value]])
                         .then(
                                 () => {
-                                        set(input, 'aria-invalid', null);
-                                        set_text(error, '');
-                                        form.dataset.seen = input.value;
+                                        delete this.typed[id];
+                                        delete this.errors[id];
                                         this.daemon.read_settings();
                                 },
-                                failure => {
-                                        set(input, 'aria-invalid', 'true');
-                                        set_text(error, this.page.explain(failure));
+                                error => {
+                                        this.errors[id] = this.page.explain(error);
+                                        this.page.draw_soon();
                                 });
         }
 
-        create(setting) {
-                const id = id_of(setting);
-                const input = element('input', {
-                        id,
-                        class: 'input',
-                        type: 'text',
-                        autocomplete: 'off',
-                        spellcheck: 'false',
-                        'aria-describedby': id + '-help ' + id + '-error',
-                        oninput: () => this.update(),
-                });
-                const form = element(
-                        'form', {class: 'option', 'data-option': id},
-                        element('label', {'for': id}, setting.key), input,
-                        element('button', {type: 'submit', class: 'button primary'}, _("Apply")),
-                        button(_("Reset"), 'secondary', () => this.apply(form, setting, ''),
-                               {'aria-label': cockpit.format(_("Reset $0"), setting.key)}),
-                        element('p', {class: 'error', id: id + '-error', role: 'alert'}),
-                        element('p', {class: 'subtle', id: id + '-help'}),
-                        element('p', {class: 'subtle source'}));
-
-                form.addEventListener('submit', event => {
+        form(setting) {
+                const id = id_of(setting), value = this.typed[id] ?? setting.value;
+                const help =
+                        fill(_("$0. Expected: $1. Default: $2."), setting.help, setting.expects,
+                             setting.default || _("empty"));
+                /* Draws at once: the Enter key submits nothing while the button is disabled. */
+                const type = event => {
+                        this.typed[id] = event.target.value;
+                        this.page.draw();
+                };
+                const submit = event => {
                         event.preventDefault();
-                        this.apply(form, setting, input.value);
-                });
-                return form;
-        }
+                        this.apply(setting, value);
+                };
 
-        /* Keeps a value that the user has typed but not applied. */
-        update_form(form, setting) {
-                const [, input, apply, reset, , help, source] = form.children;
-
-                if (form.dataset.seen === undefined || input.value === form.dataset.seen) {
-                        if (input.value !== setting.value)
-                                input.value = setting.value;
-                        form.dataset.seen = setting.value;
-                }
-                set(apply, 'disabled', input.value === setting.value);
-                set(reset, 'hidden', !setting.runtime);
-                set_text(
-                        help,
-                        cockpit.format(
-                                _("$0. Expected: $1. Default: $2."), setting.help, setting.expects,
-                                setting.default || _("empty")));
-                if (setting.runtime)
-                        set_text(
-                                source,
-                                cockpit.format(
-                                        _("Set until idled ends. To keep it: $0"),
-                                        save_command(setting)));
-                else
-                        set_text(
-                                source,
-                                setting.source === 'default' ?
-                                        '' :
-                                        cockpit.format(_("From $0"), setting.source));
-        }
-
-        create_section(name) {
                 return element(
-                        'details', {'data-section': name},
-                        element('summary', {}, foreign(name), element('span', {class: 'label'})),
-                        element('div'));
+                        'form', {key: id, class: 'option', 'data-option': id, onsubmit: submit},
+                        element('label', {'for': id}, setting.key), element('input', {
+                                id,
+                                class: 'input',
+                                type: 'text',
+                                autocomplete: 'off',
+                                spellcheck: 'false',
+                                value,
+                                'aria-describedby': id + '-help ' + id + '-error',
+                                'aria-invalid': id in this.errors && 'true',
+                                oninput: type,
+                        }),
+                        element('button', {
+                                type: 'submit',
+                                class: 'button primary',
+                                disabled: value === setting.value
+                        },
+                                _("Apply")),
+                        button(_("Reset"), 'secondary', () => this.apply(setting, ''), {
+                                'aria-label': fill(_("Reset $0"), setting.key),
+                                hidden: !setting.runtime
+                        }),
+                        element('p', {class: 'error', id: id + '-error', role: 'alert'},
+                                this.errors[id] || ''),
+                        element('p', {class: 'subtle', id: id + '-help'}, help),
+                        element('p', {class: 'subtle source'}, source_text(setting)));
         }
 
-        update_section(node, settings) {
-                const [summary, forms] = node.children;
+        section([name, settings]) {
                 const changed = settings.filter(setting => setting.runtime).length;
 
-                set(summary.lastChild, 'hidden', changed === 0);
-                set_text(summary.lastChild, cockpit.format(_("$0 set until idled ends"), changed));
-                set_children(
-                        forms, settings, id_of, setting => this.create(setting),
-                        (form, setting) => this.update_form(form, setting));
+                return element(
+                        'details', {key: name, 'data-section': name},
+                        element('summary', {}, foreign(name),
+                                changed === 0 ?
+                                        null :
+                                        element('span', {class: 'label'},
+                                                fill(_("$0 set until idled ends"), changed))),
+                        element('div', {}, ...settings.map(setting => this.form(setting))));
         }
 
-        update() {
-                const sections = new Map();
+        card() {
+                const sections = Map.groupBy(this.daemon.settings, setting => setting.section);
+                const hint = _("A value that is set here lasts until idled ends.") + ' ' +
+                        _("An empty value restores the configured one.");
+                const reload = () => this.page.run(
+                        this.daemon.call('Reload', ''),
+                        _("The configuration was not reloaded; the running one stays in effect"));
 
-                for (const setting of this.daemon.settings)
-                        sections.set(
-                                setting.section,
-                                [...(sections.get(setting.section) || []), setting]);
-                set_children(
-                        this.sections, [...sections], ([name]) => name,
-                        ([name]) => this.create_section(name),
-                        (node, [, settings]) => this.update_section(node, settings));
+                return card(
+                        'options', _("Options"),
+                        button(_("Reload configuration files"), 'secondary', reload,
+                               {id: 'reload'}),
+                        element('p', {class: 'subtle'}, hint),
+                        element('div', {}, ...[...sections].map(section => this.section(section))));
         }
 }

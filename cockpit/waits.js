@@ -2,7 +2,7 @@
 /*
  * The card of units whose tasks wait: the bill of wake-ups, counted when the user asks for it.
  */
-import {button, card, element, set, set_rows, set_text, table} from './dom.js';
+import {button, card, element, table} from './dom.js';
 import {decimal, duration, percent} from './format.js';
 
 const _ = cockpit.gettext;
@@ -30,26 +30,24 @@ function quantile(bins, q, longest) {
         return longest;
 }
 
-/* What the table shows of a row of WakeupBill(): [unit, cgroup, executable, kinds], where kinds are
- * [kind, state, wake-ups, sum, longest, bins]. */
-function summary([unit, cgroup, , kinds], seconds) {
-        const sum = (take, of) => kinds.filter(kind => !of || of.includes(kind[0]))
-                                          .reduce((n, kind) => n + take(kind), 0);
+/* Kinds of wake-ups in a row of WakeupBill(): [kind, state, wake-ups, sum of delays, longest,
+ * bins]. */
+function sum(kinds, column) {
+        return kinds.reduce((n, kind) => n + kind[column], 0);
+}
+
+/* The key and the cells of a row of WakeupBill(). */
+function unit_row([unit, cgroup, , kinds], seconds) {
         const longest = Math.max(...kinds.map(kind => kind[4]));
         const bins = kinds.flatMap(kind => kind[5]).sort((a, b) => a[0] - b[0]);
-        const waited = sum(kind => kind[3]);
-        const share = (...of) => percent(sum(kind => kind[3], of) / waited);
+        const delay = q => duration(quantile(bins, q, longest) / 1000);
+        const share = (...of) =>
+                percent(sum(kinds.filter(kind => of.includes(kind[0])), 3) / sum(kinds, 3));
 
-        return {
-                key: cgroup,
-                waited,
-                cells: [
-                        unit, decimal(sum(kind => kind[2]) / seconds, 1),
-                        duration(quantile(bins, 0.5, longest) / 1000),
-                        duration(quantile(bins, 0.99, longest) / 1000), duration(longest / 1000),
-                        share('idle'), share('waiting', 'parked'), share('parked')
-                ]
-        };
+        return [
+                cgroup, unit, decimal(sum(kinds, 2) / seconds, 1), delay(0.5), delay(0.99),
+                duration(longest / 1000), share('idle'), share('waiting', 'parked'), share('parked')
+        ];
 }
 
 export class Waits {
@@ -57,14 +55,8 @@ export class Waits {
                 this.daemon = daemon;
                 this.page = page;
                 this.counting = false;
-                this.button = button('', 'secondary', () => this.count(), {id: 'count-waits'});
-                this.hint = element(
-                        'p', {class: 'subtle'},
-                        _("How long woken tasks wait until they run, by unit, and for what."));
-                this.body = element('tbody');
-                this.table = table({'aria-labelledby': 'waits-title'}, HEADS, this.body);
-                set(this.table, 'hidden', true);
-                this.node = card('waits', _("Who waits"), this.button, this.hint, this.table);
+                this.hint = _("How long woken tasks wait until they run, by unit, and for what.");
+                this.rows = [];
         }
 
         count() {
@@ -76,36 +68,37 @@ export class Waits {
                 });
                 const over = () => {
                         this.counting = false;
-                        this.update();
+                        this.page.draw_soon();
                 };
 
                 this.counting = true;
-                this.update();
+                this.page.draw_soon();
                 this.page.run(
                         call.then(([bill]) => this.show(bill)), _("Wake-ups were not counted"));
                 call.then(over, over);
         }
 
         show(bill) {
-                const rows = bill.Units.v.map(unit => summary(unit, bill.DurationNSec.v / 1e9))
-                                     .sort((a, b) => b.waited - a.waited)
-                                     .slice(0, UNITS_SHOWN);
+                const seconds = bill.DurationNSec.v / 1e9;
 
-                set(this.table, 'hidden', rows.length === 0);
-                set_text(
-                        this.hint,
-                        rows.length > 0           ? '' :
-                                this.page.limited ? _("There were no wake-ups in your own units.") :
-                                                    _("There were no wake-ups."));
-                set(this.hint, 'hidden', rows.length > 0);
-                set_rows(this.body, rows);
+                this.rows = bill.Units.v.sort(([, , , a], [, , , b]) => sum(b, 3) - sum(a, 3))
+                                    .slice(0, UNITS_SHOWN)
+                                    .map(unit => unit_row(unit, seconds));
+                this.hint = this.page.limited ? _("There were no wake-ups in your own units.") :
+                                                _("There were no wake-ups.");
         }
 
-        update() {
-                set(this.button, 'disabled', this.counting);
-                set_text(
-                        this.button,
-                        this.counting ? _("Counting") :
-                                        cockpit.format(_("Count for $0 s"), SECONDS));
+        card() {
+                const text = this.counting ? _("Counting") :
+                                             cockpit.format(_("Count for $0 s"), SECONDS);
+
+                return card(
+                        'waits', _("Who waits"),
+                        button(text, 'secondary', () => this.count(),
+                               {id: 'count-waits', disabled: this.counting}),
+                        this.rows.length > 0 ?
+                                table({key: 'table', 'aria-labelledby': 'waits-title'}, HEADS,
+                                      this.rows) :
+                                element('p', {class: 'subtle'}, this.hint));
         }
 }

@@ -475,14 +475,15 @@ class Modules(Shown):
     """Single modules, loaded into the page."""
 
     def savings(self, **values):
-        return self.page.evaluate('''import('%spower.js').then(power => {
-            const part = new power.Policies({ all: () => [%s] });
-            part.update();
-            document.body.append(part.node);
-            const text = part.node.innerText;
-            part.node.remove();
-            return text;
-        })''' % (FRAME, json.dumps({**MEASURED, **values})))
+        return self.page.evaluate('''Promise.all([import('%(frame)spower.js'), import('%(frame)sdom.js')]).then(
+            ([power, dom]) => {
+                const node = document.createElement('div');
+                document.body.append(node);
+                dom.draw(node, [power.policies_card({ all: () => [%(policy)s] })]);
+                const text = node.innerText;
+                node.remove();
+                return text;
+            })''' % {'frame': FRAME, 'policy': json.dumps({**MEASURED, **values})})
 
     def test_savings(self):
         text = self.savings()
