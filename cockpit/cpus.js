@@ -24,9 +24,9 @@ function residency(cpu) {
         return cpu.Residency.length > 0 ? cpu.Residency : [['C0', cpu.Utilization, 0, 0, 0]];
 }
 
-/* The class, and so the colour, of the n-th of `count` rows of residency(). */
-function depth_class(n, count) {
-        return n === 0 ? 'busy' : 'depth-' + Math.ceil(n / Math.max(count - 1, 1) * DEPTHS);
+/* A sample of a colour, which the style sheet has as a variable of this name. */
+function colour(name, attributes) {
+        return element('i', {class: name, background: `var(--${name})`, ...attributes});
 }
 
 function state_text(cpu) {
@@ -78,9 +78,9 @@ function label(cpu, limited) {
 
 /* A bar of shares, one part per row of residency(). */
 function bar(rows) {
-        const parts = rows.map(([, share], n) => element('span', {
-                                       class: depth_class(n, rows.length),
-                                       width: Math.round(1000 * share) / 10 + '%',
+        const depth = n => Math.ceil(n / Math.max(rows.length - 1, 1) * DEPTHS);
+        const parts = rows.map(([, share], n) => colour(n === 0 ? 'busy' : 'depth-' + depth(n), {
+                                       width: Math.round(1000 * share) / 10 + '%'
                                }));
 
         return element('span', {class: 'bar'}, ...parts);
@@ -94,13 +94,15 @@ function package_text(number, cpus) {
                 fill(_("Package $0: $1 of $2 CPUs parked"), number, parked, cpus.length);
 }
 
-/* [kind of the legend's sample, text] */
+/* Above a CPU that idled limits. */
+const LIMITED = element('span', {class: 'limit'}, '\u2009\u2193');
+
 const LEGEND = [
-        ['busy', _("busy")],
-        ['depth-1', _("shallow idle state")],
-        ['depth-' + DEPTHS, _("deepest idle state")],
-        ['parked', _("parked")],
-        ['limited', _("limited by idled")],
+        [colour('busy'), _("busy")],
+        [colour('depth-1'), _("shallow idle state")],
+        [colour('depth-' + DEPTHS), _("deepest idle state")],
+        [colour('parked'), _("parked")],
+        [LIMITED, _("limited by idled")],
 ];
 
 const HEADS = [
@@ -124,11 +126,9 @@ function state_row(cpu, [name, share, entered, deep, shallow], n) {
 }
 
 function legend() {
-        const samples = LEGEND.map(
-                ([kind, text]) =>
-                        element('span', {}, element('span', {class: 'sample ' + kind}), text));
+        const parts = LEGEND.map(([mark, text]) => element('span', {}, mark, '\u2002', text));
 
-        return element('p', {class: 'legend', 'aria-hidden': 'true'}, ...samples);
+        return element('p', {class: 'legend', 'aria-hidden': 'true'}, ...parts);
 }
 
 function details(cpu) {
@@ -199,7 +199,7 @@ export class Cpus {
                                 'data-limited': limited,
                                 onclick: event => this.select(event.currentTarget),
                         },
-                        element('span', {class: 'cpu-number'}, String(cpu.Number)),
+                        element('strong', {}, String(cpu.Number), limited ? LIMITED : null),
                         element('span', {class: 'cpu-busy'},
                                 cpu.Online ? percent(cpu.Utilization) : ''),
                         element('span', {class: 'cpu-state'}, state_text(cpu)),

@@ -12,8 +12,8 @@ export function element(tag, {key, ...attributes} = {}, ...children) {
         return {tag, key, attributes, children};
 }
 
-/* A text of another program. Its writing direction does not reorder the text around it. The style
- * sheet isolates the values of a <dl> in the same way. */
+/* A text of another program. Its writing direction does not reorder the text around it. The
+ * browser isolates blocks, such as <p>, <dd> and <td>, in the same way. */
 export function foreign(text) {
         return element('bdi', {}, text);
 }
@@ -57,11 +57,12 @@ export function terms(rows, kind = 'terms') {
         return element('dl', {class: kind}, ...shown);
 }
 
-/* Sets an attribute. true sets an empty one; false removes it. Cockpit's policy allows a width only
- * as a property. */
+/* Sets an attribute. true sets an empty one; false removes it. Cockpit's policy allows styles only
+ * as properties. */
 function set(node, name, value) {
         const is_property = name === 'value' || typeof value === 'function';
-        const owner = name === 'width' ? node.style : is_property ? node : null;
+        const is_style = name === 'width' || name === 'background';
+        const owner = is_style ? node.style : is_property ? node : null;
         const text = value === true ? '' : String(value);
 
         if (owner) {
@@ -75,9 +76,10 @@ function set(node, name, value) {
 }
 
 /* Gives `parent` these children. A node stays while there is a child with its key, or without a key
- * in its place. */
+ * but with its place and tag. */
 export function draw(parent, children) {
-        const shown = new Map(children.map((child, place) => [child?.key ?? place, child])
+        const key_of = (child, place) => child?.key ?? `${place} ${child?.tag}`;
+        const shown = new Map(children.map((child, place) => [key_of(child, place), child])
                                       .filter(([, child]) => child !== null));
         const known = new Map([...parent.childNodes].map(node => [node.key, node]));
         let next;

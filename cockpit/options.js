@@ -54,12 +54,15 @@ export class Options {
 
         form(setting) {
                 const id = id_of(setting), value = this.typed[id] ?? setting.value;
+                const source = source_text(setting);
                 const help =
                         fill(_("$0. Expected: $1. Default: $2."), setting.help, setting.expects,
                              setting.default || _("empty"));
                 /* Draws at once: the Enter key submits nothing while the button is disabled. */
                 const type = event => {
-                        this.typed[id] = event.target.value;
+                        const text = event.target.value;
+
+                        this.typed[id] = text === setting.value ? undefined : text;
                         this.page.draw();
                 };
                 const submit = event => {
@@ -93,7 +96,8 @@ export class Options {
                         element('p', {class: 'error', id: id + '-error', role: 'alert'},
                                 this.errors[id] || ''),
                         element('p', {class: 'subtle', id: id + '-help'}, help),
-                        element('p', {class: 'subtle source'}, source_text(setting)));
+                        element('p', {class: 'subtle source'},
+                                source && element('code', {}, source)));
         }
 
         section([name, settings]) {
