@@ -5,19 +5,23 @@
  *
  * Names come from other machines: they are set as text, never as markup.
  */
-const page = JSON.parse(document.getElementById("data").textContent);
+const data = document.getElementById("data");
+const page = JSON.parse(data.textContent);
 const dashes = [ null, [ 7, 4 ], [ 2, 3 ], [ 9, 3, 2, 3 ] ];
-const near = 12;              // pixels from an event that still hit it
-const tableRows = 60;         // of the table of a plot over time
-const printed = [ 640, 272 ]; // size of a plot over time on paper
-const height = 280;           // of a drawing, in its own units
-const graphs = [];            // functions that set colours and sizes again
-let palette = document.documentElement;
+const near = 12;                      // pixels from an event that still hit it
+const tableRows = 60;                 // of the table of a plot over time
+const printed = [ "640px", "272px" ]; // size of a plot over time on paper
+const height = 280;                   // of a drawing, in its own units
+const graphs = [];                    // functions that set colours and sizes again
 
 // The legend is ours: that of dygraphs needs inline styles, which the page forbids.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-const css = (name) => getComputedStyle(palette).getPropertyValue(name).trim();
+// A colour of the style sheet as it is now, for a canvas.
+const css = (name) => {
+        data.style.color = `var(${name})`;
+        return getComputedStyle(data).color;
+};
 
 // Characters that would change how the text around them reads are replaced.
 const clean = (text) =>
@@ -25,21 +29,22 @@ const clean = (text) =>
 
 const add = (made, attributes, children) => {
         for (const [name, value] of Object.entries(attributes))
-                if (value !== undefined && value !== null)
+                if (value !== undefined && value !== null && value !== false)
                         made.setAttribute(name, value);
         made.append(...children.map((c) => c instanceof Node ? c : clean(c)));
         return made;
 };
 const element = (name, attributes = {}, ...children) => add(document.createElement(name),
                                                             attributes, children);
-const shape = (name, attributes = {}, ...children) => add(
+const shape = (name, attributes, ...children) => add(
         document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
 // Four digits at most; what is not known is a dash.
-const number = (value) => value === null || value === undefined || Number.isNaN(value)
-                                  ? "-"
-                                  : String(Number(
-                                            value.toPrecision(Math.abs(value) >= 1000 ? 6 : 4)));
+const number = (value) => {
+        if (value === null || value === undefined || Number.isNaN(value))
+                return "-";
+        return String(Number(value.toPrecision(Math.abs(value) >= 1000 ? 6 : 4)));
+};
 
 // "2.5M" instead of 2500000, for axes.
 const short = (value) => {
@@ -77,23 +82,23 @@ const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 // --- tables -----------------------------------------------------------------------------
 const makeTable = (table) => {
-        const cell = (text, i,
-                      head) => element(head || i === 0 ? "th" : "td", {
-                scope : head      ? "col"
-                        : i === 0 ? "row"
-                                  : null,
-                class : table.columns[i].number ? "number" : null
-        },
-                                       typeof text === "number" ? number(text) : text ?? "-");
-        const rows = table.rows.map(
-                (row, r) => element("tr", { id : table.ids?.[r] },
-                                    ...row.map((text, i) => cell(text, i, false))));
-        const made = element(
-                "table", { class : table.class },
-                ...(table.caption ? [ element("caption", {}, table.caption) ] : []),
-                element("thead", {},
-                        element("tr", {}, ...table.columns.map((c, i) => cell(c.title, i, true)))),
-                element("tbody", {}, ...rows));
+        const makeRow = (cells, id, scopes) => {
+                const row = element("tr", { id });
+                cells.forEach((text, i) => {
+                        const scope = scopes[Math.min(i, 1)];
+                        const attributes = { scope, class : table.columns[i].number && "number" };
+                        row.append(element(scope ? "th" : "td", attributes,
+                                           typeof text === "number" ? number(text) : text ?? "-"));
+                });
+                return row;
+        };
+        const titles = table.columns.map((column) => column.title);
+        const rows = table.rows.map((row, r) => makeRow(row, table.ids?.[r], [ "row" ]));
+        const made = element("table", { class : table.class },
+                             element("thead", {}, makeRow(titles, null, [ "col", "col" ])),
+                             element("tbody", {}, ...rows));
+        if (table.caption)
+                made.prepend(element("caption", {}, table.caption));
         return element("div", { class : "wide" }, made);
 };
 
@@ -150,74 +155,73 @@ const findScale = (axis, values, ticks, from = null) => {
 };
 
 // --- drawings ---------------------------------------------------------------------------
-const drawLegend = (names, className) => element(
-        "div", { class : "legend" },
-        ...names.map((name, i) => element("span", {},
-                                          element("i", { class : `${className}${i % 8}` }), name)));
+// A sample of a colour with its name.
+const sample = (colour, name, className) => {
+        const made = element("i", { class : className });
+        made.style.background = `var(${colour})`;
+        return element("span", {}, made, name);
+};
+const drawLegend = (names) => names.some(Boolean)
+                                      ? element("div", { class : "legend" },
+                                                ...names.map(
+                                                        (name, i) => sample(`--c${i % 8}`, name)))
+                                      : "";
 
-// A line of the grid with its value next to one end.
-const drawTick = (d, place, value) => shape("g", {}, shape("path", { class : "grid", d }),
-                                            shape("text", place, short(value)));
+const label = (x, y, text, className) => shape("text", { x, y, class : className }, text);
 
-const drawAxes = (axes, x, y, box) =>
-        [...x.at.map((value) => drawTick(
-                             `M${box.x(value)} ${box.top}V${box.bottom}`,
-                             { x : box.x(value), y : box.bottom + 17, class : "middle" }, value)),
-         ...y.at.map((value) => drawTick(`M${box.left} ${box.y(value)}H${box.right}`,
-                                         { x : box.left - 6, y : box.y(value) + 4, class : "end" },
-                                         value)),
-         shape("path",
-               { class : "axis", d : `M${box.left} ${box.top}V${box.bottom}H${box.right}` }),
-         shape("text", { x : (box.left + box.right) / 2, y : height - 6, class : "middle" },
-               axes.x.title),
-         shape("text", {
-                 x : -(box.top + box.bottom) / 2,
-                 y : 14,
-                 class : "middle",
-                 transform : "rotate(-90)"
-         },
-               axes.y.title)];
+// What shows its values when the pointer is on it.
+const mark = (name, colour, attributes, title) => shape(
+        name, { fill : `var(--c${colour % 8})`, ...attributes }, shape("title", {}, title));
+
+const drawing = (width, high, shapes) => shape(
+        "svg", { viewBox : `0 0 ${width} ${high}`, "aria-hidden" : "true" }, ...shapes);
+
+const path = (className, d, stroke) => shape("path", { class : className, d, stroke });
+
+const drawAxes = (axes, x, y, box) => [
+        // Lines of the grid with their values next to one end.
+        ...x.at.flatMap((value) => [path("grid", `M${box.x(value)} ${box.top}V${box.bottom}`),
+                                    label(box.x(value), box.bottom + 17, short(value), "middle")]),
+        ...y.at.flatMap((value) => [path("grid", `M${box.left} ${box.y(value)}H${box.right}`),
+                                    label(box.left - 6, box.y(value) + 4, short(value), "end")]),
+        path("axis", `M${box.left} ${box.top}V${box.bottom}H${box.right}`),
+        label((box.left + box.right) / 2, height - 6, axes.x.title, "middle"),
+        add(label(-(box.top + box.bottom) / 2, 14, axes.y.title, "middle"),
+            { transform : "rotate(-90)" }, [])];
 
 const drawSteps = (series, box, colour) => {
-        let path = "";
+        let d = "";
         series.y.forEach((y, i) => {
+                const from = box.x(series.x[i]), to = box.x(series.x[i + 1] ?? series.x[i]);
                 if (y > 0 || !box.log)
-                        path += `${path ? "V" : `M${box.x(series.x[i])} `}${box.y(y)}H${
-                                box.x(series.x[i + 1] ?? series.x[i])}`;
+                        d += `${d ? "V" : `M${from} `}${box.y(y)}H${to}`;
         });
-        return [ shape("path", { class : `line l${colour}`, d : path }) ];
+        return [ path("line", d, `var(--c${colour % 8})`) ];
 };
 
 const drawBars = (series, box, colour) => series.y.map((y, i) => {
-        const from = box.x(series.x[i]), to = box.x(series.to[i]);
-        return shape("rect", {
-                class : `f${colour}`,
-                x : from,
-                y : box.y(y),
-                width : Math.max(to - from - 0.5, 0.5),
-                height : Math.max(box.bottom - box.y(y), 0)
-        },
-                     shape("title", {},
-                           `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`));
+        const from = box.x(series.x[i]), to = box.x(series.to[i]), top = box.y(y);
+        const width = Math.max(to - from - 0.5, 0.5), height = Math.max(box.bottom - top, 0);
+        return mark("rect", colour, { x : from, y : top, width, height },
+                    `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`);
 });
 
 // Each label stands right of its point, as near as it covers no other label, and in the plot.
 const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
-        const at = [ box.x(series.x[i]), box.y(y) ];
-        const end = at[0] + 7 * series.labels[i].length;
-        const isFree = (label) => taken.every(([ from, to, y ]) => from >= end || to <= at[0] ||
-                                                                   Math.abs(y - label) >= 11);
-        let label, tried = 0;
+        const name = series.labels[i], cx = box.x(series.x[i]), cy = box.y(y);
+        const end = cx + 7 * name.length;
+        const isFree = (at) => taken.every(([ from, to, y ]) => from >= end || to <= cx ||
+                                                                Math.abs(y - at) >= 11);
+        let at, tried = 0;
         do {
-                label = at[1] + 4 + (tried % 2 ? 11 : -11) * Math.ceil(tried / 2);
+                at = cy + 4 + (tried % 2 ? 11 : -11) * Math.ceil(tried / 2);
                 tried++;
-        } while (label > box.bottom + 4 || !isFree(label));
-        taken.push([ at[0], end, label ]);
+        } while (at > box.bottom + 4 || !isFree(at));
+        taken.push([ cx, end, at ]);
         return [
-                shape("circle", { class : `f${colour}`, cx : at[0], cy : at[1], r : 4 },
-                      shape("title", {},
-                            `${series.labels[i]}: ${number(series.x[i])}, ${number(y)}`)),
-                shape("text", { x : at[0] + 7, y : label }, series.labels[i])
+                mark("circle", colour, { cx, cy, r : 4 },
+                     `${name}: ${number(series.x[i])}, ${number(y)}`),
+                label(cx + 7, at, name)
         ];
 });
 
@@ -229,25 +233,24 @@ const kinds = {
 
 const drawCurves = (plot, width) => {
         const labels = plot.series.some((s) => s.labels), taken = [];
-        const box = {
-                left : 64,
-                right : width - (labels ? 150 : 28),
-                top : 12,
-                bottom : height - 48
-        };
+        const left = 64, right = width - (labels ? 150 : 28), top = 12, bottom = height - 48;
         const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]), 7);
         // A count of 1 stands above the axis.
         const y = findScale(plot.y, plot.series.flatMap((s) => s.y), 7,
                             plot.series.some((s) => s.to || s.kind === "steps") ? 0.5 : null);
-        box.x = (value) => (box.left + x.place(value) * (box.right - box.left)).toFixed(1) * 1;
-        box.y = (value) => (box.bottom - y.place(value) * (box.bottom - box.top)).toFixed(1) * 1;
-        box.log = plot.y.log;
-        const drawn = plot.series.flatMap((s, i) => kinds[s.kind](s, box, i % 8, taken));
-        const names = plot.series.map((s) => s.name).filter((name) => name);
+        const box = {
+                left,
+                right,
+                top,
+                bottom,
+                log : plot.y.log,
+                x : (value) => Number((left + x.place(value) * (right - left)).toFixed(1)),
+                y : (value) => Number((bottom - y.place(value) * (bottom - top)).toFixed(1))
+        };
+        const drawn = plot.series.flatMap((s, i) => kinds[s.kind](s, box, i, taken));
         return [
-                ...(names.length ? [ drawLegend(names, "f") ] : []),
-                shape("svg", { viewBox : `0 0 ${width} ${height}`, "aria-hidden" : "true" },
-                      ...drawAxes(plot, x, y, box), ...drawn)
+                drawLegend(plot.series.map((s) => s.name)),
+                drawing(width, height, [...drawAxes(plot, x, y, box), ...drawn ])
         ];
 };
 
@@ -264,36 +267,25 @@ const tableOfCurves = (plot) => ({
 
 // Horizontal bars with a name each, made of parts that lie end to end.
 const drawRows = (plot, width) => {
-        const most = Math.max(...plot.values.map((v) => v.reduce((a, b) => a + (b ?? 0), 0)), 1e-9);
-        const left = 200, right = width - 70;
+        const sum = (parts) => parts.reduce((a, b) => a + b, 0), left = 200;
+        const scale = (width - 70 - left) / Math.max(...plot.values.map(sum), 1e-9);
         const bars = plot.values.flatMap((parts, r) => {
-                let x = left;
-                const y = 22 * r + 4;
+                const y = 22 * r + 4, end = left + scale * sum(parts);
                 return [
-                        shape("text", { x : left - 8, y : y + 13, class : "end" },
-                              clean(plot.names[r]).slice(0, 32)),
-                        ...parts.map((value, i) => {
-                                const wide = (value ?? 0) / most * (right - left);
-                                x += wide;
-                                return shape(
-                                        "rect", {
-                                                class : `f${i % 8}`,
-                                                x : x - wide,
-                                                y,
-                                                width : wide,
-                                                height : 16
-                                        },
-                                        shape("title", {}, `${plot.parts[i]}: ${number(value)}`));
-                        }),
-                        shape("text", { x : x + 6, y : y + 13 }, plot.totals[r])
+                        label(left - 8, y + 13, clean(plot.names[r]).slice(0, 32), "end"),
+                        ...parts.map((value, i) => mark("rect", i, {
+                                             x : left + scale * sum(parts.slice(0, i)),
+                                             y,
+                                             width : scale * value,
+                                             height : 16
+                                     },
+                                                        `${plot.parts[i]}: ${number(value)}`)),
+                        label(end + 6, y + 13, plot.totals[r])
                 ];
         });
         return [
-                ...(plot.parts.length > 1 ? [ drawLegend(plot.parts, "f") ] : []), shape("svg", {
-                        viewBox : `0 0 ${width} ${22 * plot.values.length + 8}`,
-                        "aria-hidden" : "true"
-                },
-                                                                                         ...bars)
+                drawLegend(plot.parts.length > 1 ? plot.parts : []),
+                drawing(width, 22 * plot.values.length + 8, bars)
         ];
 };
 
@@ -308,12 +300,10 @@ const tableOfRows = (plot) => ({
 const colourOf = (plot, i) => {
         const n = plot.series.length, first = n > 3 ? 1 : 3;
         if (!plot.stacked)
-                return css(`--c${i % 8}`);
-        const shade = i === 0  ? 0
-                      : n > 10 ? 1 + (i - 1) % 9
-                      : n > 2  ? Math.floor(first + (i - 1) * (8 - first) / (n - 2))
-                               : 4;
-        return css(`--k${shade}`);
+                return `--c${i % 8}`;
+        if (i === 0 || n > 10)
+                return `--k${i && 1 + (i - 1) % 9}`;
+        return `--k${n > 2 ? Math.floor(first + (i - 1) * (8 - first) / (n - 2)) : 4}`;
 };
 
 // A row per time: [time, series...], each as [low, value, high]. Stacks are bands, too,
@@ -362,22 +352,20 @@ const shareRange = (plots) => {
 
 // Shows a colour, a name and, at point `i`, a value for each series.
 const showLegend = (legend, plot, i) => {
-        const at = i === null || i === undefined ? null : i;
-        legend.replaceChildren(
-                ...(at === null ? [] : [ element("span", {}, time(plot.x[at])) ]),
-                ...plot.series.map((series, s) => {
-                        const sample = element("i", { class : plot.stacked ? "area" : null });
-                        const mid = at === null ? null : series.mid[at];
-                        let text = series.name;
-                        sample.style.background = colourOf(plot, s);
-                        if (at !== null)
-                                text += ` ${number(mid)}`;
-                        if (mid !== null && series.low && series.low[at] !== series.high[at])
-                                text += ` (${number(series.low[at])} to ${
-                                        number(series.high[at])})`;
-                        return element("span", {}, sample, text);
-                }),
-                ...(at === null ? [] : [ element("span", {}, plot.unit) ]));
+        const textOf = ({ name, mid, low, high }) => {
+                if (i === null)
+                        return name;
+                const range = mid[i] !== null && low && low[i] !== high[i]
+                                      ? ` (${number(low[i])} to ${number(high[i])})`
+                                      : "";
+                return `${name} ${number(mid[i])}${range}`;
+        };
+        legend.replaceChildren(...plot.series.map(
+                (series, s) => sample(colourOf(plot, s), textOf(series), plot.stacked && "area")));
+        if (i !== null) {
+                legend.prepend(element("span", {}, time(plot.x[i])));
+                legend.append(element("span", {}, plot.unit));
+        }
 };
 
 const drawEvents = (events, context, graph) => {
@@ -422,7 +410,7 @@ const optionsOf = (plot, range) => ({
                         strokePattern : plot.stacked ? null : dashes[Math.floor(i / 8) % 4],
                         strokeWidth : plot.stacked ? 0 : 1.5
                 }])),
-        colors : plot.series.map((_, i) => colourOf(plot, i)),
+        colors : plot.series.map((_, i) => css(colourOf(plot, i))),
         axisLineColor : css("--axis"),
         gridLineColor : css("--grid"),
         axes : {
@@ -533,10 +521,9 @@ const drawTime = (figure, plot, range, together) => {
         together.push(graph);
         addKeys(box, plot, graph, legend, reason);
         graphs.push((size) => {
-                [box.style.width, box.style.height] = size ? size.map((s) => `${s}px`) : [ "", "" ];
+                [box.style.width, box.style.height] = size;
                 graph.resize();
                 graph.updateOptions(optionsOf(plot, range));
-                showLegend(legend, plot, null);
         });
 };
 
@@ -936,13 +923,13 @@ if (graphs.length)
                 "Drag across a plot to zoom, with Shift to move, double-click to see all again. " +
                         "Click near a vertical line for its reason. Keys: arrows move along the values, with " +
                         "Shift along the events; + and - zoom, 0 shows all."));
-const restyle = (where, size) => {
-        palette = where;
+const restyle = (scheme, size) => {
+        document.documentElement.style.colorScheme = scheme;
         for (const graph of graphs)
                 graph(size);
 };
-matchMedia("(prefers-color-scheme: dark)")
-        .addEventListener("change", () => restyle(document.documentElement, null));
-addEventListener("beforeprint", () => restyle(document.getElementById("paper"), printed));
-addEventListener("afterprint", () => restyle(document.documentElement, null));
+const show = () => restyle("", [ "", "" ]);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+addEventListener("beforeprint", () => restyle("light", printed));
+addEventListener("afterprint", show);
 document.documentElement.dataset.drawn = "yes";
