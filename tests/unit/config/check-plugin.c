@@ -11,6 +11,8 @@
 #include "temporary.h"
 
 #define NOBODY 65534
+#define ALPHA  "above/dir/alpha.so"
+#define MOVED  "MOVED"
 
 static char *temp, *above, *dir, *file; /* temp/above/dir/alpha.so, all safe */
 
@@ -46,56 +48,6 @@ static void tear_down(void)
         g_free(temp);
 }
 
-static void make_absent(void)
-{
-        ck_assert_int_eq(unlink(file), 0);
-}
-
-static void file_group_writable(void)
-{
-        ck_assert_int_eq(chmod(file, 0775), 0);
-}
-
-static void file_world_writable(void)
-{
-        ck_assert_int_eq(chmod(file, 0646), 0);
-}
-
-static void file_others(void)
-{
-        ck_assert_int_eq(chown(file, NOBODY, 0), 0);
-}
-
-static void dir_group_writable(void)
-{
-        ck_assert_int_eq(chmod(dir, 0775), 0);
-}
-
-static void dir_sticky(void)
-{
-        ck_assert_int_eq(chmod(dir, 01777), 0);
-}
-
-static void dir_others(void)
-{
-        ck_assert_int_eq(chown(dir, NOBODY, 0), 0);
-}
-
-static void above_world_writable(void)
-{
-        ck_assert_int_eq(chmod(above, 0777), 0);
-}
-
-static void above_sticky(void)
-{
-        ck_assert_int_eq(chmod(above, 01777), 0);
-}
-
-static void above_others(void)
-{
-        ck_assert_int_eq(chown(above, NOBODY, 0), 0);
-}
-
 /* Moves the module to temp/other and puts a link in its place. */
 static void link_to(const char *target)
 {
@@ -104,47 +56,12 @@ static void link_to(const char *target)
 
         ck_assert_int_eq(mkdir(other, 0755), 0);
         ck_assert_int_eq(rename(file, moved), 0);
-        ck_assert_int_eq(symlink(target ? target : moved, file), 0);
+        ck_assert_int_eq(symlink(g_str_equal(target, MOVED) ? moved : target, file), 0);
 }
 
-static void link_relative(void)
+static void make_absent(void)
 {
-        link_to("../../other/module.so");
-}
-
-static void link_absolute(void)
-{
-        link_to(NULL);
-}
-
-static void link_others(void)
-{
-        link_to(NULL);
-        ck_assert_int_eq(lchown(file, NOBODY, 0), 0);
-}
-
-static void link_into_unsafe(void)
-{
-        g_autofree char *other = g_build_filename(temp, "other", NULL);
-
-        link_to(NULL);
-        ck_assert_int_eq(chmod(other, 0777), 0);
-}
-
-static void link_loop(void)
-{
-        link_to("alpha.so");
-}
-
-static void link_dangling(void)
-{
-        link_to("nothing.so");
-}
-
-static void link_in_sticky(void)
-{
-        link_to(NULL);
-        ck_assert_int_eq(chmod(dir, 01777), 0);
+        ck_assert_int_eq(unlink(file), 0);
 }
 
 static void make_directory(void)
@@ -166,11 +83,6 @@ static void make_text(void)
         ck_assert(g_file_set_contents(file, text, -1, NULL));
 }
 
-static void make_empty(void)
-{
-        ck_assert_int_eq(truncate(file, 0), 0);
-}
-
 /* Where the last segment that is loaded ends. */
 static off_t loaded_size(void)
 {
@@ -189,97 +101,101 @@ static off_t loaded_size(void)
         return end;
 }
 
-/* Without the check these are a SIGBUS in the linker. */
+static void make_empty(void)
+{
+        ck_assert_int_eq(truncate(file, 0), 0);
+}
+
 static void make_half(void)
 {
         ck_assert_int_eq(truncate(file, loaded_size() / 2), 0);
 }
 
-static void make_short(void)
-{
-        ck_assert_int_eq(truncate(file, loaded_size() - 1), 0);
-}
-
-static void make_header(void)
-{
-        ck_assert_int_eq(truncate(file, sizeof(ElfW(Ehdr)) + 10), 0);
-}
-
-static void make_truncated(void)
-{
-        ck_assert_int_eq(truncate(file, 200), 0);
-}
-
-static void nothing(void)
-{
-}
-
 /* In messages TEMP stands for the temporary directory. */
 static const struct {
         const char *name;
-        bool as_root; /* needs root's rights to set up */
-        void (*change)(void);
         int error;
         const char *message;
+        const char *path;   /* what the mode and the owner are of, below the temporary directory */
+        mode_t mode;        /* 0: as it is */
+        bool other;         /* belongs to another user, which needs root */
+        const char *link;   /* the file becomes a link to this, or to where the module is then */
+        int size;           /* of the truncated file, negative: less than what is loaded; 0: all.
+                               Without the check these are a SIGBUS in the linker */
+        void (*make)(void); /* else */
 } files[] = {
-        { "as it should be", false, nothing, 0, NULL },
-        { "absent", false, make_absent, -ENOENT, "TEMP/above/dir/alpha.so: No such file" },
-        { "file group-writable", false, file_group_writable, -EPERM,
+        { "as it should be", 0, NULL },
+        { "absent", -ENOENT, "TEMP/above/dir/alpha.so: No such file", .make = make_absent },
+        { "file group-writable", -EPERM,
           "TEMP/above/dir/alpha.so: found mode 0775, expected that neither group nor others may "
-          "write" },
-        { "file world-writable", false, file_world_writable, -EPERM,
-          "TEMP/above/dir/alpha.so: found mode 0646, expected that neither" },
-        { "file of another", true, file_others, -EPERM,
-          "TEMP/above/dir/alpha.so: found owner 65534, expected root" },
-        { "directory group-writable", false, dir_group_writable, -EPERM,
-          "TEMP/above/dir: found mode 0775, expected that neither" },
-        { "directory sticky", false, dir_sticky, -EPERM,
-          "TEMP/above/dir/alpha.so: found in a directory that others may write to, expected one" },
-        { "directory of another", true, dir_others, -EPERM,
-          "TEMP/above/dir: found owner 65534, expected root" },
-        { "parent world-writable", false, above_world_writable, -EPERM,
-          "TEMP/above: found mode 0777, expected that neither" },
-        { "parent sticky", false, above_sticky, 0, NULL },
-        { "parent of another", true, above_others, -EPERM,
-          "TEMP/above: found owner 65534, expected root" },
-        { "relative link", false, link_relative, 0, NULL },
-        { "absolute link", false, link_absolute, 0, NULL },
-        { "link of another", true, link_others, -EPERM,
-          "TEMP/above/dir/alpha.so: found owner 65534, expected root" },
-        { "link into an unsafe directory", false, link_into_unsafe, -EPERM,
-          "TEMP/other: found mode 0777, expected that neither" },
-        { "link to itself", false, link_loop, -ELOOP, "TEMP/above/dir/alpha.so: Too many" },
-        { "link to nothing", false, link_dangling, -ENOENT,
-          "TEMP/above/dir/nothing.so: No such file" },
-        { "link in a sticky directory", false, link_in_sticky, -EPERM,
-          "TEMP/above/dir/alpha.so: found in a directory that others may write to" },
-        { "directory", false, make_directory, -EPERM,
-          "TEMP/above/dir/alpha.so: found a directory, expected a file" },
-        { "pipe", false, make_pipe, -EPERM,
-          "TEMP/above/dir/alpha.so: found a device, pipe or socket, expected a file" },
-        { "text", false, make_text, -EPROTO,
-          "TEMP/above/dir/alpha.so: cannot be loaded: invalid ELF header" },
-        { "empty", false, make_empty, -EPROTO,
-          "TEMP/above/dir/alpha.so: cannot be loaded: file too short" },
-        { "truncated in half", false, make_half, -EPROTO, "TEMP/above/dir/alpha.so: found " },
-        { "truncated by a byte", false, make_short, -EPROTO, "TEMP/above/dir/alpha.so: found " },
-        { "only a header", false, make_header, -EPROTO, "TEMP/above/dir/alpha.so: found " },
-        { "truncated in its headers", false, make_truncated, -EPROTO,
-          "TEMP/above/dir/alpha.so: found 200 bytes, expected at least " },
+          "write",
+          ALPHA, 0775 },
+        { "file world-writable", -EPERM,
+          "TEMP/above/dir/alpha.so: found mode 0646, expected that neither", ALPHA, 0646 },
+        { "file of another", -EPERM, "TEMP/above/dir/alpha.so: found owner 65534, expected root",
+          ALPHA, .other = true },
+        { "directory group-writable", -EPERM,
+          "TEMP/above/dir: found mode 0775, expected that neither", "above/dir", 0775 },
+        { "directory sticky", -EPERM,
+          "TEMP/above/dir/alpha.so: found in a directory that others may write to, expected one",
+          "above/dir", 01777 },
+        { "directory of another", -EPERM, "TEMP/above/dir: found owner 65534, expected root",
+          "above/dir", .other = true },
+        { "parent world-writable", -EPERM, "TEMP/above: found mode 0777, expected that neither",
+          "above", 0777 },
+        { "parent sticky", 0, NULL, "above", 01777 },
+        { "parent of another", -EPERM, "TEMP/above: found owner 65534, expected root", "above",
+          .other = true },
+        { "relative link", 0, NULL, .link = "../../other/module.so" },
+        { "absolute link", 0, NULL, .link = MOVED },
+        { "link of another", -EPERM, "TEMP/above/dir/alpha.so: found owner 65534, expected root",
+          ALPHA, .other = true, .link = MOVED },
+        { "link into an unsafe directory", -EPERM,
+          "TEMP/other: found mode 0777, expected that neither", "other", 0777, .link = MOVED },
+        { "link to itself", -ELOOP, "TEMP/above/dir/alpha.so: Too many", .link = "alpha.so" },
+        { "link to nothing", -ENOENT, "TEMP/above/dir/nothing.so: No such file",
+          .link = "nothing.so" },
+        { "link in a sticky directory", -EPERM,
+          "TEMP/above/dir/alpha.so: found in a directory that others may write to", "above/dir",
+          01777, .link = MOVED },
+        { "directory", -EPERM, "TEMP/above/dir/alpha.so: found a directory, expected a file",
+          .make = make_directory },
+        { "pipe", -EPERM,
+          "TEMP/above/dir/alpha.so: found a device, pipe or socket, expected a file",
+          .make = make_pipe },
+        { "text", -EPROTO, "TEMP/above/dir/alpha.so: cannot be loaded: invalid ELF header",
+          .make = make_text },
+        { "empty", -EPROTO, "TEMP/above/dir/alpha.so: cannot be loaded: file too short",
+          .make = make_empty },
+        { "truncated in half", -EPROTO, "TEMP/above/dir/alpha.so: found ", .make = make_half },
+        { "truncated by a byte", -EPROTO, "TEMP/above/dir/alpha.so: found ", .size = -1 },
+        { "only a header", -EPROTO, "TEMP/above/dir/alpha.so: found ",
+          .size = sizeof(ElfW(Ehdr)) + 10 },
+        { "truncated in its headers", -EPROTO,
+          "TEMP/above/dir/alpha.so: found 200 bytes, expected at least ", .size = 200 },
 };
 
 TEST_EACH(safety, files)
 {
         const IdledPolicy *policy = NULL;
-        g_autofree char *error = NULL;
+        g_autofree char *error = NULL, *path = g_build_filename(temp, c->path, NULL);
         g_auto(GStrv) parts = NULL;
         int r;
 
-        if (c->as_root && geteuid() != 0) {
+        if (c->other && geteuid() != 0) {
                 case_skip(c->name, "needs root");
                 return;
         }
-        c->change();
+        if (c->link)
+                link_to(c->link);
+        if (c->mode)
+                ck_assert_int_eq(chmod(path, c->mode), 0);
+        if (c->other)
+                ck_assert_int_eq(lchown(path, NOBODY, 0), 0);
+        if (c->size)
+                ck_assert_int_eq(truncate(file, c->size + (c->size < 0 ? loaded_size() : 0)), 0);
+        if (c->make)
+                c->make();
         r = policy_load(dir, "alpha", &policy, &error);
         ck_case(c->name, r == c->error, "returned %d (%s), expected %d", r, error ? error : "",
                 c->error);
