@@ -63,92 +63,45 @@ TEST_EACH(merge, merge_cases)
 /* 8 CPUs in cores of 2, nodes 0-3 and 4-7; CPUs 6 and 7 are faster than the others. */
 static const struct {
         const char *name, *online, *isolated, *nohz_full;
-        const char *sets[4];
+        const char *sets;  /* of pinned tasks, at most four */
         const char *nodes; /* node numbers as a list */
         const char *wished, *allowed;
         const char *safety; /* one letter for each CPU: . L(ast) I(solated) P(inned) N(ode) */
 } cases[] = {
-        { "as requested", "0-7", "", "", { NULL }, "", "0-3", "0-3", "........" },
-        { "empty: the fastest", "0-7", "", "", { NULL }, "", "", "6", "......L." },
-        { "empty, fast ones offline", "0-5", "", "", { NULL }, "", "", "0", "L......." },
-        { "only offline CPUs requested", "0-3", "", "", { NULL }, "", "4-7", "0", "L......." },
-        { "offline CPUs requested too", "0-3", "", "", { NULL }, "", "2-7", "2-3", "........" },
-        { "all offline", "", "", "", { "3" }, "0", "0-7", "", "........" },
-        { "isolated are added", "0-7", "4-5", "", { NULL }, "", "0", "0,4-5", "....II.." },
-        { "isolated and offline", "0-4", "4-5", "", { NULL }, "", "0", "0,4", "....I..." },
-        { "nohz_full are added", "0-7", "", "5", { NULL }, "", "0", "0,5", ".....I.." },
-        { "isolated do no ordinary work", "0-7", "4-5", "", { NULL }, "", "4", "4-6", ".....IL." },
-        { "core of an isolated one first", "0-7", "5", "", { NULL }, "", "", "4-5", "....LI.." },
-        { "all isolated", "0-7", "0-7", "", { NULL }, "", "", "0-7", "IIIIIIII" },
-        { "pin of one", "0-7", "", "", { "5" }, "", "0", "0,5", ".....P.." },
-        { "pin met", "0-7", "", "", { "0-3" }, "", "0", "0", "........" },
-        { "pin of more: the fastest", "0-7", "", "", { "3-7" }, "", "0", "0,6", "......P." },
-        { "pin of more: the core", "0-7", "", "", { "1,6" }, "", "0", "0-1", ".P......" },
-        { "pin of more: the first", "0-7", "", "", { "3-5" }, "", "0", "0,3", "...P...." },
-        { "pin offline", "0-3", "", "", { "6" }, "", "0", "0", "........" },
-        { "pin in part offline", "0-3", "", "", { "3,6" }, "", "0", "0,3", "...P...." },
-        { "pin stands for the last", "0-7", "", "", { "2" }, "", "", "2", "..P....." },
-        { "pin to isolated does not", "0-7", "2", "", { "2" }, "", "", "2-3", "..IL...." },
-        { "affinities overlap in one",
-          "0-7",
-          "",
-          "",
-          { "1-2", "2-3", "2,4-5" },
-          "",
-          "0",
-          "0,2",
-          "..P....." },
-        { "single first, it meets others",
-          "0-7",
-          "",
-          "",
-          { "2-7", "3-4", "3" },
-          "",
-          "0",
-          "0,3",
-          "...P...." },
-        { "singles first, though 2 meets as many",
-          "0-7",
-          "",
-          "",
-          { "2-3", "2,4", "3", "4" },
-          "",
-          "0",
-          "0,3-4",
+        { "as requested", "0-7", "", "", "", "", "0-3", "0-3", "........" },
+        { "empty: the fastest", "0-7", "", "", "", "", "", "6", "......L." },
+        { "empty, fast ones offline", "0-5", "", "", "", "", "", "0", "L......." },
+        { "only offline CPUs requested", "0-3", "", "", "", "", "4-7", "0", "L......." },
+        { "offline CPUs requested too", "0-3", "", "", "", "", "2-7", "2-3", "........" },
+        { "all offline", "", "", "", "3", "0", "0-7", "", "........" },
+        { "isolated are added", "0-7", "4-5", "", "", "", "0", "0,4-5", "....II.." },
+        { "isolated and offline", "0-4", "4-5", "", "", "", "0", "0,4", "....I..." },
+        { "nohz_full are added", "0-7", "", "5", "", "", "0", "0,5", ".....I.." },
+        { "isolated do no ordinary work", "0-7", "4-5", "", "", "", "4", "4-6", ".....IL." },
+        { "core of an isolated one first", "0-7", "5", "", "", "", "", "4-5", "....LI.." },
+        { "all isolated", "0-7", "0-7", "", "", "", "", "0-7", "IIIIIIII" },
+        { "pin of one", "0-7", "", "", "5", "", "0", "0,5", ".....P.." },
+        { "pin met", "0-7", "", "", "0-3", "", "0", "0", "........" },
+        { "pin of more: the fastest", "0-7", "", "", "3-7", "", "0", "0,6", "......P." },
+        { "pin of more: the core", "0-7", "", "", "1,6", "", "0", "0-1", ".P......" },
+        { "pin of more: the first", "0-7", "", "", "3-5", "", "0", "0,3", "...P...." },
+        { "pin offline", "0-3", "", "", "6", "", "0", "0", "........" },
+        { "pin in part offline", "0-3", "", "", "3,6", "", "0", "0,3", "...P...." },
+        { "pin stands for the last", "0-7", "", "", "2", "", "", "2", "..P....." },
+        { "pin to isolated does not", "0-7", "2", "", "2", "", "", "2-3", "..IL...." },
+        { "affinities overlap in one", "0-7", "", "", "1-2 2-3 2,4-5", "", "0", "0,2", "..P....." },
+        { "single first, it meets others", "0-7", "", "", "2-7 3-4 3", "", "0", "0,3", "...P...." },
+        { "singles first, though 2 meets as many", "0-7", "", "", "2-3 2,4 3 4", "", "0", "0,3-4",
           "...PP..." },
-        { "chain of affinities",
-          "0-7",
-          "",
-          "",
-          { "2-3", "3-4", "4-5" },
-          "",
-          "0",
-          "0,3-4",
-          "...PP..." },
-        { "affinities apart",
-          "0-7",
-          "",
-          "",
-          { "2-3", "4-5", "6-7" },
-          "",
-          "0",
-          "0,2,4,6",
-          "..P.P.P." },
-        { "node met", "0-7", "", "", { NULL }, "0", "0", "0", "........" },
-        { "node", "0-7", "", "", { NULL }, "1", "0", "0,6", "......N." },
-        { "both nodes, empty request", "0-7", "", "", { NULL }, "0-1", "", "0,6", "N.....N." },
-        { "node without CPUs", "0-7", "", "", { NULL }, "7", "0", "0", "........" },
-        { "node all isolated", "0-7", "4-7", "", { NULL }, "1", "0", "0,4-7", "....IIII" },
-        { "node's isolated CPU is not enough",
-          "0-7",
-          "4",
-          "",
-          { NULL },
-          "1",
-          "0",
-          "0,4-5",
-          "....IN.." },
-        { "pin within a node", "0-7", "", "", { "4-5" }, "1", "0", "0,4", "....P..." },
+        { "chain of affinities", "0-7", "", "", "2-3 3-4 4-5", "", "0", "0,3-4", "...PP..." },
+        { "affinities apart", "0-7", "", "", "2-3 4-5 6-7", "", "0", "0,2,4,6", "..P.P.P." },
+        { "node met", "0-7", "", "", "", "0", "0", "0", "........" },
+        { "node", "0-7", "", "", "", "1", "0", "0,6", "......N." },
+        { "both nodes, empty request", "0-7", "", "", "", "0-1", "", "0,6", "N.....N." },
+        { "node without CPUs", "0-7", "", "", "", "7", "0", "0", "........" },
+        { "node all isolated", "0-7", "4-7", "", "", "1", "0", "0,4-7", "....IIII" },
+        { "node's isolated CPU is not enough", "0-7", "4", "", "", "1", "0", "0,4-5", "....IN.." },
+        { "pin within a node", "0-7", "", "", "4-5", "1", "0", "0,4", "....P..." },
 };
 
 static Topology *eight(const char *online, const char *isolated, const char *nohz_full)
@@ -164,6 +117,7 @@ static Topology *eight(const char *online, const char *isolated, const char *noh
 TEST_EACH(sanitize, cases)
 {
         g_autoptr(Topology) topology = eight(c->online, c->isolated, c->nohz_full);
+        g_auto(GStrv) texts = g_strsplit(c->sets, " ", 4);
         CpuSet sets[4], nodes = set_of(c->nodes), expected = set_of(c->allowed);
         int numbers[8];
         char owner[] = "process 9 (a)", *owners_of_nodes[8];
@@ -172,10 +126,8 @@ TEST_EACH(sanitize, cases)
         uint8_t safety[8];
         Plan plan;
 
-        while (affinities.n_sets < 4 && c->sets[affinities.n_sets]) {
-                sets[affinities.n_sets] = set_of(c->sets[affinities.n_sets]);
-                affinities.n_sets++;
-        }
+        for (; texts[affinities.n_sets]; affinities.n_sets++)
+                sets[affinities.n_sets] = set_of(texts[affinities.n_sets]);
         CPUSET_FOREACH(node, &nodes) {
                 owners_of_nodes[affinities.n_nodes] = owner;
                 numbers[affinities.n_nodes++] = node;
