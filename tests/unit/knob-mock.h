@@ -20,18 +20,22 @@ typedef struct Mock {
         unsigned generation; /* identifies the object that has the name */
 } Mock;
 
+/* How knobs behave that do not take a value as they should. */
+typedef struct MockFault {
+        int fail_write, fail_read, fail_read_back; /* negative errno, 0 none */
+        bool short_write;                          /* takes one byte of the value */
+        const char *stored;  /* is stored instead of the written value; NULL: as written */
+        const char *foreign; /* another program writes this right after our next write */
+        int late;            /* reads after a write that still show what was there before */
+        unsigned busy_usec;  /* for so long other programs run meanwhile */
+} MockFault;
+
 /* What the knobs are like now, and how they will behave. */
 typedef struct MockWorld {
         Mock knobs[MOCKS];
-        char written[4096];                        /* "NAME=VALUE " for every write that arrived */
-        int fail_write, fail_read, fail_read_back; /* negative errno, 0 none */
-        bool short_write;                          /* takes one byte of the value */
-        char stored[64];    /* is stored instead of the written value; "" as written */
-        char foreign[64];   /* another program writes this right after our next write; "" none
-                               does */
-        int late;           /* reads after a write that still show what was there before */
-        unsigned busy_usec; /* for so long other programs run meanwhile */
-        bool under[MOCKS];  /* refuses a value that the knob before it does not contain */
+        char written[4096]; /* "NAME=VALUE " for every write that arrived */
+        MockFault fault;
+        bool under[MOCKS]; /* refuses a value that the knob before it does not contain */
 } MockWorld;
 
 static MockWorld *mock;
@@ -56,10 +60,10 @@ static inline int mock_read(const ActContext *context, const char *name, char **
         mock_wrote = false;
         if (knob->gone)
                 return -ENOENT;
-        if (back ? mock->fail_read_back : mock->fail_read)
-                return back ? mock->fail_read_back : mock->fail_read;
+        if (back ? mock->fault.fail_read_back : mock->fault.fail_read)
+                return back ? mock->fault.fail_read_back : mock->fault.fail_read;
         if (knob->n_shown > 0)
-                g_usleep(mock->busy_usec);
+                g_usleep(mock->fault.busy_usec);
         *ret_value = g_strdup(knob->n_shown > 0 ? knob->shown : knob->value);
         knob->n_shown -= knob->n_shown > 0;
         return 0;
@@ -80,25 +84,25 @@ static inline int mock_write(const ActContext *context, const char *name, const 
         mock_wrote = true;
         if (knob->gone)
                 return -ENOENT;
-        if (mock->fail_write)
-                return mock->fail_write;
+        if (mock->fault.fail_write)
+                return mock->fault.fail_write;
         if (mock_refuses(knob, value))
                 return -EACCES;
         step();
         g_strlcpy(knob->shown, knob->value, sizeof(knob->shown));
-        knob->n_shown = mock->late;
-        g_strlcpy(knob->value, *mock->stored ? mock->stored : value, sizeof(knob->value));
-        if (mock->short_write)
+        knob->n_shown = mock->fault.late;
+        g_strlcpy(knob->value, mock->fault.stored ?: value, sizeof(knob->value));
+        if (mock->fault.short_write)
                 knob->value[1] = '\0';
         g_strlcat(mock->written, name, sizeof(mock->written));
         g_strlcat(mock->written, "=", sizeof(mock->written));
         g_strlcat(mock->written, value, sizeof(mock->written));
         g_strlcat(mock->written, " ", sizeof(mock->written));
         step();
-        if (*mock->foreign)
-                g_strlcpy(knob->value, mock->foreign, sizeof(knob->value));
-        mock->foreign[0] = '\0';
-        return mock->short_write ? -EIO : 0;
+        if (mock->fault.foreign)
+                g_strlcpy(knob->value, mock->fault.foreign, sizeof(knob->value));
+        mock->fault.foreign = NULL;
+        return mock->fault.short_write ? -EIO : 0;
 }
 
 /* "0,1" is "0-1". */
@@ -150,50 +154,6 @@ static inline void mock_foreign(const char *name, const char *value)
         g_strlcpy(mock_find(name)->value, value, sizeof(mock->knobs[0].value));
 }
 
-/* It went and another one came, as it was found. */
-static inline void mock_replace(const char *name, const char *value)
-{
-        mock_find(name)->generation++;
-        mock_foreign(name, value);
-}
-
-/* Another program writes right after our next write. */
-static inline void mock_foreign_behind(const char *value)
-{
-        g_strlcpy(mock->foreign, value, sizeof(mock->foreign));
-}
-
-static inline void mock_gone(const char *name)
-{
-        mock_find(name)->gone = true;
-}
-
-static inline void mock_fail_write(int error)
-{
-        mock->fail_write = error;
-}
-
-static inline void mock_fail_read(int error)
-{
-        mock->fail_read = error;
-}
-
-static inline void mock_fail_read_back(int error)
-{
-        mock->fail_read_back = error;
-}
-
-static inline void mock_short_write(void)
-{
-        mock->short_write = true;
-}
-
-/* The kernel makes something else of whatever is written. */
-static inline void mock_store(const char *value)
-{
-        g_strlcpy(mock->stored, value, sizeof(mock->stored));
-}
-
 /* The next read shows this instead of the present value. */
 static inline void mock_show(const char *name, const char *value)
 {
@@ -201,25 +161,9 @@ static inline void mock_show(const char *name, const char *value)
         mock_find(name)->n_shown = 1;
 }
 
-/* A write is seen after so many reads only, each of which takes long on a busy machine. */
-static inline void mock_late(int reads, unsigned busy_usec)
-{
-        mock->late = reads;
-        mock->busy_usec = busy_usec;
-}
-
-/* The knob cannot have what the one before it lacks, as a nested cpuset. */
-static inline void mock_nest(const char *name)
-{
-        mock->under[mock_find(name) - mock->knobs] = true;
-}
-
 static inline void mock_behave(void)
 {
-        mock->fail_write = mock->fail_read = mock->fail_read_back = 0;
-        mock->short_write = false;
-        mock->late = 0;
-        mock->stored[0] = mock->foreign[0] = '\0';
+        mock->fault = (MockFault){ 0 };
 }
 
 #endif

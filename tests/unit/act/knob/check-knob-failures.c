@@ -5,40 +5,23 @@
  */
 #include "knob-fixture.h"
 
-typedef void (*Fault)(int error);
-
-static void fault_short(int error)
-{
-        mock_short_write();
-}
-
-static void fault_stored(int error)
-{
-        mock_store("0");
-}
-
-static void fault_foreign_behind(int error)
-{
-        mock_foreign_behind("2-3");
-}
-
 static const struct {
         const char *name;
-        Fault fault;
-        int error, expected;
+        MockFault fault;
+        int expected;
         const char *value; /* afterwards, NULL: the one before */
 } faults[] = {
-        { "EIO on write", mock_fail_write, -EIO, -EIO, NULL },
-        { "EBUSY on write", mock_fail_write, -EBUSY, -EBUSY, NULL },
-        { "EACCES on write", mock_fail_write, -EACCES, -EACCES, NULL },
-        { "EINVAL on write", mock_fail_write, -EINVAL, -EINVAL, NULL },
-        { "ENOENT on write", mock_fail_write, -ENOENT, -ENOENT, NULL },
-        { "EIO on read", mock_fail_read, -EIO, -EIO, NULL },
-        { "EACCES on read", mock_fail_read, -EACCES, -EACCES, NULL },
-        { "EIO on reading back", mock_fail_read_back, -EIO, -EIO, "1-2" },
-        { "short write", fault_short, 0, -EIO, "1" },
-        { "another value stored", fault_stored, 0, -EPERM, "0" },
-        { "another program's write after ours", fault_foreign_behind, 0, -EPERM, "2-3" },
+        { "EIO on write", { .fail_write = -EIO }, -EIO, NULL },
+        { "EBUSY on write", { .fail_write = -EBUSY }, -EBUSY, NULL },
+        { "EACCES on write", { .fail_write = -EACCES }, -EACCES, NULL },
+        { "EINVAL on write", { .fail_write = -EINVAL }, -EINVAL, NULL },
+        { "ENOENT on write", { .fail_write = -ENOENT }, -ENOENT, NULL },
+        { "EIO on read", { .fail_read = -EIO }, -EIO, NULL },
+        { "EACCES on read", { .fail_read = -EACCES }, -EACCES, NULL },
+        { "EIO on reading back", { .fail_read_back = -EIO }, -EIO, "1-2" },
+        { "short write", { .short_write = true }, -EIO, "1" },
+        { "another value stored", { .stored = "0" }, -EPERM, "0" },
+        { "another program's write after ours", { .foreign = "2-3" }, -EPERM, "2-3" },
 };
 
 /* The first change of a knob fails: an error, a degraded knob, and all is well again later. */
@@ -46,7 +29,7 @@ TEST_EACH(peer_defect_2_first_set_fails, faults)
 {
         int r;
 
-        c->fault(c->error);
+        mock->fault = c->fault;
         r = set("a", "1-2");
         ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
         ck_case(c->name, g_str_equal(mock_value("a"), c->value ? c->value : "0-3"), "value is %s",
@@ -72,7 +55,7 @@ TEST_EACH(peer_defect_2_later_set_fails, faults)
 
         ck_assert_int_eq(set("a", "0"), 1);
         ck_assert_int_eq(set("a", "0-1"), 1);
-        c->fault(c->error);
+        mock->fault = c->fault;
         r = set("a", "1-2");
         ck_case(c->name, r == c->expected, "returned %d, expected %d", r, c->expected);
         mock_behave();
@@ -85,8 +68,7 @@ TEST_EACH(peer_defect_2_later_set_fails, faults)
  * is read, or written, once more. */
 static bool ends_at_once(typeof(faults[0]) *f)
 {
-        return f->expected == -ENOENT || f->fault == mock_fail_read_back ||
-               f->fault == fault_foreign_behind;
+        return f->expected == -ENOENT || f->fault.fail_read_back || f->fault.foreign;
 }
 
 /* What is gone is as it was; all else has its original. Nothing stays on record. */
@@ -112,7 +94,7 @@ TEST_EACH(restore_fails, faults)
 
         ck_assert_int_eq(set("a", "1"), 1);
         ck_assert_int_eq(set("b", "1"), 1);
-        f->fault(f->error);
+        mock->fault = f->fault;
         r = knobs_restore(knobs, collect, report);
         if (ends_at_once(f)) {
                 ck_case(f->name, r == 0, "returned %d", r);
@@ -138,7 +120,7 @@ TEST_RANGE(shown_too_late, 0, 3)
         const Knob *knob;
 
         kind.late = true;
-        mock_late(1000000, 0);
+        mock->fault.late = 1000000;
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EPERM);
         knob = knob_find(knobs, &kind, "a");
         ck_assert_int_eq(knob->state, KNOB_FAILED);
@@ -168,7 +150,7 @@ TEST(not_taken)
         KnobKind kind = mock_kind;
 
         kind.late = true;
-        mock_fail_write(-EIO);
+        mock->fault.fail_write = -EIO;
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "0"), -EIO);
         ck_assert(!knob_is_on_record(knob_find(knobs, &kind, "a")) && !record_exists());
 }

@@ -115,7 +115,7 @@ static void run_several(void)
 static void run_failures(void)
 {
         set("a", "0");
-        mock_fail_write(-EBUSY);
+        mock->fault.fail_write = -EBUSY;
         set("a", "1");
         set("a", "2");
         mock_behave();

@@ -53,7 +53,7 @@ TEST(restored_as_far_as_others_allow)
 {
         g_autoptr(GString) report = g_string_new(NULL);
 
-        mock_nest("d");
+        mock->under[3] = true; /* d in c */
         set("c", "0-1");
         set("d", "0");
         set("c", "0");
@@ -141,7 +141,8 @@ TEST(original_restored_by_another)
 TEST(replaced)
 {
         set("a", "0");
-        mock_replace("a", "0-3");
+        mock_find("a")->generation++;
+        mock_foreign("a", "0-3");
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(find("a")->state, KNOB_OURS);
         ck_assert_int_eq(set("a", "0"), 1);
@@ -153,9 +154,9 @@ TEST(replaced)
 TEST(slept)
 {
         set("a", "0");
-        mock_fail_read(-EBUSY);
+        mock->fault.fail_read = -EBUSY;
         ck_assert_int_eq(knobs_verify(knobs), 0);
-        mock_fail_read(0);
+        mock->fault.fail_read = 0;
         mock_foreign("a", "0-3");
         ck_assert_int_eq(set("a", "0"), 1);
         ck_assert_str_eq(mock_value("a"), "0");
@@ -216,7 +217,7 @@ TEST_EACH(shown_late, busy)
         KnobChange changes[] = { { &kind, "a", "0", 0, NULL }, { &kind, "b", "0-1", 0, NULL } };
 
         kind.late = true;
-        mock_late(3, *c);
+        mock->fault = (MockFault){ .late = 3, .busy_usec = *c };
         knobs_set(knobs, changes, 2);
         ck_assert_int_eq(changes[0].result, 1);
         ck_assert_int_eq(changes[1].result, 1);
@@ -229,8 +230,7 @@ TEST_EACH(shown_late, busy)
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
         ck_assert_str_eq(mock_value("b"), "0-7");
         ck_assert(!record_exists());
-        mock_behave();
-        mock_store("0-2");
+        mock->fault = (MockFault){ .stored = "0-2" };
         ck_assert_int_eq(knob_set(knobs, &kind, "a", "1"), -EPERM);
         ck_assert_int_eq(knob_set(knobs, &mock_kind, "b", "1"), -EPERM);
 }
@@ -242,8 +242,8 @@ TEST(gone_is_forgotten)
         set("a", "0");
         set("b", "0");
         set("c", "0");
-        mock_gone("a");
-        mock_gone("b");
+        mock_find("a")->gone = true;
+        mock_find("b")->gone = true;
         ck_assert_int_eq(set("a", "1"), -ENOENT);
         ck_assert_ptr_null(find("a"));
         ck_assert_int_eq(set("a", "1"), -ENOENT);
@@ -256,10 +256,10 @@ TEST(verify_forgets_what_is_gone)
 {
         set("a", "0");
         set("b", "0");
-        mock_gone("a");
+        mock_find("a")->gone = true;
         ck_assert_int_eq(knobs_verify(knobs), 0);
         ck_assert_ptr_null(find("a"));
-        mock_fail_read(-EIO);
+        mock->fault.fail_read = -EIO;
         ck_assert_int_eq(knobs_verify(knobs), 1);
         ck_assert_int_eq(find("b")->state, KNOB_FAILED);
 }
