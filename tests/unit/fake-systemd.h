@@ -9,10 +9,8 @@
 #define IDLED_TESTS_FAKE_SYSTEMD_H
 
 #include "act/park/park-common.h"
+#include "knobs.h"
 #include "set-of.h"
-#include "table.h"
-
-#include "steps.h"
 
 typedef struct FakeUnit {
         const char *name, *slice;
@@ -112,16 +110,22 @@ static const UnitControl systemd_control = {
         .get_effective = get_effective,
 };
 
-static inline void systemd_new(void)
+/* With an empty record of originals. */
+static inline void systemd_new(const UnitControl *control)
 {
+        scratch_open();
+        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
         systemd = mmap(NULL, sizeof(*systemd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                        -1, 0);
         ck_assert_ptr_ne(systemd, MAP_FAILED);
+        knobs_begin(scratch_fd, control);
 }
 
 static inline void systemd_done(void)
 {
+        knobs_end();
         munmap(systemd, sizeof(*systemd));
+        scratch_close();
 }
 
 static inline void systemd_unit(const char *name, const char *slice, const char *allowed)
@@ -132,11 +136,6 @@ static inline void systemd_unit(const char *name, const char *slice, const char 
 static inline void systemd_gone(const char *name)
 {
         systemd_find(name)->gone = true;
-}
-
-static inline void systemd_refuses(const char *name, bool refused)
-{
-        systemd_find(name)->refused = refused;
 }
 
 static inline void systemd_foreign(const char *name, const char *allowed)

@@ -43,21 +43,11 @@ static const UnitControl control = {
 
 static void setup(void)
 {
-        scratch_open();
-        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
+        systemd_new(&control);
         scratch_file("run/systemd/system/some.service", "");
-        systemd_new();
-        knobs_begin(scratch_fd, &control);
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
         reloads = 0;
-}
-
-static void teardown(void)
-{
-        knobs_end();
-        systemd_done();
-        scratch_close();
 }
 
 static int apply(const char *allowed)
@@ -201,4 +191,4 @@ TEST(no_name_of_a_unit)
         }
 }
 
-UNIT("park-dropin", .setup = setup, .teardown = teardown, .timeout = 60)
+UNIT("park-dropin", .setup = setup, .teardown = systemd_done, .timeout = 60)

@@ -19,12 +19,9 @@ static const struct {
 
 static void setup(void)
 {
-        scratch_open();
-        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
+        systemd_new(&systemd_control);
         scratch_file(MODE, "frequency\n");
         scratch_file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
-        systemd_new();
-        knobs_begin(scratch_fd, &systemd_control);
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("background.slice", "-.slice", "");
         systemd_unit("game.scope", "system.slice", "");
@@ -34,10 +31,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-        knobs_end();
         g_ptr_array_unref(requests);
         systemd_done();
-        scratch_close();
 }
 
 static void request(const char *cgroup, unsigned kinds)
@@ -51,14 +46,14 @@ static void request_nothing(void)
 }
 
 /* CPUs 0 and 1 are fast and have the cache, 2 and 3 are efficient. As the manager does: kinds, then
- * parking by units, then kinds again. */
-static int apply(const char *allowed)
+ * parking by units, then kinds again. Kinds alone come before it makes a partition. */
+static int apply_by(ParkBackend backend, const char *allowed)
 {
         static TopologyCpu cpus[4];
         char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
-        const ParkOptions options = { .backend = PARK_SYSTEMD, .units = all, .exclude = none };
+        const ParkOptions options = { .backend = backend, .units = all, .exclude = none };
         const Topology topology = { .online = set_of("0-3"), .n_cpus = 4, .cpus = cpus };
-        const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = true };
+        const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = parks };
         const Plan plan = { .allowed = set_of(allowed) };
         void *kinds, *park;
         int first, r;
@@ -66,14 +61,26 @@ static int apply(const char *allowed)
         for (int i = 0; i < 4; i++)
                 cpus[i].kinds = i < 2 ? KIND_FAST | KIND_CACHE : KIND_EFFICIENT;
         ck_assert_int_eq(actuator_kinds.open(&knobs_context, &options, &kinds), 0);
-        ck_assert_int_eq(park_systemd.open(&knobs_context, &options, &park), 0);
-        first = actuator_kinds.apply(kinds, knobs, &plan, &facts);
-        r = park_systemd.apply(park, knobs, &plan.allowed, &topology);
-        ck_assert_int_eq(r, 0);
-        r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+        first = r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+        if (backend == PARK_SYSTEMD) {
+                ck_assert_int_eq(park_systemd.open(&knobs_context, &options, &park), 0);
+                r = park_systemd.apply(park, knobs, &plan.allowed, &topology);
+                ck_assert_int_eq(r, 0);
+                r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
+                park_systemd.close(park);
+        }
         actuator_kinds.close(kinds);
-        park_systemd.close(park);
         return first < 0 ? first : r;
+}
+
+static int apply(const char *allowed)
+{
+        return apply_by(PARK_SYSTEMD, allowed);
+}
+
+static int apply_before_partition(const char *allowed)
+{
+        return apply_by(PARK_AUTO, allowed);
 }
 
 /* What the kernel has of a unit next to the partition: it does not take an empty list. */
@@ -84,26 +91,6 @@ static void to_kernel(const char *name)
 
         if (*text && faccessat(scratch_fd, path, F_OK, 0) == 0)
                 scratch_file(path, text);
-}
-
-/* As the manager does before it makes a partition. */
-static int apply_before_partition(const char *allowed)
-{
-        static TopologyCpu cpus[4];
-        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
-        const ParkOptions options = { .backend = PARK_AUTO, .units = all, .exclude = none };
-        const Topology topology = { .online = set_of("0-3"), .n_cpus = 4, .cpus = cpus };
-        const ActFacts facts = { .topology = &topology, .unit_kinds = requests, .parks = parks };
-        const Plan plan = { .allowed = set_of(allowed) };
-        void *kinds;
-        int r;
-
-        for (int i = 0; i < 4; i++)
-                cpus[i].kinds = i < 2 ? KIND_FAST : KIND_EFFICIENT;
-        ck_assert_int_eq(actuator_kinds.open(&knobs_context, &options, &kinds), 0);
-        r = actuator_kinds.apply(kinds, knobs, &plan, &facts);
-        actuator_kinds.close(kinds);
-        return r;
 }
 
 static void expect(const char *unit, const char *allowed)

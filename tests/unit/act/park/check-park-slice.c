@@ -12,24 +12,32 @@ static void setup(void)
         knobs_begin(scratch_fd, &fake_units);
 }
 
+static void *state; /* closed after the test */
+
+static void open_park_as(ParkBackend backend)
+{
+        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
+        const ParkOptions options = { (int)backend, all, none };
+
+        knobs_context.resets_affinities = fake->old_kernel;
+        ck_assert_int_eq(actuator_park.open(&knobs_context, &options, &state), 0);
+}
+
+static void close_park(void)
+{
+        if (state)
+                actuator_park.close(state);
+        state = NULL;
+}
+
 static void teardown(void)
 {
+        close_park();
         knobs_end();
         fake_slice_done();
 }
 
-static void *open_park_as(ParkBackend backend)
-{
-        char *all[] = { (char *)"*", NULL }, *none[] = { NULL };
-        const ParkOptions options = { (int)backend, all, none };
-        void *state;
-
-        knobs_context.resets_affinities = fake->old_kernel;
-        ck_assert_int_eq(actuator_park.open(&knobs_context, &options, &state), 0);
-        return state;
-}
-
-static int apply_by(void *state, const char *allowed)
+static int apply_now(const char *allowed)
 {
         const Topology topology = { .online = set_of("0-3") };
         const Plan plan = { .allowed = set_of(allowed) };
@@ -39,10 +47,11 @@ static int apply_by(void *state, const char *allowed)
 
 static int apply(const char *allowed)
 {
-        void *state = open_park_as(PARK_PARTITION);
-        int r = apply_by(state, allowed);
+        int r;
 
-        actuator_park.close(state);
+        open_park_as(PARK_PARTITION);
+        r = apply_now(allowed);
+        close_park();
         return r;
 }
 
@@ -123,64 +132,57 @@ TEST(restored)
 /* A neighbour with CPUs of its own comes while they are parked. */
 TEST(rival_comes)
 {
-        void *state = open_park_as(PARK_PARTITION);
-
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        open_park_as(PARK_PARTITION);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         neighbour("1-2");
         fake->log[0] = '\0';
         ck_assert_int_eq(knobs_verify(knobs), 1);
-        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_now("0-1"), -EBUSY);
         ck_assert_str_eq(actuator_park.describe(state),
                          "isolated partition idledpark.slice: user.slice has CPUs 1-2 of its own");
         expect_log(STOPPED);
         expect_as_found();
-        ck_assert_int_eq(apply_by(state, "0-2"), 0); /* CPU 3 it does not want */
+        ck_assert_int_eq(apply_now("0-2"), 0); /* CPU 3 it does not want */
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         expect_parked("3");
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        actuator_park.close(state);
 }
 
 /* The kernel refuses for a reason that cannot be seen in the lists. */
 TEST(invalid)
 {
-        void *state = open_park_as(PARK_PARTITION);
-
+        open_park_as(PARK_PARTITION);
         fake_insist("2");
-        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_now("0-1"), -EBUSY);
         ck_assert_str_eq(
                 actuator_park.describe(state),
                 "isolated partition idledpark.slice: idledpark.slice is \"isolated invalid "
                 "(Cpu list in cpuset.cpus not exclusive)\"");
         expect_as_found();
-        actuator_park.close(state);
 }
 
 /* The drop-in of a unit's kind of cores is no knob of parking. */
 TEST(auto_despite_kinds)
 {
-        void *state = open_park_as(PARK_AUTO);
-
+        open_park_as(PARK_AUTO);
         ck_assert_int_ge(knob_set(knobs, &park_dropin_kind, "system.slice", "present"), 0);
         ck_assert_int_ge(knob_set(knobs, &park_kinds_kind, "system.slice", "0-1"), 0);
         neighbour("0-3");
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
         ck_assert_int_eq(knobs_restore(knobs, NULL, NULL), 0);
-        actuator_park.close(state);
 }
 
 TEST(auto_takes_units_then)
 {
-        void *state = open_park_as(PARK_AUTO);
-
+        open_park_as(PARK_AUTO);
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         ck_assert(!actuator_park.follows_units(state));
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         expect_parked("2-3");
         neighbour("0-3");
         fake->log[0] = '\0';
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         ck_assert_str_eq(actuator_park.describe(state),
                          "AllowedCPUs of systemd's units, not isolated partition idledpark.slice: "
                          "user.slice has CPUs 0-3 of its own");
@@ -188,26 +190,23 @@ TEST(auto_takes_units_then)
         ck_assert(g_str_has_prefix(fake->log, STOPPED));
         ck_assert_str_eq(fake_limits[0], "0-1");
         ck_assert_str_eq(fake_limits[1], "0-1");
-        ck_assert_int_eq(apply_by(state, "0-3"), 0);
+        ck_assert_int_eq(apply_now("0-3"), 0);
         expect_parked("");
         restore_all();
         ck_assert(actuator_park.follows_units(state)); /* until it is opened again */
-        actuator_park.close(state);
 }
 
 /* A kernel without isolated partitions refuses the type. */
 TEST(auto_takes_units_where_the_type_is_unknown)
 {
-        void *state = open_park_as(PARK_AUTO);
-
+        open_park_as(PARK_AUTO);
         fake_fail("cpuset.cpus.partition", EINVAL);
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         ck_assert(g_str_has_prefix(actuator_park.describe(state), "AllowedCPUs of systemd"));
         ck_assert_str_eq(fake_limits[0], "0-1");
         expect_parked("");
         fake_fail("", 0);
         restore_all();
-        actuator_park.close(state);
 }
 
 /* Another mask costs no call of systemd where the kernel has a list of exclusive CPUs. */
@@ -226,85 +225,73 @@ TEST(exclusive)
 /* Such a kernel may mind a neighbour's list, which is tried once. */
 TEST(lists_matter)
 {
-        void *state;
-
         fake_kernel_6_8(false);
-        state = open_park_as(PARK_PARTITION);
+        open_park_as(PARK_PARTITION);
         neighbour("1-2");
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
+                ck_assert_int_eq(apply_now("0-1"), -EBUSY);
                 ck_assert(g_str_has_suffix(actuator_park.describe(state),
                                            "user.slice has CPUs 1-2 of its own"));
                 ck_assert_int_eq(*fake->log != '\0', i == 0);
                 expect_as_found();
                 fake->log[0] = '\0';
         }
-        actuator_park.close(state);
 }
 
 /* From 7.0 on a neighbour shares, but does not lose its last CPU, and a partition takes silently.
  */
 TEST(lists_overlap)
 {
-        void *state;
-
         fake_kernel_6_8(true);
-        state = open_park_as(PARK_PARTITION);
+        open_park_as(PARK_PARTITION);
         neighbour("1-2");
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         expect_parked("2-3");
         neighbour("2");
-        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_now("0-1"), -EBUSY);
         ck_assert(g_str_has_suffix(actuator_park.describe(state),
                                    "user.slice has CPUs 2 of its own"));
         expect_as_found();
         neighbour("0");
         fake->stripped = set_of("2");
-        ck_assert_int_eq(apply_by(state, "0-1"), -EBUSY);
+        ck_assert_int_eq(apply_now("0-1"), -EBUSY);
         ck_assert(strstr(actuator_park.describe(state), "idledpark.slice got only \"3\""));
         expect_as_found();
-        actuator_park.close(state);
 }
 
 /* Early releases of 7.0 lose CPUs for good when partitions overlap: that is said, and nothing else
  * changes. */
 TEST(lost)
 {
-        void *state;
-
         fake_kernel_6_8(true);
-        state = open_park_as(PARK_PARTITION);
+        open_park_as(PARK_PARTITION);
         for (int i = 0; i < 2; i++) {
                 fake_put(FAKE_ROOT "cpuset.cpus.effective", i == 0 ? "0-1\n" : "0\n");
-                ck_assert_int_eq(apply_by(state, "0-1"), 0);
+                ck_assert_int_eq(apply_now("0-1"), 0);
                 expect_parked("2-3");
                 ck_assert_int_eq(strstr(actuator_park.describe(state), "lost CPUs 1 ") != NULL, i);
         }
         knobs_restore(knobs, NULL, NULL);
-        actuator_park.close(state);
 }
 
 /* A scheduler of sched_ext has all CPUs as long as it is loaded, unless a way is named. */
 TEST(auto_leaves_cpus_to_a_scheduler)
 {
-        void *state;
-
         scratch_file("sys/kernel/sched_ext/state", "disabled\n");
         scratch_file("sys/kernel/sched_ext/root/ops", "lavd\n");
-        state = open_park_as(PARK_AUTO);
+        open_park_as(PARK_AUTO);
         ck_assert(strstr(actuator_park.describe(state), "refuse to load schedulers"));
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         expect_parked("2-3");
         scratch_file("sys/kernel/sched_ext/state", "enabled\n");
-        ck_assert_int_eq(apply_by(state, "0-1"), ACTUATOR_YIELDS);
+        ck_assert_int_eq(apply_now("0-1"), ACTUATOR_YIELDS);
         ck_assert(strstr(actuator_park.describe(state), "scheduler lavd is loaded"));
         expect_parked("");
         scratch_file("sys/kernel/sched_ext/state", "disabled\n");
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         expect_parked("2-3");
         knobs_restore(knobs, NULL, NULL);
         expect_as_found();
-        actuator_park.close(state);
 }
 
 TEST(a_named_way_parks_in_spite_of_a_scheduler)
@@ -318,35 +305,31 @@ TEST(a_named_way_parks_in_spite_of_a_scheduler)
 /* A systemd that does not answer would not do anything else either. */
 TEST(auto_stays_while_systemd_is_silent)
 {
-        void *state = open_park_as(PARK_AUTO);
-
+        open_park_as(PARK_AUTO);
         fake_bus_error = -ETIMEDOUT;
-        ck_assert_int_eq(apply_by(state, "0-1"), -ETIMEDOUT);
+        ck_assert_int_eq(apply_now("0-1"), -ETIMEDOUT);
         fake_bus_error = 0;
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         fake_bus_error = -ENOTCONN;
-        ck_assert_int_lt(apply_by(state, "0-2"), 0);
+        ck_assert_int_lt(apply_now("0-2"), 0);
         expect_parked(""); /* this much is ours to restore */
         ck_assert_int_lt(knobs_restore(knobs, NULL, NULL), 0);
         fake_bus_error = 0;
         restore_all();
-        actuator_park.close(state);
 }
 
 /* A record that cannot be written, as in a full /run, is no fault of the way. */
 TEST(auto_stays_while_nothing_can_be_recorded)
 {
-        void *state = open_park_as(PARK_AUTO);
-
+        open_park_as(PARK_AUTO);
         ck_assert_int_eq(syscall(SYS_mkdirat, scratch_fd, "undo", 0755), 0);
-        ck_assert_int_lt(apply_by(state, "0-1"), 0);
+        ck_assert_int_lt(apply_now("0-1"), 0);
         ck_assert_str_eq(actuator_park.describe(state), "isolated partition idledpark.slice");
         expect_parked("");
         ck_assert_int_eq(syscall(SYS_unlinkat, scratch_fd, "undo", AT_REMOVEDIR), 0);
-        ck_assert_int_eq(apply_by(state, "0-1"), 0);
+        ck_assert_int_eq(apply_now("0-1"), 0);
         expect_parked("2-3");
-        actuator_park.close(state);
         knobs_restore(knobs, NULL, NULL);
         expect_as_found();
 }

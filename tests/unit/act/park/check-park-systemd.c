@@ -7,10 +7,7 @@
 
 static void setup(void)
 {
-        scratch_open();
-        scratch_file("sys/devices/system/cpu/possible", "0-3\n");
-        systemd_new();
-        knobs_begin(scratch_fd, &systemd_control);
+        systemd_new(&systemd_control);
         systemd_unit("init.scope", "-.slice", "");
         systemd_unit("system.slice", "-.slice", "");
         systemd_unit("user.slice", "-.slice", "");
@@ -20,13 +17,6 @@ static void setup(void)
         systemd_unit("user-0.slice", "user.slice", "");
         systemd_unit("session-1.scope", "user-0.slice", "");
         systemd_unit("user@0.service", "user-0.slice", "1");
-}
-
-static void teardown(void)
-{
-        knobs_end();
-        systemd_done();
-        scratch_close();
 }
 
 static int apply_with(const char *allowed, const char *units, const char *exclude)
@@ -194,7 +184,7 @@ TEST_RANGE(limit_taken_away, 0, 2)
 /* systemd says "done", the kernel has refused. */
 TEST(limit_not_effective)
 {
-        systemd_refuses("system.slice", true);
+        systemd_find("system.slice")->refused = true;
         ck_assert_int_eq(apply("0"), -EPERM);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "system.slice")->state, KNOB_FAILED);
         ck_assert_int_eq(knob_find(knobs, &park_unit_kind, "user.slice")->state, KNOB_OURS);
@@ -267,4 +257,4 @@ TEST(killed_anywhere)
         ck_assert_int_gt(park_killed_everywhere(run_all, expect_as_found_and_forget), 100);
 }
 
-UNIT("park-systemd", .setup = setup, .teardown = teardown, .timeout = 60)
+UNIT("park-systemd", .setup = setup, .teardown = systemd_done, .timeout = 60)
