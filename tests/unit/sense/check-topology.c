@@ -6,10 +6,11 @@
 #include "sense/topology-read.h"
 #include "topology-sound.h"
 
-#define FILES_MAX 16
+#define FILES_MAX 8
 
-/* Files below sys/devices/system; what is read of them: packages, dies, clusters, cores, nodes, and
- * the capacities of all CPUs. */
+/* Files below sys/devices/system, in whose names * stands for the numbers of CPUs, which have
+ * these texts; "-": no file. What is read of them: packages, dies, clusters, cores, nodes, and the
+ * capacities of all CPUs. */
 static const struct {
         const char *name;
         const char *groups, *capacities;
@@ -20,8 +21,7 @@ static const struct {
         { "present alone", "0-1 0-1 0-1 0|1 0-1", "1024 1024",
           .files = { { "cpu/present", "0-1" } } },
         { "directories alone", "0,2 0,2 0,2 0|2 0,2", "1024 1024 1024",
-          .files = { { "cpu/cpu0/online", "1" },
-                     { "cpu/cpu2/online", "1" },
+          .files = { { "cpu/cpu*/online", "1|-|1" },
                      { "cpu/cpufreq/x", "" },
                      { "cpu/cpu99999/online", "1" },
                      { "cpu/cpux/online", "" } } },
@@ -39,66 +39,39 @@ static const struct {
                      { "cpu/nohz_full", "(null)\n" } } },
         { "old names", "0,2|1,3 0,2|1,3 0,2|1,3 0,2|1|3 0-3", "1024 1024 1024 1024",
           .files = { { "cpu/online", "0-3" },
-                     { "cpu/cpu0/topology/thread_siblings_list", "0,2" },
-                     { "cpu/cpu2/topology/thread_siblings_list", "0,2" },
-                     { "cpu/cpu0/topology/core_siblings_list", "0,2" },
-                     { "cpu/cpu1/topology/core_siblings_list", "1,3" },
-                     { "cpu/cpu2/topology/core_siblings_list", "0,2" },
-                     { "cpu/cpu3/topology/core_siblings_list", "1,3" } } },
+                     { "cpu/cpu*/topology/thread_siblings_list", "0,2|-|0,2" },
+                     { "cpu/cpu*/topology/core_siblings_list", "0,2|1,3|0,2|1,3" } } },
         { "ids alone, the same in both packages", "0-1|2-3 0-1|2-3 0-1|2-3 0-1|2|3 0-3",
           "1024 1024 1024 1024",
           .files = { { "cpu/online", "0-3" },
-                     { "cpu/cpu0/topology/physical_package_id", "0" },
-                     { "cpu/cpu1/topology/physical_package_id", "0" },
-                     { "cpu/cpu2/topology/physical_package_id", "7" },
-                     { "cpu/cpu3/topology/physical_package_id", "7" },
-                     { "cpu/cpu0/topology/core_id", "3" },
-                     { "cpu/cpu1/topology/core_id", "3" },
-                     { "cpu/cpu2/topology/core_id", "3" },
-                     { "cpu/cpu3/topology/core_id", "4" } } },
+                     { "cpu/cpu*/topology/physical_package_id", "0|0|7|7" },
+                     { "cpu/cpu*/topology/core_id", "3|3|3|4" } } },
         { "ids are garbage", "0-1 0-1 0-1 0|1 0-1", "1024 1024",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/topology/physical_package_id", "-1" },
-                     { "cpu/cpu1/topology/physical_package_id", "99999999999999999999" },
-                     { "cpu/cpu0/topology/core_id", "" },
-                     { "cpu/cpu1/topology/core_id", "0x1" } } },
+                     { "cpu/cpu*/topology/physical_package_id", "-1|99999999999999999999" },
+                     { "cpu/cpu*/topology/core_id", "|0x1" } } },
         { "list without the CPU itself", "0-1 0-1 0-1 0|1 0-1", "1024 1024",
-          .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/topology/core_cpus_list", "1" },
-                     { "cpu/cpu1/topology/core_cpus_list", "1" } } },
+          .files = { { "cpu/online", "0-1" }, { "cpu/cpu*/topology/core_cpus_list", "1|1" } } },
         { "core that lies in two dies", "0-1 0|1 0|1 0|1 0-1", "1024 1024",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/topology/core_cpus_list", "0-1" },
-                     { "cpu/cpu1/topology/core_cpus_list", "0-1" },
-                     { "cpu/cpu0/topology/die_id", "0" },
-                     { "cpu/cpu1/topology/die_id", "1" } } },
+                     { "cpu/cpu*/topology/core_cpus_list", "0-1|0-1" },
+                     { "cpu/cpu*/topology/die_id", "0|1" } } },
         { "levels in another order than indexes", "0-3 0-3 0-1|2-3 0|1|2|3 0-3",
           "1024 1024 1024 1024",
           .files = { { "cpu/online", "0-3" },
-                     { "cpu/cpu0/cache/index0/level", "3" },
-                     { "cpu/cpu0/cache/index0/shared_cpu_list", "0-1" },
-                     { "cpu/cpu0/cache/index1/level", "1" },
-                     { "cpu/cpu0/cache/index1/shared_cpu_list", "0" },
-                     { "cpu/cpu1/cache/index0/level", "3" },
-                     { "cpu/cpu1/cache/index0/shared_cpu_list", "0-1" },
-                     { "cpu/cpu1/cache/index1/level", "1" },
-                     { "cpu/cpu1/cache/index1/shared_cpu_list", "1" } } },
+                     { "cpu/cpu*/cache/index0/level", "3|3" },
+                     { "cpu/cpu*/cache/index0/shared_cpu_list", "0-1|0-1" },
+                     { "cpu/cpu*/cache/index1/level", "1|1" },
+                     { "cpu/cpu*/cache/index1/shared_cpu_list", "0|1" } } },
         { "kernel's cluster before level 2", "0-2 0-2 0-1|2 0|1|2 0-2", "1024 1024 1024",
           .files = { { "cpu/online", "0-2" },
-                     { "cpu/cpu0/topology/cluster_cpus_list", "0-1" },
-                     { "cpu/cpu1/topology/cluster_cpus_list", "0-1" },
+                     { "cpu/cpu*/topology/cluster_cpus_list", "0-1|0-1" },
                      { "cpu/cpu0/cache/index2/shared_cpu_list", "0" },
                      { "cpu/cpu2/cache/index1/shared_cpu_list", "0-2" } } },
         { "cluster larger than the cache", "0-3 0-3 0-1|2-3 0|1|2|3 0-3", "1024 1024 1024 1024",
           .files = { { "cpu/online", "0-3" },
-                     { "cpu/cpu0/topology/cluster_id", "0" },
-                     { "cpu/cpu1/topology/cluster_id", "0" },
-                     { "cpu/cpu2/topology/cluster_id", "0" },
-                     { "cpu/cpu3/topology/cluster_id", "0" },
-                     { "cpu/cpu0/cache/index0/shared_cpu_list", "0-1" },
-                     { "cpu/cpu1/cache/index0/shared_cpu_list", "0-1" },
-                     { "cpu/cpu2/cache/index0/shared_cpu_list", "2-3" },
-                     { "cpu/cpu3/cache/index0/shared_cpu_list", "2-3" } } },
+                     { "cpu/cpu*/topology/cluster_id", "0|0|0|0" },
+                     { "cpu/cpu*/cache/index0/shared_cpu_list", "0-1|0-1|2-3|2-3" } } },
         { "nodes across cores, twice claimed, beyond", "0-2 0-2 0-2 0|1|2 0|1|2", "1024 1024 1024",
           .files = { { "cpu/online", "0-2" },
                      { "node/node4/cpulist", "0-1" },
@@ -108,27 +81,20 @@ static const struct {
                      { "node/online", "2,4" } } },
         { "capacity", "0-1 0-1 0-1 0|1 0-1", "256 1024",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/cpu_capacity", "250" },
-                     { "cpu/cpu1/cpu_capacity", "1000" },
-                     { "cpu/cpu0/acpi_cppc/highest_perf", "9" },
-                     { "cpu/cpu1/acpi_cppc/highest_perf", "9" } } },
+                     { "cpu/cpu*/cpu_capacity", "250|1000" },
+                     { "cpu/cpu*/acpi_cppc/highest_perf", "9|9" } } },
         { "capacity of one CPU: the next source serves all", "0-1 0-1 0-1 0|1 0-1", "1024 512",
           .files = { { "cpu/online", "0-1" },
                      { "cpu/cpu0/cpu_capacity", "250" },
-                     { "cpu/cpu0/acpi_cppc/highest_perf", "10" },
-                     { "cpu/cpu1/acpi_cppc/highest_perf", "5" } } },
+                     { "cpu/cpu*/acpi_cppc/highest_perf", "10|5" } } },
         { "capacity zero, CPPC garbage, frequency", "0-1 0-1 0-1 0|1 0-1", "256 1024",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/cpu_capacity", "0" },
-                     { "cpu/cpu1/cpu_capacity", "1024" },
-                     { "cpu/cpu0/acpi_cppc/highest_perf", "x" },
-                     { "cpu/cpu1/acpi_cppc/highest_perf", "5" },
-                     { "cpu/cpu0/cpufreq/cpuinfo_max_freq", "1000000" },
-                     { "cpu/cpu1/cpufreq/cpuinfo_max_freq", "4000000" } } },
+                     { "cpu/cpu*/cpu_capacity", "0|1024" },
+                     { "cpu/cpu*/acpi_cppc/highest_perf", "x|5" },
+                     { "cpu/cpu*/cpufreq/cpuinfo_max_freq", "1000000|4000000" } } },
         { "frequency enormous: kinds of cores", "0-1 0-1 0-1 0|1 0-1", "1024 640",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/cpufreq/cpuinfo_max_freq", "18446744073709551615" },
-                     { "cpu/cpu1/cpufreq/cpuinfo_max_freq", "4000000" },
+                     { "cpu/cpu*/cpufreq/cpuinfo_max_freq", "18446744073709551615|4000000" },
                      { "../cpu_atom/cpus", "1" },
                      { "../cpu_core/cpus", "0" } } },
         { "three kinds of cores, two of them small", "0-2 0-2 0-2 0|1|2 0-2", "1024 640 640",
@@ -142,9 +108,31 @@ static const struct {
                      { "../cpu_core/cpus", "0-1" } } },
         { "tiny and huge", "0-1 0-1 0-1 0|1 0-1", "1 1024",
           .files = { { "cpu/online", "0-1" },
-                     { "cpu/cpu0/acpi_cppc/highest_perf", "1" },
-                     { "cpu/cpu1/acpi_cppc/highest_perf", "4294967295" } } },
+                     { "cpu/cpu*/acpi_cppc/highest_perf", "1|4294967295" } } },
 };
+
+static void put_below(const Tree *tree, const char *name, const char *text)
+{
+        g_autofree char *path = g_strconcat("sys/devices/system/", name, NULL);
+
+        tree_put(tree, path, text);
+}
+
+static void put_files(const Tree *tree, const char *name, const char *text)
+{
+        const char *star = strchr(name, '*');
+        g_auto(GStrv) texts = g_strsplit(text, "|", -1);
+
+        if (!star)
+                put_below(tree, name, text);
+        for (int cpu = 0; star && texts[cpu]; cpu++) {
+                g_autofree char *path = g_strdup_printf("%.*s%d%s", (int)(star - name), name, cpu,
+                                                        star + 1);
+
+                if (!g_str_equal(texts[cpu], "-"))
+                        put_below(tree, path, texts[cpu]);
+        }
+}
 
 TEST_EACH(trees, tree_cases)
 {
@@ -152,11 +140,8 @@ TEST_EACH(trees, tree_cases)
         g_autoptr(Topology) t = NULL;
         g_autoptr(GString) capacities = g_string_new(NULL);
 
-        for (int i = 0; i < FILES_MAX && c->files[i][0]; i++) {
-                g_autofree char *path = g_strconcat("sys/devices/system/", c->files[i][0], NULL);
-
-                tree_put(&tree, path, c->files[i][1]);
-        }
+        for (int i = 0; i < FILES_MAX && c->files[i][0]; i++)
+                put_files(&tree, c->files[i][0], c->files[i][1]);
         ck_assert_int_eq(topology_read(tree.root, &t), 0);
         assert_sound(c->name, t);
         g_autofree char *packages = GROUPS(t, package), *dies = GROUPS(t, die),
