@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -90,17 +91,25 @@ __attribute__((unused)) static void expect_left(unsigned left)
         ck_assert_uint_eq(holds_count(holds), left);
 }
 
-/* A process that waits until it is killed, or until the descriptor that it is left with says so. */
-__attribute__((unused)) static pid_t start_process(void)
+/* A process of a user that waits until it is killed; it ends with the test. */
+__attribute__((unused)) static pid_t start_process_of(uid_t uid)
 {
         pid_t pid = fork();
 
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
+                if (uid != geteuid() && setresuid(uid, uid, uid) < 0)
+                        _exit(1);
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 pause();
                 _exit(0);
         }
         return pid;
+}
+
+__attribute__((unused)) static pid_t start_process(void)
+{
+        return start_process_of(geteuid());
 }
 
 /* A child with a number of our choice; negative if another process has it or we may not choose. */

@@ -157,7 +157,6 @@ TEST(follows_its_process)
         holds_recheck(holds);
         ck_assert(holds_follow(holds, &online, (uint64_t)g_get_monotonic_time()));
         ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
-        end_process(pid);
 }
 
 static void put_cpus(const Tree *tree, pid_t pid, const char *cpus)
@@ -209,7 +208,6 @@ TEST(follows_its_unit)
         holds_recheck(own);
         ck_assert(holds_follow(own, &eight, (uint64_t)g_get_monotonic_time()));
         expect_cpus(holds_hold(holds_nth(own, 1)), "0-7"); /* too many to be read */
-        end_process(r.pid);
         holds_free(own);
 }
 
@@ -232,7 +230,6 @@ TEST(followed_by_itself)
                 ck_assert_int_eq(cpuset_count(&hold->cpus), 1);
                 ck_assert_uint_eq(n_changes, before + 1);
         }
-        end_process(pid);
 }
 
 static const struct {
@@ -271,8 +268,6 @@ TEST_EACH(wakes_up, wakers)
         ck_case(c->name, (sd_event_run(event, 10 * FOLLOW_USEC) > 0) == c->woken, "woken or not");
         ck_assert_int_eq(holds_remove(holds, id), 0);
         ck_case(c->name, sd_event_run(event, 10 * FOLLOW_USEC) == 0, "woken without a hold");
-        if (c->process && !c->gone)
-                end_process(r.pid);
 }
 
 /* A new hold of the same process says where that runs now, for its other holds, too. */
@@ -296,7 +291,6 @@ TEST(rechecked)
                 ck_assert_int_eq(cpuset_count(&list[i].cpus), 1);
                 ck_assert(cpuset_has(&list[i].cpus, cpus[0]));
         }
-        end_process(r.pid);
 }
 
 static void *stay(void *userdata)

@@ -121,23 +121,17 @@ static bool follow(uint32_t rest_us, bool fresh)
         return contracts_follow(contracts, holds, &online, rest_us, fresh, now);
 }
 
-/* A process of the user with a contract; returns the hold. */
+/* A process of the user, 0: of the test's, with a contract; returns the hold. */
 static uint64_t contract_of(uid_t uid, const char *cgroup, uint32_t p99_us, pid_t *ret_pid)
 {
         HoldRequest r = request();
 
-        r.pid = fork();
-        ck_assert_int_ge(r.pid, 0);
-        if (r.pid == 0) {
-                if (uid != 0 && setresuid(uid, uid, uid) < 0)
-                        _exit(1);
-                pause();
-                _exit(0);
-        }
+        r.pid = start_process_of(uid ?: geteuid());
         r.bound = true;
         r.p99_us = p99_us;
         move(r.pid, cgroup);
-        *ret_pid = r.pid;
+        if (ret_pid)
+                *ret_pid = r.pid;
         r.uid = uid;
         for (;;) { /* until it is that user's */
                 uint64_t id;
@@ -236,14 +230,14 @@ TEST(comes_and_goes)
  * what was counted by then is not about it. */
 TEST(late)
 {
-        pid_t a, b, c;
+        pid_t a;
 
         contract_of(0, "/system.slice/u0.service", 900, &a);
-        contract_of(0, "/system.slice/u1.service", 2000, &b);
+        contract_of(0, "/system.slice/u1.service", 2000, NULL);
         follow(0, true);
         contracts_read(contracts);
         expect_late("u0.service 100/100, u1.service 0/100");
-        contract_of(0, "/system.slice/u2.service", 500, &c);
+        contract_of(0, "/system.slice/u2.service", 500, NULL);
         end_process(a);
         wait_for(2);
         follow(0, true);
@@ -251,8 +245,6 @@ TEST(late)
         expect_late("u2.service 0/0, u1.service 0/200");
         contracts_read(contracts);
         expect_late("u2.service 100/100, u1.service 0/300");
-        end_process(b);
-        end_last(c);
 }
 
 /* What counts is where the process is now; that is read once in a while. */
@@ -268,7 +260,6 @@ TEST(moves)
         now += 6000000;
         ck_assert(follow(0, false));
         expect("u1.service 5000");
-        end_last(pid);
 }
 
 /* Another process has the number of one that ended: it is not the one of the hold. */
@@ -308,7 +299,6 @@ TEST(of_a_given_unit)
         now += 6000000;
         ck_assert(!follow(0, false));
         expect("u0.service 5000");
-        end_last(pid);
 }
 
 static void keep(const Held *held, void *userdata)
@@ -445,14 +435,12 @@ TEST(offline)
         const CpuSet all = online;
         const Contract *list;
         CpuSet gone = { 0 };
-        pid_t pid;
-
         if (cpuset_count(&online) < 2) {
                 case_skip("offline", "needs two CPUs");
                 return;
         }
         cpuset_add(&gone, cpuset_next(&online, -1));
-        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        contract_of(0, "/system.slice/u0.service", 5000, NULL);
         for (unsigned i = 0; i < 3; i++) {
                 online = all;
                 if (i == 1)
@@ -466,27 +454,23 @@ TEST(offline)
                                       k, i);
                 ck_assert_uint_eq(n_open, 1);
         }
-        end_last(pid);
-        follow(0, true);
 }
 
 /* Root's come first, then the tightest; the rest is not measured. */
 TEST(bounded)
 {
-        pid_t pids[CONTRACTS_MAX + 2];
         uint64_t ids[CONTRACTS_MAX + 2];
 
-        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++) {
+        for (unsigned i = 0; i < G_N_ELEMENTS(ids); i++) {
                 g_autofree char *cgroup = g_strdup_printf("/system.slice/u%u.service", i);
 
-                ids[i] = contract_of(0, cgroup, 1000 * (100 - i), &pids[i]);
+                ids[i] = contract_of(0, cgroup, 1000 * (100 - i), NULL);
         }
         follow(0, true);
         ck_assert_ptr_null(contracts_nth(contracts, CONTRACTS_MAX));
         ck_assert_uint_eq(contracts_nth(contracts, 0)->limit_us, 1000 * (99 - CONTRACTS_MAX));
         expect_obstacle(ids[0], "more important");
         expect_obstacle(ids[CONTRACTS_MAX], NULL);
-        end_all(pids, G_N_ELEMENTS(pids));
 }
 
 /* A user has four places, which infeasible contracts leave to others. */
@@ -494,17 +478,16 @@ TEST(places)
 {
         ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
         uint64_t ids[5];
-        pid_t pids[5];
 
         if (getuid() != 0) {
                 case_skip("places", "needs root");
                 return;
         }
-        for (unsigned i = 0; i < G_N_ELEMENTS(pids); i++) {
+        for (unsigned i = 0; i < G_N_ELEMENTS(ids); i++) {
                 g_autofree char *cgroup = g_strdup_printf("/user.slice/user-4711.slice/s%u.scope",
                                                           i);
 
-                ids[i] = contract_of(USER, cgroup, 1000 * (i + 1), &pids[i]);
+                ids[i] = contract_of(USER, cgroup, 1000 * (i + 1), NULL);
         }
         follow(0, true);
         expect("s0.scope 1000, s1.scope 2000, s2.scope 3000, s3.scope 4000");
@@ -515,26 +498,23 @@ TEST(places)
                 ck_assert(follow(0, true) == (i == 0));
                 expect("s1.scope 2000, s2.scope 3000, s3.scope 4000, s4.scope 5000");
         }
-        end_all(pids, G_N_ELEMENTS(pids));
 }
 
 TEST(users)
 {
         uint64_t own, other;
-        pid_t pids[2];
 
         if (getuid() != 0) {
                 case_skip("users", "needs root");
                 return;
         }
-        own = contract_of(USER, "/user.slice/user-4711.slice/session-1.scope", 5000, &pids[0]);
-        other = contract_of(USER, "/system.slice/u0.service", 1000, &pids[1]);
+        own = contract_of(USER, "/user.slice/user-4711.slice/session-1.scope", 5000, NULL);
+        other = contract_of(USER, "/system.slice/u0.service", 1000, NULL);
         follow(0, true);
         expect("session-1.scope 5000");
         expect_obstacle(own, NULL);
         expect_shown(other, USER, "u0.service, which is no unit of user 4711");
         expect_shown(other, USER + 1, "in no unit of its user");
-        end_all(pids, 2);
 }
 
 /* BPF is refused, or lost in the middle: the contract stays, and is not measured. */
@@ -614,9 +594,7 @@ TEST(said_once)
 TEST(full_tables)
 {
         uint64_t id;
-        pid_t pid;
-
-        id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        id = contract_of(0, "/system.slice/u0.service", 5000, NULL);
         follow(0, true);
         full = true;
         ck_assert(contracts_read(contracts));
@@ -627,7 +605,6 @@ TEST(full_tables)
         ck_assert(contracts_read(contracts));
         expect_obstacle(id, NULL);
         expect("u0.service 5000");
-        end_last(pid);
 }
 
 /* Cgroups without a row are of one service or user, and end no contract of others. */
@@ -649,9 +626,7 @@ TEST_EACH(short_of_rows, short_cases)
 {
         const UnitContract *unit;
         uint64_t id;
-        pid_t pid;
-
-        id = contract_of(0, c->cgroup, 5000, &pid);
+        id = contract_of(0, c->cgroup, 5000, NULL);
         follow(20000, true);
         over = c->over;
         contracts_read(contracts);
@@ -665,16 +640,12 @@ TEST_EACH(short_of_rows, short_cases)
         ck_assert_ptr_null(contracts_error(contracts));
         over = NULL;
         ck_assert(contracts_read(contracts) == (c->obstacle && c->over));
-        end_last(pid);
-        follow(0, true);
 }
 
 /* What was counted before the machine slept is dropped, and counts never stop at full bins. */
 TEST(begins_again)
 {
-        pid_t pid;
-
-        contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        contract_of(0, "/system.slice/u0.service", 5000, NULL);
         follow(0, true);
         contracts_read(contracts);
         contracts_drop(contracts);
@@ -682,16 +653,13 @@ TEST(begins_again)
         ((UnitContract *)contracts_nth(contracts, 0))->counts.wakeups.count = UINT32_MAX;
         contracts_read(contracts);
         ck_assert_uint_eq(counted(0), 100);
-        end_last(pid);
 }
 
 TEST(notes)
 {
         ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
         uint64_t id;
-        pid_t pid;
-
-        id = contract_of(0, "/system.slice/u0.service", 5000, &pid);
+        id = contract_of(0, "/system.slice/u0.service", 5000, NULL);
         follow(0, true);
         ck_assert_int_eq(contracts_nth(contracts, 0)->counts.report.latency_us, -1); /* none yet */
         report.id = contracts_nth(contracts, 0)->counts.id;
@@ -702,7 +670,6 @@ TEST(notes)
         report.infeasible = false;
         ck_assert(contracts_note(contracts, &report, 1));
         expect_obstacle(id, NULL);
-        end_last(pid);
 }
 
 UNIT("contracts", .setup = setup_contracts, .teardown = teardown_contracts)
