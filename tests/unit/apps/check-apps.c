@@ -22,9 +22,12 @@ static char comm[16];
 static GPtrArray *rules;
 static AppOptions options;
 
-/* What follows their processes without events of them, so that a test says when to check one. */
-static int proc;
+/* What follows their processes, and what does so without events of them, so that a test says when
+ * to check one; the second is given processes whose facts a tree says. */
+static Apps *apps;
 static Follower *follower;
+static int proc = -1;
+static Tree facts;
 static bool forks; /* are asked for */
 
 /* Rules, all alike, that mean processes called so. */
@@ -50,16 +53,21 @@ static void make_rules(unsigned n)
         }
 }
 
-static Apps *start_apps(void)
+static void start_apps(void)
 {
-        return apps_new(event, root, holds, rules);
+        apps = apps_new(event, root, holds, rules);
 }
 
-static void stop_apps(Apps *apps)
+static void teardown_apps(void)
 {
         apps_free(apps);
+        follower_free(follower);
+        fd_close(&proc);
+        if (facts.path)
+                tree_done(&facts);
         ck_assert_uint_eq(holds_count(holds), 0);
         g_ptr_array_unref(rules);
+        teardown();
 }
 
 static void on_first_or_last(bool first, void *userdata)
@@ -78,14 +86,6 @@ static void start_following(void)
         proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         ck_assert_int_ge(proc, 0);
         follower = follower_new(event, root, proc, holds, rules, &listener);
-}
-
-static void stop_following(void)
-{
-        follower_free(follower);
-        close(proc);
-        ck_assert_uint_eq(holds_count(holds), 0);
-        g_ptr_array_unref(rules);
 }
 
 static unsigned count_followed(void)
@@ -143,7 +143,6 @@ TEST_EACH(takes_a_part, crowds)
 {
         int n = c->of_root + c->of_user;
         pid_t pids[64];
-        Apps *apps;
 
         if (geteuid() != 0) {
                 case_skip("takes_a_part", NOT_ROOT);
@@ -152,17 +151,15 @@ TEST_EACH(takes_a_part, crowds)
         make_rules(64);
         for (int i = 0; i < n; i++)
                 pids[i] = start_meant(i < c->of_user ? NOBODY : 0);
-        apps = start_apps();
+        start_apps();
         ck_case(c->name, holds_count(holds) == c->n_holds, "%u holds", holds_count(holds));
         end_all(pids, (size_t)n);
-        stop_apps(apps);
 }
 
 /* A refused process gets its hold when others have left room. */
 TEST(room_again)
 {
         pid_t pids[17];
-        Apps *apps;
 
         if (geteuid() != 0) {
                 case_skip("room_again", NOT_ROOT);
@@ -171,7 +168,7 @@ TEST(room_again)
         make_rules(64);
         for (int i = 0; i < 17; i++)
                 pids[i] = start_meant(NOBODY);
-        apps = start_apps();
+        start_apps();
         ck_assert_uint_eq(holds_count(holds), HOLDS_MAX / 4);
         for (int i = 0; i < 16 && apps_error(apps) == 0; i++)
                 end_process(pids[i]);
@@ -182,7 +179,6 @@ TEST(room_again)
         for (int i = apps_error(apps) == 0 ? 16 : 0; i < 17; i++)
                 end_process(pids[i]);
         wait_for(0);
-        stop_apps(apps);
 }
 
 static void put_fact(const Tree *tree, pid_t pid, const char *file, const char *text)
@@ -200,27 +196,25 @@ TEST(kinds_of_a_unit)
         static const FollowerListener listener = { on_first_or_last, on_room, NULL };
         g_autoptr(GPtrArray) list = unit_kinds_new();
         const UnitKinds *found;
-        g_auto(Tree) tree = tree_make();
         pid_t pid;
 
+        facts = tree_make();
         make_rules(1);
         options.kinds = kinds;
         options.units = units;
         options.comms = none;
         pid = start_meant(geteuid());
-        put_fact(&tree, pid, "cgroup", "0::/background.slice/a.service\n");
-        put_fact(&tree, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
-        put_fact(&tree, pid, "comm", "x\n");
-        follower = follower_new(event, root, tree.root, holds, rules, &listener);
+        put_fact(&facts, pid, "cgroup", "0::/background.slice/a.service\n");
+        put_fact(&facts, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
+        put_fact(&facts, pid, "comm", "x\n");
+        follower = follower_new(event, root, facts.root, holds, rules, &listener);
         follower_check(follower, pid);
         holds_list_kinds(holds, list);
         ck_assert_uint_eq(list->len, 1);
         found = g_ptr_array_index(list, 0);
         ck_assert_uint_eq(found->kinds, KIND_CACHE | KIND_FAST);
         ck_assert_str_eq(found->cgroup, "/background.slice");
-        follower_free(follower);
         end_process(pid);
-        g_ptr_array_unref(rules);
 }
 
 /* Runs the loop until no process is followed. */
@@ -231,14 +225,12 @@ static void wait_for_end(void)
         ck_assert(!forks);
 }
 
-/* Processes whose cgroups the tree says, and a rule of units that means a.service and b.service. */
-static Tree units;
-
+/* In the tree, for a rule of units that means a.service and b.service. */
 static void put_in_unit(pid_t pid, const char *unit)
 {
         g_autofree char *text = g_strdup_printf("0::/x.slice/%s\n", unit);
 
-        put_fact(&units, pid, "cgroup", text);
+        put_fact(&facts, pid, "cgroup", text);
 }
 
 /* A process that is there without being in a list of its unit yet. */
@@ -246,8 +238,8 @@ static pid_t start_in_unit(const char *unit)
 {
         pid_t pid = start_process();
 
-        put_fact(&units, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
-        put_fact(&units, pid, "comm", "x\n");
+        put_fact(&facts, pid, "status", "Name:\tx\nPPid:\t1\nUid:\t0\t0\t0\t0\n");
+        put_fact(&facts, pid, "comm", "x\n");
         put_in_unit(pid, unit);
         return pid;
 }
@@ -260,7 +252,7 @@ static void put_list(const char *unit, const pid_t *pids, int n)
 
         for (int i = 0; i < n; i++)
                 g_string_append_printf(text, "%d\n", pids[i]);
-        tree_put(&units, path, text->str);
+        tree_put(&facts, path, text->str);
 }
 
 static void start_following_units(uint64_t linger_usec)
@@ -273,20 +265,10 @@ static void start_following_units(uint64_t linger_usec)
         options.units = names;
         options.p99_usec = 5000;
         options.linger_usec = linger_usec;
-        units = tree_make();
-        tree_put(&units, "sys/fs/cgroup/cgroup.procs", "");
+        facts = tree_make();
+        tree_put(&facts, "sys/fs/cgroup/cgroup.procs", "");
         forks = false;
-        follower = follower_new(event, units.root, units.root, holds, rules, &listener);
-}
-
-static void stop_following_units(const pid_t *pids, int n)
-{
-        for (int i = 0; i < n; i++)
-                end_process(pids[i]);
-        follower_free(follower);
-        ck_assert_uint_eq(holds_count(holds), 0);
-        g_ptr_array_unref(rules);
-        tree_done(&units);
+        follower = follower_new(event, facts.root, facts.root, holds, rules, &listener);
 }
 
 static bool is_held_for(pid_t pid)
@@ -324,7 +306,6 @@ TEST_RANGE(one_for_a_unit, 0, 2)
         end_process(pids[2]);
         wait_for_end();
         ck_assert_uint_eq(holds_count(holds), _i > 0 ? 1 : 0); /* which lingers */
-        stop_following_units(NULL, 0);
 }
 
 /* The first moves to another unit, then to one that no rule means: each unit has one hold while the
@@ -356,7 +337,6 @@ TEST(moves_between_units)
         follower_check(follower, pids[1]);
         ck_assert_uint_eq(holds_count(holds), 0);
         ck_assert_uint_eq(count_followed(), 0);
-        stop_following_units(pids, 3);
 }
 
 /* Root releases the hold of a unit: there is no other one while its process runs. */
@@ -376,7 +356,6 @@ TEST(released_for_a_unit)
         end_process(pids[0]);
         wait_for(1);
         ck_assert(is_held_for(pids[1]));
-        stop_following_units(&pids[1], 1);
 }
 
 /* Another rule that means processes, not units, needs forks while it means one. */
@@ -402,7 +381,6 @@ TEST(forks_of_processes_only)
         follower_check(follower, pid);
         ck_assert_uint_eq(holds_count(holds), 0);
         ck_assert(!forks);
-        stop_following_units(&pid, 1);
 }
 
 /* Root releases a rule's hold: the rule makes no new one while the process runs. idled forgets this
@@ -431,7 +409,6 @@ TEST(released)
         ck_assert_uint_eq(follower_count_holds(follower), 1);
         end_last(next);
         ck_assert_uint_eq(follower_count_holds(follower), 0);
-        stop_following();
 }
 
 /* Who stops being meant after that and then is again has a hold again. */
@@ -460,7 +437,6 @@ TEST(released_and_meant_again)
                 ck_assert_uint_eq(holds_count(holds), i);
         }
         end_last(pid);
-        stop_following();
 }
 
 /* The hold of the last process that is meant stays for a while. */
@@ -484,7 +460,6 @@ TEST(lingers)
         ck_assert_uint_eq(follower_count_holds(follower), 1);
         wait_for(0);
         ck_assert_uint_eq(follower_count_holds(follower), 0);
-        stop_following();
 }
 
 /* Until there is another one, until root releases it, or until all end; then there is no delay. */
@@ -509,7 +484,6 @@ TEST_RANGE(lingers_no_longer, 0, 2)
                 ck_assert_int_eq(holds_release(holds, 2), 0);
                 ck_assert_uint_eq(follower_count_holds(follower), 0);
         }
-        stop_following();
 }
 
 /* Another process has the number of one that ended before the kernel reports the end: idled matches
@@ -535,7 +509,6 @@ TEST_RANGE(number_used_again, 0, 2)
         if (!taken)
                 end_process(pid);
         wait_for(0);
-        stop_following();
 }
 
 /* A process that ended counts as gone, however long its parent leaves it unreaped. */
@@ -554,7 +527,6 @@ TEST_RANGE(ended_and_not_waited_for, 0, 2)
         expect_left(0);
         ck_assert_uint_eq(n_changes, 2); /* one hold came, and went */
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        stop_following();
 }
 
 /* All processes are checked in batches, too, and none is left out. The test has the name that rules
@@ -564,11 +536,10 @@ TEST_RANGE(all_some_at_a_time, 0, 2)
         enum { N = 300 };
         unsigned before = 0;
         pid_t pids[N];
-        Apps *apps;
 
         make_rules(1);
         options.children = _i > 0;
-        apps = start_apps();
+        start_apps();
         prctl(PR_SET_NAME, comm);
         for (int i = 0; i < N; i++)
                 pids[i] = start_process();
@@ -583,7 +554,6 @@ TEST_RANGE(all_some_at_a_time, 0, 2)
                 case_skip("all_some_at_a_time", NO_EVENTS);
         expect_left(before);
         end_all(pids, N);
-        stop_apps(apps);
 }
 
 /* Others have their turn, however much happens: events are handled some at a time. */
@@ -591,10 +561,9 @@ TEST(some_at_a_time)
 {
         enum { N = 150 };
         pid_t pids[N];
-        Apps *apps;
 
         make_rules(1);
-        apps = start_apps();
+        start_apps();
         for (int i = 0; i < N; i++)
                 pids[i] = start_meant(geteuid());
         if (apps_error(apps) == 0) {
@@ -605,7 +574,6 @@ TEST(some_at_a_time)
                 case_skip("some_at_a_time", NO_EVENTS);
         }
         end_all(pids, N);
-        stop_apps(apps);
 }
 
-UNIT("apps", .setup = setup, .teardown = teardown, .timeout = 60)
+UNIT("apps", .setup = setup, .teardown = teardown_apps, .timeout = 60)
