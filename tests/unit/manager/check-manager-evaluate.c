@@ -160,6 +160,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+        stop();
         g_free(state);
         tree_done(&tree);
 }
@@ -219,7 +220,6 @@ TEST(measures)
         start();
         ck_assert_uint_eq(evaluator()->estimator.n_pairs, pairs);
         ck_assert_double_ge(evaluator_saved_joules(evaluator()).value, saved);
-        stop();
 }
 
 /* A policy that keeps others from parking does so while its requests are ignored, too: else what it
@@ -237,7 +237,6 @@ TEST(keeps_others_from_parking)
         manager_tick(manager);
         wait_for((was_on |= is_on() && cpuset_count(kept) == 4,
                   was_off |= !is_on() && cpuset_equal(kept, online), was_on && was_off));
-        stop();
 }
 
 /* Requests that cost energy are ignored, and that is not taken for a trial. */
@@ -255,7 +254,6 @@ TEST(backs_off)
         manager_tick(manager);
         ck_assert(!is_on());
         ck_assert(evaluation_backs_off(manager->decided, active));
-        stop();
 }
 
 /* Where nothing comes of the requests nothing is saved, whatever was measured before. */
@@ -275,7 +273,6 @@ TEST(saves_nothing_without_effect)
         ck_assert_double_eq(evaluator()->effective_sec, 50);
         ck_assert_double_eq(evaluator()->saved_joules.value, 1000);
         ck_assert(evaluator_due(evaluator()) == UINT64_MAX);
-        stop();
 }
 
 /* A restart does not refill the budget of trials, except for the time in between. */
@@ -293,7 +290,6 @@ TEST(keeps_its_budget)
         start();
         manager_tick(manager);
         ck_assert_double_le(evaluator()->budget.usec, before + 1e6);
-        stop();
 }
 
 /* Clocks are a part of work; without them context switches are counted, and known as such. */
@@ -312,7 +308,6 @@ TEST(counts_work)
         start();
         wait_for(evaluator());
         ck_assert_int_eq(evaluator()->unit, WORK_SWITCHES);
-        stop();
 }
 
 static void reload(void)
@@ -355,7 +350,6 @@ TEST(drains_battery)
         begin_battery(2000);
         wait_for(evaluator() && evaluator()->found.verdict == VERDICT_SAVES);
         ck_assert_double_eq_tol(evaluator()->found.watts.value, 400, 80);
-        stop();
 }
 
 TEST(battery_is_coarse)
@@ -363,7 +357,6 @@ TEST(battery_is_coarse)
         begin_battery(20);
         wait_for(evaluator() && evaluator()->estimator.dropped[DROP_ENERGY] > 0);
         ck_assert_uint_eq(evaluator()->estimator.n_pairs, 0);
-        stop();
 }
 
 /* Plugging in ends the trial, and none begins before the plug is pulled. The state of the plug is
@@ -388,7 +381,6 @@ TEST(plugged_in)
         }
         tree_set(&tree, "sys/class/power_supply/AC/online", "0\n");
         wait_for(evaluator_due(evaluator()) != UINT64_MAX);
-        stop();
 }
 
 #define ESTIMATE                                                                                   \
@@ -410,7 +402,6 @@ TEST(estimates)
         ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_ESTIMATE);
         wait_for(evaluator() && evaluator()->found.verdict == VERDICT_SAVES);
         ck_assert_double_eq_tol(evaluator()->found.watts.value, 9.375, 1.5);
-        stop();
 }
 
 /* Without a table there is nothing to measure by; a reload that names one begins with it, and
@@ -436,7 +427,6 @@ TEST(changes_source)
         reload();
         ck_assert_int_eq(manager_energy_source(manager), ENERGY_SOURCE_ESTIMATE);
         wait_for(evaluator() && evaluator_due(evaluator()) != UINT64_MAX);
-        stop();
 }
 
 static void set_option(void)
@@ -532,7 +522,6 @@ TEST_EACH(drops, events)
         wait_for(evaluator()->estimator.dropped[c->why] > 0);
         ck_case(c->name, evaluator()->estimator.dropped[c->why] == 1, "counted more than once");
         ck_case(c->name, evaluator()->estimator.n_pairs == 0, "counted all the same");
-        stop();
 }
 
 static const struct {
@@ -560,7 +549,6 @@ TEST_EACH(sets_aside, files)
                 "was taken");
         ck_case(files[_i].name,
                 faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0, "is lost");
-        stop();
 }
 
 /* Requests that serve something else are never ignored. */
@@ -574,7 +562,6 @@ TEST(honours)
                 ck_assert(is_on());
         }
         ck_assert_ptr_null(evaluator());
-        stop();
 }
 
 UNIT("manager-evaluate", .setup = setup, .teardown = teardown, .timeout = 300)
