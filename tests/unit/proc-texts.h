@@ -5,9 +5,7 @@
 #ifndef IDLED_TESTS_PROC_TEXTS_H
 #define IDLED_TESTS_PROC_TEXTS_H
 
-#include "sense.h"
-
-static Tree tree;
+#include "sensors-fixture.h"
 
 static const char good_stat[] = "cpu  160 0 0 1840 0 0 0 0 0 0\n"
                                 "cpu0 100 10 20 800 50 3 2 1 40 0\n"
@@ -25,15 +23,11 @@ static const char good_pressure[] = "some avg10=18.51 avg60=28.37 avg300=17.83 t
 
 static inline void setup(void)
 {
-        tree = tree_make();
+        sensors_begin(4);
         tree_put(&tree, "proc/stat", good_stat);
         tree_put(&tree, "proc/loadavg", good_loadavg);
         tree_put(&tree, "proc/pressure/cpu", good_pressure);
-}
-
-static inline void teardown(void)
-{
-        tree_done(&tree);
+        open_sensors();
 }
 
 #define ALL (SENSE_LOAD | SENSE_LOADAVG | SENSE_PRESSURE)

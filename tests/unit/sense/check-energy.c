@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* RAPL zones: which are taken, in what order, by what names, and what their counters read. */
-#include "sense.h"
-#include "table.h"
+#include "sensors-fixture.h"
 
 #define ZONES "sys/class/powercap/"
 
-static Tree tree;
-static Topology topology;
-static Sensors *sensors; /* freed after the test */
 static const EnergyDomain *domains;
 static char *text; /* as describe() */
 
 static void setup(void)
 {
-        tree = tree_make();
-        topology = plain_topology(1);
+        sensors_begin(1);
 }
 
 static void teardown(void)
 {
-        sensors_free(sensors);
         g_free(text);
-        tree_done(&tree);
+        sensors_end();
 }
 
 static void put_zone(const char *zone, const char *name, const char *range, const char *uj)
@@ -101,7 +95,7 @@ static char *describe(int n)
 
 static void open_domains(void)
 {
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         text = describe(sensors_energy_domains(sensors, &domains));
 }
 
@@ -122,7 +116,7 @@ TEST_RANGE(nothing_to_read, 0, 4)
                 put_zone("intel-rapl:0", NULL, RANGE, "5");
         if (_i == 3)
                 put_zone("intel-rapl:0", "package-0", "garbage", "5");
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         ck_assert_int_eq(sensors_energy_domains(sensors, &domains), 0);
         ck_assert_uint_eq(sensors_have(sensors) & SENSE_ENERGY, 0);
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), _i == 3 ? -EINVAL : -ENOENT);
@@ -143,7 +137,7 @@ TEST(deadline)
 {
         put_zone("intel-rapl:0", "package-0", "262143000000", "5");
         put_zone("intel-rapl:0:0", "dram", "65500000000", "5");
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         /* 65.5 kJ at 500 W are 131 s */
         ck_assert_uint_eq(sensors_energy_deadline(sensors), 65500000);
 }
@@ -165,12 +159,10 @@ static const struct {
 
 TEST_EACH(counters_of_zones, values)
 {
-        g_autoptr(Counters) counters = counters_new(1);
-
         tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
         put_zone("intel-rapl:1", "package-1", RANGE, "6");
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         tree_set(&tree, ZONES "intel-rapl:0/energy_uj", c->text);
         ck_assert_int_eq(counters_read(sensors, SENSE_ENERGY, counters), 0);
         ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_ENERGY);
@@ -252,29 +244,27 @@ TEST_EACH(other_sources, sources)
 TEST(power_over_time)
 {
         void *state;
-        Counters counters = { 0 };
 
         tree_put(&tree, SUPPLY "type", "Battery\n");
         tree_put(&tree, SUPPLY "status", "Discharging\n");
         tree_put(&tree, SUPPLY "current_now", "1000000\n");
         tree_put(&tree, SUPPLY "voltage_now", "10000000\n");
         ck_assert_int_eq(sensor_energy.open(tree.root, NULL, &state), 0);
-        counters.time_usec = 1000000;
-        sensor_energy.read(state, &counters);
-        ck_assert(counters.energy[0].valid && counters.energy[0].uj == 0);
+        counters->time_usec = 1000000;
+        sensor_energy.read(state, counters);
+        ck_assert(counters->energy[0].valid && counters->energy[0].uj == 0);
         tree_put(&tree, SUPPLY "power_now", "20000000\n");
-        counters.time_usec += 1000000;
-        sensor_energy.read(state, &counters);
-        ck_assert_uint_eq(counters.energy[0].uj, 10000000);
-        counters.time_usec += 4000000;
-        sensor_energy.read(state, &counters);
-        ck_assert_uint_eq(counters.energy[0].uj, 70000000); /* 4 s of 15 W */
+        counters->time_usec += 1000000;
+        sensor_energy.read(state, counters);
+        ck_assert_uint_eq(counters->energy[0].uj, 10000000);
+        counters->time_usec += 4000000;
+        sensor_energy.read(state, counters);
+        ck_assert_uint_eq(counters->energy[0].uj, 70000000); /* 4 s of 15 W */
         tree_set(&tree, SUPPLY "status", "Charging\n");
-        counters.time_usec += 5000000;
-        sensor_energy.read(state, &counters);
-        ck_assert(!counters.energy[0].valid);
+        counters->time_usec += 5000000;
+        sensor_energy.read(state, counters);
+        ck_assert(!counters->energy[0].valid);
         sensor_energy.close(state);
-        g_free(counters.energy);
 }
 
 TEST(list_survives_rescan)
@@ -282,7 +272,7 @@ TEST(list_survives_rescan)
         const EnergyDomain *before, *after;
 
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         ck_assert_int_eq(sensors_energy_domains(sensors, &before), 1);
         put_zone("intel-rapl:1", "package-1", RANGE, "6");
         sensors_rescan(sensors, &topology);
@@ -326,7 +316,7 @@ TEST(counter_after_power)
 {
         tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
         tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         tree_put(&tree, "sys/class/hwmon/hwmon1/name", "xgene\n");
         tree_put(&tree, "sys/class/hwmon/hwmon1/energy1_input", "7\n");
         ck_assert(sensors_improve_energy(sensors, &topology));

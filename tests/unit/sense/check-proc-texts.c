@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* /proc/stat, load averages and pressure: odd, bad, damaged and enormous texts. */
 #include "proc-texts.h"
-#include "table.h"
 
 static const struct {
         const char *name, *text;
@@ -29,9 +28,6 @@ static const struct {
 
 TEST_EACH(stat_text, stat_cases)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
         g_autofree char *cpus = NULL;
         int r;
 
@@ -51,9 +47,6 @@ TEST_EACH(stat_text, stat_cases)
 TEST(stat_with_nul)
 {
         static const char text[] = "cpu0 1 2 3 4 5\ncpu1 1 2\0 3 4 5\ncpu2 1 2 3 4 5\n";
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
         CpuSet expected = set_of("0,2");
 
         tree_rewrite(&tree, "proc/stat", text, sizeof(text) - 1);
@@ -66,9 +59,6 @@ TEST_RANGE(stat_grows, 0, 5)
 {
         static const size_t sizes[] = { 4000, 4095 - 40, 100000, 10 << 20, 20 << 20 };
         size_t size = sizes[_i];
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
         g_autoptr(GString) text = g_string_new("cpu0 1 2 3 4\nintr 5");
         int r;
 
@@ -111,9 +101,6 @@ static const struct {
 
 TEST_EACH(bad, bad_cases)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
         unsigned without = ALL &
                            ~(unsigned)(strstr(c->path, "loadavg") ? SENSE_LOADAVG : SENSE_PRESSURE);
 
@@ -129,9 +116,6 @@ TEST_EACH(bad, bad_cases)
 TEST_RANGE(huge_and_nul, 0, 2)
 {
         g_autofree char *text = g_malloc0(10 << 20);
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
 
         memset(text, _i ? '1' : 0, 10 << 20);
         tree_rewrite(&tree, "proc/loadavg", text, 10 << 20);
@@ -152,9 +136,6 @@ TEST(damaged)
                 { "proc/loadavg", good_loadavg },
                 { "proc/pressure/cpu", good_pressure },
         };
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
         CpuSet all = set_of("0-3");
 
         for (guint32 seed = 0; seed < 3000; seed++) {
@@ -179,4 +160,4 @@ TEST(damaged)
         ck_assert_uint_eq(counters->have, ALL);
 }
 
-UNIT("proc-texts", .setup = setup, .teardown = teardown, .timeout = 60)
+UNIT("proc-texts", .setup = setup, .teardown = sensors_end, .timeout = 60)

@@ -2,13 +2,10 @@
 /* cpuidle's counters: read from trees, and on this machine together with what is made of them. */
 #include <sys/resource.h>
 
-#include "sense.h"
 #include "sense/topology-read.h"
-#include "table.h"
+#include "sensors-fixture.h"
 
 #define CPUIDLE "sys/devices/system/cpu/cpu%d/cpuidle/state%d/%s"
-
-static Tree tree;
 
 static void put(int cpu, int state, const char *file, const char *text)
 {
@@ -29,7 +26,7 @@ static void setup(void)
 {
         static const char *const files[] = { "usage", "time", "above", "below", "rejected" };
 
-        tree = tree_make();
+        sensors_begin(4);
         tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu2 1 2 3 4\n");
         for (int cpu = 0; cpu < 2; cpu++)
                 for (int state = 0; state < 2 + cpu; state++)
@@ -39,11 +36,6 @@ static void setup(void)
 
                                 put(cpu, state, files[i], text);
                         }
-}
-
-static void teardown(void)
-{
-        tree_done(&tree);
 }
 
 /* The stricter one of the CPU's own limit and that of all CPUs. */
@@ -80,7 +72,7 @@ TEST_EACH(latency_limits, limit_cases)
         ck_assert_uint_eq(idle_states_permitted(tree.root, 0, &table), it->permitted);
 }
 
-static void read_all(Sensors *sensors, Counters *counters)
+static void read_all(void)
 {
         ck_assert_int_eq(counters_read(sensors, SENSE_IDLE_STATISTICS, counters), 0);
         ck_assert_uint_eq(counters->have, SENSE_LOAD | SENSE_RESIDENCY | SENSE_IDLE_STATISTICS);
@@ -90,16 +82,13 @@ static void read_all(Sensors *sensors, Counters *counters)
 TEST_RANGE(every_counter, 0, 2)
 {
         struct rlimit limit;
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) counters = counters_new(4);
 
         getrlimit(RLIMIT_NOFILE, &limit);
         limit.rlim_cur = _i ? 24 : 1024;
         setrlimit(RLIMIT_NOFILE, &limit);
-        sensors = sensors_new(tree.root, &topology);
+        open_sensors();
         for (int again = 0; again < 2; again++) {
-                read_all(sensors, counters);
+                read_all();
                 ck_assert_int_eq(counters->idle[0].n_states, 2);
                 ck_assert_int_eq(counters->idle[1].n_states, 3);
                 ck_assert_int_eq(counters->idle[2].n_states, 0);
@@ -120,16 +109,13 @@ TEST_RANGE(every_counter, 0, 2)
 
 TEST(change_is_seen)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
-
-        read_all(sensors, counters);
+        open_sensors();
+        read_all();
         set(1, 2, "usage", "500\n");
         set(1, 2, "time", "123456789012\n");
         set(1, 2, "below", "8\n");
         set(1, 0, "rejected", "7\n");
-        read_all(sensors, counters);
+        read_all();
         ck_assert_uint_eq(counters->idle[1].usage[2], 500);
         ck_assert_uint_eq(counters->idle[1].time_usec[2], 123456789012);
         ck_assert_uint_eq(counters->idle[1].rejected[0], 7);
@@ -144,9 +130,6 @@ TEST(change_is_seen)
 TEST(old_kernel)
 {
         static const char *const files[] = { "above", "below", "rejected" };
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) counters = counters_new(4);
 
         for (int state = 0; state < 2; state++)
                 for (int i = 0; i < 3; i++) {
@@ -154,8 +137,8 @@ TEST(old_kernel)
 
                         ck_assert_int_eq(unlinkat(tree.root, path, 0), 0);
                 }
-        sensors = sensors_new(tree.root, &topology);
-        read_all(sensors, counters);
+        open_sensors();
+        read_all();
         ck_assert_int_eq(counters->idle[0].n_states, 2);
         ck_assert_uint_eq(counters->idle[0].time_usec[1], 111);
         ck_assert_uint_eq(counters->idle[0].above[1], 0);
@@ -173,16 +156,13 @@ static const struct {
 
 TEST_EACH(bad, bad_cases)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
-
-        read_all(sensors, counters);
+        open_sensors();
+        read_all();
         set(0, 0, "usage", bad_cases[_i].text);
         set(0, 1, "usage", "700\n");
         set(0, 1, "time", bad_cases[_i].text);
         set(0, 1, "above", bad_cases[_i].text);
-        read_all(sensors, counters);
+        read_all();
         ck_case(bad_cases[_i].name, counters->idle[0].usage[0] == 100, "usage taken");
         ck_case(bad_cases[_i].name, counters->idle[0].time_usec[1] == 111, "time taken");
         ck_case(bad_cases[_i].name, counters->idle[0].above[1] == 112, "above taken");
@@ -214,9 +194,6 @@ TEST_RANGE(barred_states, 0, 2 * (int)G_N_ELEMENTS(barred_cases))
         static const char *const latencies[] = { "0\n", "10\n", "200\n" };
         typeof(barred_cases[0]) *c = &barred_cases[_i % (int)G_N_ELEMENTS(barred_cases)];
         bool any_descriptors = _i < (int)G_N_ELEMENTS(barred_cases);
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) counters = counters_new(4);
         struct rlimit limit;
 
         getrlimit(RLIMIT_NOFILE, &limit);
@@ -229,37 +206,34 @@ TEST_RANGE(barred_states, 0, 2 * (int)G_N_ELEMENTS(barred_cases))
         if (c->limit)
                 tree_put(&tree, "sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us",
                          "0\n");
-        sensors = sensors_new(tree.root, &topology);
-        read_all(sensors, counters);
+        open_sensors();
+        read_all();
         ck_case(c->name, counters->idle[1].n_barred == 0, "at first");
         for (int s = 0; s < 3 && c->limit; s++)
                 set(1, s, "disable", c->disable[s]);
         if (c->limit)
                 tree_set(&tree, "sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us",
                          c->limit);
-        read_all(sensors, counters);
+        read_all();
         ck_case(c->name, counters->idle[1].n_barred == 0, "before it woke up");
         set(1, 1, "usage", "500\n");
-        read_all(sensors, counters);
+        read_all();
         ck_case(c->name, counters->idle[1].n_barred == c->n_barred, "found %d",
                 counters->idle[1].n_barred);
 }
 
 TEST_RANGE(cpu_goes_and_returns, 0, 2)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
-
-        read_all(sensors, counters);
+        open_sensors();
+        read_all();
         tree_set(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu2 1 2 3 4\n");
-        read_all(sensors, counters);
+        read_all();
         ck_assert_int_eq(counters->idle[1].n_states, 0);
         ck_assert_int_eq(counters->idle[0].n_states, 2);
         tree_set(&tree, "proc/stat", "cpu0 1 2 3 4\ncpu1 1 2 3 4\n");
         if (_i)
                 sensors_rescan(sensors, &topology);
-        read_all(sensors, counters);
+        read_all();
         ck_assert_int_eq(counters->idle[1].n_states, 3);
         ck_assert_uint_eq(counters->idle[1].usage[2], 220);
 }
@@ -267,7 +241,6 @@ TEST_RANGE(cpu_goes_and_returns, 0, 2)
 TEST(no_states)
 {
         g_auto(Tree) empty = tree_make();
-        Topology topology = plain_topology(4);
         void *state = NULL;
 
         tree_put(&empty, "sys/devices/system/cpu/cpu0/cpuidle/unrelated", "");
@@ -297,20 +270,19 @@ TEST(static_facts)
 TEST(real)
 {
         _fd_ int root = root_open("/");
-        g_autoptr(Topology) topology = NULL;
-        g_autoptr(Sensors) sensors = NULL;
+        g_autoptr(Topology) here = NULL;
         g_autoptr(Counters) previous = NULL, current = NULL;
         g_autoptr(Snapshot) snapshot = NULL;
 
-        ck_assert_int_eq(topology_read(root, &topology), 0);
-        sensors = sensors_new(root, topology);
+        ck_assert_int_eq(topology_read(root, &here), 0);
+        sensors = sensors_new(root, here);
         if (!(sensors_have(sensors) & SENSE_RESIDENCY)) {
                 case_skip("real", "this machine reports no idle states");
                 return;
         }
-        previous = counters_new(topology->n_cpus);
-        current = counters_new(topology->n_cpus);
-        snapshot = snapshot_new(topology->n_cpus);
+        previous = counters_new(here->n_cpus);
+        current = counters_new(here->n_cpus);
+        snapshot = snapshot_new(here->n_cpus);
         counters_read(sensors, SENSE_RESIDENCY, previous);
         for (int i = 0; i < 20; i++) {
                 Counters *swap = previous;
@@ -340,4 +312,4 @@ TEST(real)
         }
 }
 
-UNIT("residency", .setup = setup, .teardown = teardown, .timeout = 30)
+UNIT("residency", .setup = setup, .teardown = sensors_end, .timeout = 30)

@@ -2,14 +2,9 @@
 /* The table of sensors: what is there and what is not, on made-up, described and real machines. */
 #include "proc-texts.h"
 #include "sense/topology-read.h"
-#include "table.h"
 
 TEST(good)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
-
         ck_assert_uint_eq(sensors_have(sensors), ALL);
         ck_assert_int_eq(sensors_error(sensors, SENSE_LOAD), 0);
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), -ENOENT);
@@ -77,10 +72,6 @@ TEST(trigger_of_the_unprivileged)
 
 TEST(cpu_goes_and_returns)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(tree.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
-
         tree_set(&tree, "proc/stat", "cpu0 1 2 3 4\n");
         ck_assert_int_eq(counters_read(sensors, 0, counters), 0);
         ck_assert(!cpuset_has(&counters->cpus, 1));
@@ -102,18 +93,16 @@ TEST_RANGE(unreadable, 0, 3)
                 { "proc/loadavg", SENSE_LOADAVG },
                 { "proc/pressure/cpu", SENSE_PRESSURE },
         };
-        Topology topology = plain_topology(4);
-        g_autoptr(Counters) counters = counters_new(4);
         const char *path = files[_i].path;
 
         ck_assert_int_eq(unlinkat(tree.root, path, 0), 0);
         for (int directory = 0; directory < 2; directory++) {
-                g_autoptr(Sensors) sensors = NULL;
                 int error = directory ? -EISDIR : -ENOENT, r;
 
                 if (directory)
                         ck_assert_int_eq(mkdirat(tree.root, path, 0755), 0);
-                sensors = sensors_new(tree.root, &topology);
+                sensors_free(sensors);
+                open_sensors();
                 r = counters_read(sensors, ALL, counters);
                 ck_assert_int_eq(r, files[_i].sense == SENSE_LOAD ? error : 0);
                 ck_assert_uint_eq(counters->have & files[_i].sense, 0);
@@ -123,10 +112,8 @@ TEST_RANGE(unreadable, 0, 3)
 
 TEST(permission_denied)
 {
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = NULL;
-
         ck_assert_int_eq(fchmodat(tree.root, "proc/pressure/cpu", 0, 0), 0);
+        sensors_free(sensors);
         sensors = sensors_new_unprivileged(&tree, &topology);
         ck_assert_int_eq(sensors_error(sensors, SENSE_PRESSURE), -EACCES);
         ck_assert_uint_eq(sensors_have(sensors), SENSE_LOAD | SENSE_LOADAVG);
@@ -136,10 +123,9 @@ TEST(permission_denied)
 TEST(nothing_there)
 {
         g_auto(Tree) empty = tree_make();
-        Topology topology = plain_topology(4);
-        g_autoptr(Sensors) sensors = sensors_new(empty.root, &topology);
-        g_autoptr(Counters) counters = counters_new(4);
 
+        sensors_free(sensors);
+        sensors = sensors_new(empty.root, &topology);
         ck_assert_uint_eq(sensors_have(sensors), 0);
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), -ENOENT);
         tree_put(&empty, "proc/stat", good_stat);
@@ -147,21 +133,26 @@ TEST(nothing_there)
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), 0);
 }
 
+static void use_machine(int root, const Topology *of)
+{
+        sensors_free(sensors);
+        counters_free(counters);
+        sensors = sensors_new(root, of);
+        counters = counters_new(of->n_cpus);
+}
+
 /* This machine. */
 TEST(real)
 {
         _fd_ int root = root_open("/");
-        g_autoptr(Topology) topology = NULL;
-        g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) counters = NULL;
+        g_autoptr(Topology) here = NULL;
 
-        ck_assert_int_eq(topology_read(root, &topology), 0);
-        sensors = sensors_new(root, topology);
-        counters = counters_new(topology->n_cpus);
+        ck_assert_int_eq(topology_read(root, &here), 0);
+        use_machine(root, here);
         ck_assert(sensors_have(sensors) & SENSE_LOAD);
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), 0);
         ck_assert_uint_eq(counters->have, sensors_have(sensors));
-        ck_assert(cpuset_equal(&counters->cpus, &topology->online));
+        ck_assert(cpuset_equal(&counters->cpus, &here->online));
         CPUSET_FOREACH(cpu, &counters->cpus)
                 ck_assert_uint_gt(counters->times[cpu].idle_usec + counters->times[cpu].busy_usec,
                                   0);
@@ -174,17 +165,14 @@ TEST(real)
 static void check_machine(const char *name)
 {
         g_auto(Tree) machine = tree_make();
-        g_autoptr(Topology) topology = NULL;
-        g_autoptr(Sensors) sensors = NULL;
-        g_autoptr(Counters) counters = NULL;
+        g_autoptr(Topology) here = NULL;
         IdleState states[IDLE_STATES_MAX];
 
         ck_assert_msg(tree_build(&machine, name), "cannot build %s", name);
-        ck_assert_int_eq(topology_read(machine.root, &topology), 0);
-        sensors = sensors_new(machine.root, topology);
-        counters = counters_new(topology->n_cpus);
+        ck_assert_int_eq(topology_read(machine.root, &here), 0);
+        use_machine(machine.root, here);
         ck_assert_int_eq(counters_read(sensors, ~0u, counters), 0);
-        ck_case(name, cpuset_equal(&counters->cpus, &topology->online), "other CPUs");
+        ck_case(name, cpuset_equal(&counters->cpus, &here->online), "other CPUs");
         ck_case(name, counters->have == sensors_have(sensors), "has %x, reads %x",
                 sensors_have(sensors), counters->have);
         CPUSET_FOREACH(cpu, &counters->cpus) {
@@ -209,4 +197,4 @@ TEST(described)
                 check_machine(machines[i]);
 }
 
-UNIT("sensors", .setup = setup, .teardown = teardown, .timeout = 60)
+UNIT("sensors", .setup = setup, .teardown = sensors_end, .timeout = 60)
