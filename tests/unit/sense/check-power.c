@@ -4,85 +4,69 @@
 #include "sense/power.h"
 #include "table.h"
 
-#define MAINS(online)                                                                              \
-        {                                                                                          \
-                "AC", "type=Mains online=" #online                                                 \
-        }
-#define BATTERY(n, text)                                                                           \
-        {                                                                                          \
-                "BAT" #n, "type=Battery present=1 " text                                           \
-        }
-#define MOUSE                                                                                      \
-        {                                                                                          \
-                "hid0", "type=Battery scope=Device status=Discharging capacity=20"                 \
-        }
-
-typedef struct SupplyText {
-        const char *name, *files; /* FILE=VALUE, separated by blanks */
-} SupplyText;
+/* Supplies: "NAME FILE=VALUE...;" each. */
+#define MAINS(online)    "AC type=Mains online=" #online ";"
+#define BATTERY(n, text) "BAT" #n " type=Battery present=1 " text ";"
+#define MOUSE            "hid0 type=Battery scope=Device status=Discharging capacity=20;"
 
 static const struct {
         const char *name;
         double level;
         bool on_battery;
         int error;
-        SupplyText supplies[4];
+        const char *supplies;
 } cases[] = {
-        { "no directory", 0, .error = -ENOENT },
-        { "mouse only", 0, .error = -ENOENT, .supplies = { MOUSE } },
-        { "mains only", -1, .supplies = { MAINS(1) } },
-        { "mains only, said to be off", -1, .supplies = { MAINS(0) } },
+        { "no directory", 0, .error = -ENOENT, .supplies = "" },
+        { "mouse only", 0, .error = -ENOENT, .supplies = MOUSE },
+        { "mains only", -1, .supplies = MAINS(1) },
+        { "mains only, said to be off", -1, .supplies = MAINS(0) },
         { "unplugged", 0.76, .on_battery = true,
-          .supplies = { MAINS(0), BATTERY(0, "status=Discharging capacity=76"), MOUSE } },
-        { "plugged", 0.76, .supplies = { MAINS(1), BATTERY(0, "status=Charging capacity=76") } },
+          .supplies = MAINS(0) BATTERY(0, "status=Discharging capacity=76") MOUSE },
+        { "plugged", 0.76, .supplies = MAINS(1) BATTERY(0, "status=Charging capacity=76") },
         { "plugged, yet discharging", 0.76,
-          .supplies = { MAINS(1), BATTERY(0, "status=Discharging capacity=76") } },
+          .supplies = MAINS(1) BATTERY(0, "status=Discharging capacity=76") },
         { "held below full", 0.8,
-          .supplies = { MAINS(1), BATTERY(0, "status=Not-charging capacity=80") } },
-        { "status unknown", 0.8,
-          .supplies = { MAINS(0), BATTERY(0, "status=Unknown capacity=80") } },
+          .supplies = MAINS(1) BATTERY(0, "status=Not-charging capacity=80") },
+        { "status unknown", 0.8, .supplies = MAINS(0) BATTERY(0, "status=Unknown capacity=80") },
         { "no mains in the list", 0.09, .on_battery = true,
-          .supplies = { BATTERY(0, "status=Discharging capacity=9") } },
+          .supplies = BATTERY(0, "status=Discharging capacity=9") },
         { "USB-C, one of two ports", 0.5,
-          .supplies = { { "ucsi0", "type=USB online=0" },
-                        { "ucsi1", "type=USB online=1" },
-                        BATTERY(0, "status=Discharging capacity=50") } },
+          .supplies = "ucsi0 type=USB online=0;"
+                      "ucsi1 type=USB online=1;" BATTERY(0, "status=Discharging capacity=50") },
         { "USB-C, programmable supply", 0.5,
-          .supplies = { { "ucsi0", "type=USB online=2" },
-                        BATTERY(0, "status=Discharging capacity=50") } },
+          .supplies = "ucsi0 type=USB online=2;" BATTERY(0, "status=Discharging capacity=50") },
         { "two batteries, by energy", 0.7, .on_battery = true,
-          .supplies = { BATTERY(0, "status=Unknown energy_now=10 energy_full=20 capacity=1"),
-                        BATTERY(1,
-                                "status=Discharging energy_now=60 energy_full=80 capacity=1") } },
+          .supplies = BATTERY(0, "status=Unknown energy_now=10 energy_full=20 capacity=1")
+                  BATTERY(1, "status=Discharging energy_now=60 energy_full=80 capacity=1") },
         { "two batteries, one reports percent only", 0.75, .on_battery = true,
-          .supplies = { BATTERY(0, "status=Full energy_now=20 energy_full=20"),
-                        BATTERY(1, "status=Discharging capacity=50") } },
-        { "by charge", 0.75,
-          .supplies = { BATTERY(0, "status=Full charge_now=30 charge_full=40") } },
+          .supplies = BATTERY(0, "status=Full energy_now=20 energy_full=20")
+                  BATTERY(1, "status=Discharging capacity=50") },
+        { "by charge", 0.75, .supplies = BATTERY(0, "status=Full charge_now=30 charge_full=40") },
         { "second bay is empty", 0.9,
-          .supplies = { BATTERY(0, "status=Full capacity=90"),
-                        { "BAT1", "type=Battery present=0" } } },
+          .supplies = BATTERY(0, "status=Full capacity=90") "BAT1 type=Battery present=0;" },
         { "UPS", 0.4, .on_battery = true,
-          .supplies = { { "ups", "type=UPS status=Discharging capacity=40" } } },
-        { "over full", 1, .supplies = { BATTERY(0, "status=Full energy_now=52 energy_full=50") } },
-        { "over 100 %", 1, .supplies = { BATTERY(0, "status=Full capacity=103") } },
+          .supplies = "ups type=UPS status=Discharging capacity=40;" },
+        { "over full", 1, .supplies = BATTERY(0, "status=Full energy_now=52 energy_full=50") },
+        { "over 100 %", 1, .supplies = BATTERY(0, "status=Full capacity=103") },
         { "full of nothing", 0.6,
-          .supplies = { BATTERY(0, "status=Full energy_now=5 energy_full=0 capacity=60") } },
+          .supplies = BATTERY(0, "status=Full energy_now=5 energy_full=0 capacity=60") },
         { "garbage", -1, .on_battery = true,
-          .supplies = { { "AC", "type=Mains online=yes" },
-                        BATTERY(0, "status=Discharging capacity=-5 energy_now=x energy_full=y") } },
-        { "no type", -1, .supplies = { { "odd", "online=1" }, MAINS(0) } },
+          .supplies = "AC type=Mains online=yes;" BATTERY(
+                  0, "status=Discharging capacity=-5 energy_now=x energy_full=y") },
+        { "no type", -1, .supplies = "odd online=1;" MAINS(0) },
 };
 
-static void put_supplies(const Tree *tree, const SupplyText *supplies)
+static void put_supplies(const Tree *tree, const char *text)
 {
-        for (int i = 0; i < 4 && supplies[i].name; i++) {
-                g_auto(GStrv) files = g_strsplit(supplies[i].files, " ", -1);
+        g_auto(GStrv) supplies = g_strsplit(text, ";", -1);
 
-                for (char **file = files; *file; file++) {
+        for (char **supply = supplies; *supply && **supply; supply++) {
+                g_auto(GStrv) words = g_strsplit(*supply, " ", -1);
+
+                for (char **file = words + 1; *file; file++) {
                         g_auto(GStrv) pair = g_strsplit(*file, "=", 2);
                         g_autofree char *path = g_strdup_printf("sys/class/power_supply/%s/%s",
-                                                                supplies[i].name, pair[0]);
+                                                                words[0], pair[0]);
                         g_autofree char *value = g_strconcat(pair[1], "\n", NULL);
 
                         tree_put(tree, path, value);
@@ -114,73 +98,47 @@ TEST_EACH(supplies, cases)
 /* What a laptop drew between two readings, of 10 Wh or 1 Ah. */
 static const struct {
         const char *name;
-        SupplyText before[4], after[4];
+        const char *before, *after;
         double joules; /* NaN: not known */
 } drains[] = {
 #define ENERGY(n, status, uwh)  BATTERY(n, "status=" status " energy_now=" uwh)
 #define CHARGE(status, uah, uv) BATTERY(0, "status=" status " charge_now=" uah " voltage_now=" uv)
-        { "1 Wh",
-          { MAINS(0), ENERGY(0, "Discharging", "10000000") },
-          { MAINS(0), ENERGY(0, "Discharging", "9000000") },
-          3600 },
-        { "100 mAh, the voltage falls",
-          { CHARGE("Discharging", "1000000", "12100000") },
-          { CHARGE("Discharging", "900000", "11900000") },
-          4320 },
+        { "1 Wh", MAINS(0) ENERGY(0, "Discharging", "10000000"),
+          MAINS(0) ENERGY(0, "Discharging", "9000000"), 3600 },
+        { "100 mAh, the voltage falls", CHARGE("Discharging", "1000000", "12100000"),
+          CHARGE("Discharging", "900000", "11900000"), 4320 },
         { "one battery after the other",
-          { ENERGY(0, "Discharging", "10000000"), ENERGY(1, "Unknown", "10000000") },
-          { ENERGY(0, "Unknown", "9500000"), ENERGY(1, "Discharging", "9500000") },
-          3600 },
+          ENERGY(0, "Discharging", "10000000") ENERGY(1, "Unknown", "10000000"),
+          ENERGY(0, "Unknown", "9500000") ENERGY(1, "Discharging", "9500000"), 3600 },
         { "energy and charge",
-          { CHARGE("Discharging", "1000000", "10000000"), ENERGY(1, "Unknown", "10000000") },
-          { CHARGE("Discharging", "900000", "10000000"), ENERGY(1, "Unknown", "9000000") },
-          7200 },
-        { "20 steps",
-          { ENERGY(0, "Discharging", "10000000") },
-          { ENERGY(0, "Discharging", "9800000") },
+          CHARGE("Discharging", "1000000", "10000000") ENERGY(1, "Unknown", "10000000"),
+          CHARGE("Discharging", "900000", "10000000") ENERGY(1, "Unknown", "9000000"), 7200 },
+        { "20 steps", ENERGY(0, "Discharging", "10000000"), ENERGY(0, "Discharging", "9800000"),
           720 },
-        { "19 steps",
-          { ENERGY(0, "Discharging", "10000000") },
-          { ENERGY(0, "Discharging", "9810000") },
+        { "19 steps", ENERGY(0, "Discharging", "10000000"), ENERGY(0, "Discharging", "9810000"),
           NAN },
-        { "no step",
-          { ENERGY(0, "Discharging", "10000000") },
-          { ENERGY(0, "Discharging", "10000000") },
+        { "no step", ENERGY(0, "Discharging", "10000000"), ENERGY(0, "Discharging", "10000000"),
           NAN },
-        { "charged in between",
-          { ENERGY(0, "Discharging", "9000000") },
-          { ENERGY(0, "Discharging", "10000000") },
-          NAN },
-        { "plugged in",
-          { MAINS(0), ENERGY(0, "Discharging", "10000000") },
-          { MAINS(1), ENERGY(0, "Discharging", "9000000") },
-          NAN },
-        { "charges",
-          { ENERGY(0, "Discharging", "10000000") },
-          { ENERGY(0, "Charging", "9000000") },
-          NAN },
-        { "was unplugged",
-          { MAINS(1), ENERGY(0, "Full", "10000000") },
-          { MAINS(0), ENERGY(0, "Discharging", "9000000") },
-          NAN },
+        { "charged in between", ENERGY(0, "Discharging", "9000000"),
+          ENERGY(0, "Discharging", "10000000"), NAN },
+        { "plugged in", MAINS(0) ENERGY(0, "Discharging", "10000000"),
+          MAINS(1) ENERGY(0, "Discharging", "9000000"), NAN },
+        { "charges", ENERGY(0, "Discharging", "10000000"), ENERGY(0, "Charging", "9000000"), NAN },
+        { "was unplugged", MAINS(1) ENERGY(0, "Full", "10000000"),
+          MAINS(0) ENERGY(0, "Discharging", "9000000"), NAN },
         { "one of two is taken out",
-          { ENERGY(0, "Discharging", "10000000"), ENERGY(1, "Unknown", "10000000") },
-          { ENERGY(0, "Discharging", "10000000") },
-          NAN },
-        { "vanishes", { ENERGY(0, "Discharging", "10000000") }, { MAINS(0) }, NAN },
-        { "percent only",
-          { BATTERY(0, "status=Discharging capacity=90") },
-          { BATTERY(0, "status=Discharging capacity=80") },
-          NAN },
-        { "charge without voltage",
-          { BATTERY(0, "status=Discharging charge_now=1000000") },
-          { BATTERY(0, "status=Discharging charge_now=900000") },
-          NAN },
-        { "garbage", { ENERGY(0, "Discharging", "-1") }, { ENERGY(0, "Discharging", "x") }, NAN },
-        { "a mouse does not count", { MOUSE }, { MOUSE }, NAN },
+          ENERGY(0, "Discharging", "10000000") ENERGY(1, "Unknown", "10000000"),
+          ENERGY(0, "Discharging", "10000000"), NAN },
+        { "vanishes", ENERGY(0, "Discharging", "10000000"), MAINS(0), NAN },
+        { "percent only", BATTERY(0, "status=Discharging capacity=90"),
+          BATTERY(0, "status=Discharging capacity=80"), NAN },
+        { "charge without voltage", BATTERY(0, "status=Discharging charge_now=1000000"),
+          BATTERY(0, "status=Discharging charge_now=900000"), NAN },
+        { "garbage", ENERGY(0, "Discharging", "-1"), ENERGY(0, "Discharging", "x"), NAN },
+        { "a mouse does not count", MOUSE, MOUSE, NAN },
 };
 
-static BatteryReading reading_of(const SupplyText *texts)
+static BatteryReading reading_of(const char *texts)
 {
         BatteryReading reading = { 0 };
         g_auto(Tree) tree = tree_make();
@@ -204,16 +162,16 @@ TEST_EACH(drained, drains)
 TEST(mean_watts)
 {
         static const struct {
-                SupplyText supplies[4];
+                const char *supplies;
                 uint64_t seconds;
                 double watts;
         } rows[] = {
-                { { ENERGY(0, "Discharging", "10000000") }, 100, NAN },
-                { { ENERGY(0, "Discharging", "9900000") }, 130, NAN },  /* 10 of 20 steps */
-                { { ENERGY(0, "Discharging", "9600000") }, 200, 14.4 }, /* 0.4 Wh in 100 s */
-                { { ENERGY(0, "Charging", "9000000") }, 260, NAN },
-                { { ENERGY(0, "Discharging", "9500000") }, 360, NAN },
-                { { ENERGY(0, "Discharging", "9000000") }, 410, 36 },
+                { ENERGY(0, "Discharging", "10000000"), 100, NAN },
+                { ENERGY(0, "Discharging", "9900000"), 130, NAN },  /* 10 of 20 steps */
+                { ENERGY(0, "Discharging", "9600000"), 200, 14.4 }, /* 0.4 Wh in 100 s */
+                { ENERGY(0, "Charging", "9000000"), 260, NAN },
+                { ENERGY(0, "Discharging", "9500000"), 360, NAN },
+                { ENERGY(0, "Discharging", "9000000"), 410, 36 },
         };
         BatteryMeter meter = { 0 };
         g_auto(Tree) tree = tree_make();
@@ -231,12 +189,11 @@ TEST(mean_watts)
 
 TEST(plug_is_pulled)
 {
-        static const SupplyText laptop[4] = { MAINS(1), BATTERY(0, "status=Full capacity=100") };
         g_auto(Tree) tree = tree_make();
         g_autoptr(Counters) counters = counters_new(1);
         void *state = NULL;
 
-        put_supplies(&tree, laptop);
+        put_supplies(&tree, MAINS(1) BATTERY(0, "status=Full capacity=100"));
         ck_assert_int_eq(sensor_power.open(tree.root, NULL, &state), 0);
         counters->time_usec = 1000000;
         ck_assert_int_eq(sensor_power.read(state, counters), 0);
