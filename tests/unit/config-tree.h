@@ -11,8 +11,6 @@
 #include "scratch.h"
 #include "table.h"
 
-#define N_FILES 6
-
 /* Stands in for the table of act/park.c: these tests need no actuator. */
 const Setting park_settings[] = {
         { .section = "Park",
@@ -35,11 +33,6 @@ const char *park_check(const void *options, const char **ret_key)
         return NULL;
 }
 
-/* A file below the root; the byte 1 in the text stands for NUL. */
-typedef struct File {
-        const char *path, *text;
-} File;
-
 static ConfigPaths paths;
 static Config *config; /* as the test loads it; freed after it */
 
@@ -58,6 +51,7 @@ static inline void tear_down(void)
         scratch_close();
 }
 
+/* Makes a file below the root; the byte 1 in the text stands for NUL. */
 static inline void put(const char *path, const char *text)
 {
         g_autofree char *full = scratch_path(path), *data = g_strdup(text);
@@ -69,10 +63,16 @@ static inline void put(const char *path, const char *text)
         ck_assert(g_file_set_contents(full, data, (gssize)length, NULL));
 }
 
-static inline void put_all(const File *files)
+/* Makes files that are written as USE and PUT(path, text), one after the other. */
+static inline void put_all(const char *files)
 {
-        for (int i = 0; i < N_FILES && files[i].path; i++)
-                put(files[i].path, files[i].text);
+        g_auto(GStrv) all = g_strsplit(files, "\002", -1);
+
+        for (int i = 1; all[0] && all[i]; i++) {
+                g_auto(GStrv) file = g_strsplit(all[i], "\n", 2);
+
+                put(file[0], file[1]);
+        }
 }
 
 /* All errors, a line each, with MODULES for the directory of plugins; NULL: it loaded. */
@@ -104,14 +104,13 @@ static inline void load_good(void)
         ck_assert_msg(!errors, "%s", errors);
 }
 
-#define IDLED    "etc/idled/idled.conf"
-#define ALPHA    "etc/idled/policies/alpha.conf"
-#define AT_IDLED "/etc/idled/idled.conf"
-#define AT_ALPHA "/etc/idled/policies/alpha.conf"
-#define USE                                                                                        \
-        {                                                                                          \
-                "usr/lib/idled/idled.conf", "[Daemon]\nPolicies=alpha\n"                           \
-        }
+#define IDLED           "etc/idled/idled.conf"
+#define ALPHA           "etc/idled/policies/alpha.conf"
+#define AT_IDLED        "/etc/idled/idled.conf"
+#define AT_ALPHA        "/etc/idled/policies/alpha.conf"
+#define PUT(path, text) "\002" path "\n" text
+#define USE_TEXT        "[Daemon]\nPolicies=alpha\n"
+#define USE             PUT("usr/lib/idled/idled.conf", USE_TEXT)
 
 /* The modules of the tests. */
 #define ALL                                                                                        \

@@ -19,63 +19,60 @@ static const struct {
         const char *name;
         const char *errors; /* for says(): where, the option, what was found, what is valid */
         unsigned lines;     /* 0: one */
-        File files[N_FILES];
+        const char *files;  /* for put_all() */
 } bad[] = {
         { "bad value", AT_ALPHA ":3: Period:|\"1o0ms\"|10ms|10s|250ms",
-          .files = { USE, { ALPHA, "[Policy]\n\nPeriod = 1o0ms \n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\n\nPeriod = 1o0ms \n") },
         { "out of range", AT_ALPHA ":2: Period:|\"11s\"|10ms|10s|250ms",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=11s\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=11s\n") },
         { "value with a comment behind it", AT_ALPHA ":2: MinCores:|\"1 # one\"|1|8192",
-          .files = { USE, { ALPHA, "[Policy]\nMinCores=1 # one\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nMinCores=1 # one\n") },
         { "quoted value", AT_ALPHA ":2: Period:|\"\"250ms\"\"|10ms|10s|250ms",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=\"250ms\"\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=\"250ms\"\n") },
         { "unknown choice", AT_IDLED ":3: LogLevel:|\"verbose\"|emerg",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=verbose\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\nLogLevel=verbose\n") },
         { "unknown key", AT_ALPHA ":2: Periot:|Policy|Period",
-          .files = { USE, { ALPHA, "[Policy]\nPeriot=1s\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriot=1s\n") },
         { "unknown key like no other", AT_ALPHA ":2: Temperature:|Policy|" KEYS,
-          .files = { USE, { ALPHA, "[Policy]\nTemperature=1\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nTemperature=1\n") },
         { "case counts", AT_ALPHA ":2: period:|Policy|Period",
-          .files = { USE, { ALPHA, "[Policy]\nperiod=1s\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nperiod=1s\n") },
         { "translated key", AT_ALPHA ":2: Text[de]:|Policy|" KEYS,
-          .files = { USE, { ALPHA, "[Policy]\nText[de]=Hallo\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nText[de]=Hallo\n") },
         { "key of another section", AT_IDLED ":2: Policies:|Park|Daemon",
-          .files = { { IDLED, "[Park]\nPolicies=alpha\n[Daemon]\nPolicies=alpha\n" } } },
+          .files = PUT(IDLED, "[Park]\nPolicies=alpha\n[Daemon]\nPolicies=alpha\n") },
         { "unknown section, its keys not mentioned",
           AT_IDLED ":1:|Deamon|Daemon|Park|Recording|Frequency|IdleStates|Latency|Evaluate|"
                    "Interrupts|Housekeeping",
-          .files = { USE,
-                     { IDLED, "[Deamon]\nPolicies=alpha\nFoo=1\n[Daemon]\nPolicies=alpha\n" } } },
+          .files = USE PUT(IDLED, "[Deamon]\nPolicies=alpha\nFoo=1\n[Daemon]\nPolicies=alpha\n") },
         { "policy's section in idled.conf",
           AT_IDLED ":3:|Policy|Daemon|Park|Recording|Frequency|IdleStates|Latency|Evaluate|"
                    "Interrupts|Housekeeping",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Policy]\nPeriod=1s\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Policy]\nPeriod=1s\n") },
         { "daemon's section in a policy's file", AT_ALPHA ":1:|Daemon|Policy",
-          .files = { USE, { ALPHA, "[Daemon]\nLogLevel=info\n" } } },
+          .files = USE PUT(ALPHA, "[Daemon]\nLogLevel=info\n") },
         { "no section", AT_ALPHA ":2: Period:|Section",
-          .files = { USE, { ALPHA, "# comment\nPeriod=1s\n[Policy]\n" } } },
+          .files = USE PUT(ALPHA, "# comment\nPeriod=1s\n[Policy]\n") },
         { "key twice", AT_ALPHA ":4: Period:|once",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\nPeriod=1s\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\nPeriod=1s\n") },
         { "key twice in a section that comes twice", AT_ALPHA ":4: Period:|once",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=1s\n[Policy]\nPeriod=\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n[Policy]\nPeriod=\n") },
         { "no equals sign", AT_ALPHA ":2:|\"Period 1s\"|Section",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod 1s\n" } } },
-        { "no key", AT_ALPHA ":2:|\"= 1s\"|Section",
-          .files = { USE, { ALPHA, "[Policy]\n = 1s\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod 1s\n") },
+        { "no key", AT_ALPHA ":2:|\"= 1s\"|Section", .files = USE PUT(ALPHA, "[Policy]\n = 1s\n") },
         { "section without end", AT_ALPHA ":1:|\"[Policy\"|Section",
-          .files = { USE, { ALPHA, "[Policy\nPeriod=1s\n" } } },
-        { "section without name", AT_ALPHA ":1:|\"[]\"|Section",
-          .files = { USE, { ALPHA, "[]\n" } } },
+          .files = USE PUT(ALPHA, "[Policy\nPeriod=1s\n") },
+        { "section without name", AT_ALPHA ":1:|\"[]\"|Section", .files = USE PUT(ALPHA, "[]\n") },
         { "section with something behind", AT_ALPHA ":1:|\"[Policy] # here\"|Section",
-          .files = { USE, { ALPHA, "[Policy] # here\n" } } },
-        { "just a bracket", AT_ALPHA ":1:|\"[\"|Section", .files = { USE, { ALPHA, "[\n" } } },
+          .files = USE PUT(ALPHA, "[Policy] # here\n") },
+        { "just a bracket", AT_ALPHA ":1:|\"[\"|Section", .files = USE PUT(ALPHA, "[\n") },
         { "not UTF-8", AT_ALPHA ":2:|UTF-8|" AT_ALPHA ":3: Period:|\"1\"|10ms|10s|250ms",
-          .lines = 2, .files = { USE, { ALPHA, "[Policy]\nText=\xff\nPeriod=1\n" } } },
-        { "NUL", AT_ALPHA ":2:|NUL", .files = { USE, { ALPHA, "[Policy]\nText=a\001b\n" } } },
+          .lines = 2, .files = USE PUT(ALPHA, "[Policy]\nText=\xff\nPeriod=1\n") },
+        { "NUL", AT_ALPHA ":2:|NUL", .files = USE PUT(ALPHA, "[Policy]\nText=a\001b\n") },
         { "byte order mark", AT_ALPHA ":1:|byte order mark|without BOM|" AT_ALPHA ":2: Period:",
-          .lines = 2, .files = { USE, { ALPHA, "\xef\xbb\xbf[Policy]\nPeriod=x\n" } } },
+          .lines = 2, .files = USE PUT(ALPHA, "\xef\xbb\xbf[Policy]\nPeriod=x\n") },
         { "control character", AT_ALPHA ":2: Min\\x1bCores:|Policy|MinCores",
-          .files = { USE, { ALPHA, "[Policy]\nMin\033Cores=1\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nMin\033Cores=1\n") },
         { "all errors of all files, in their order",
           AT_IDLED
           ":3: LogDecisions:|\"2\"|yes|no|/etc/idled/idled.conf.d/10-a.conf:2: "
@@ -84,69 +81,63 @@ static const struct {
           ":2: Share:|\"80\"|1%|100%|80%|/usr/lib/idled/policies/beta.conf:4: "
           "Order:|\"none\"|efficiency|/usr/lib/idled/policies/beta.conf:5: Cpus:|\"x\"|2-5|9",
           .lines = 6,
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha beta\nLogDecisions=2\n" },
-                     { "etc/idled/idled.conf.d/10-a.conf", "[Daemon]\nLogLevel=loud\nX=1\n" },
-                     { ALPHA, "[Policy]\nShare=80\n" },
-                     { "usr/lib/idled/policies/beta.conf", "[Policy]\n\n\nOrder=none\nCpus=x" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha beta\nLogDecisions=2\n")
+                  PUT("etc/idled/idled.conf.d/10-a.conf", "[Daemon]\nLogLevel=loud\nX=1\n") PUT(
+                          ALPHA, "[Policy]\nShare=80\n") PUT("usr/lib/idled/policies/beta.conf",
+                                                             "[Policy]\n\n\nOrder=none\nCpus=x") },
         { "policy that is not there", AT_IDLED ":2: Policies:|\"alhpa\"|alpha|" ALL,
-          .files = { { IDLED, "[Daemon]\nPolicies=alhpa beta\n" } } },
-        { "default policies that are not there", DEFAULTS, .lines = 6, .files = { { NULL } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alhpa beta\n") },
+        { "default policies that are not there", DEFAULTS, .lines = 6, .files = "" },
         { "policy twice", AT_IDLED ":2: Policies:|\"alpha\"|once",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha beta alpha\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha beta alpha\n") },
         { "three times", AT_IDLED ":2: Policies:|\"alpha\"|once",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha alpha beta alpha\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha alpha beta alpha\n") },
         { "the file of a policy whose name is misspelt",
           AT_IDLED ":2: Policies:|\"alhpa\"|alpha|" ALL "|" AT_ALPHA ":2: MinCores:|\"0\"|1|8192",
           .lines = 2,
-          .files = { { IDLED, "[Daemon]\nPolicies=alhpa\n" },
-                     { ALPHA, "[Policy]\nMinCores=0\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alhpa\n") PUT(ALPHA, "[Policy]\nMinCores=0\n") },
         { "the file of a policy when Policies is",
           AT_IDLED ":2: Polices:|Daemon|Policies|" DEFAULTS "|" AT_ALPHA
                    ":2: MinCores:|\"0\"|1|8192",
           .lines = 8,
-          .files = { { IDLED, "[Daemon]\nPolices=alpha\n" },
-                     { ALPHA, "[Policy]\nMinCores=0\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolices=alpha\n") PUT(ALPHA, "[Policy]\nMinCores=0\n") },
         { "policy by path", AT_IDLED ":2: Policies:|\"../alpha\"|lower-case",
-          .files = { { IDLED, "[Daemon]\nPolicies=../alpha\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=../alpha\n") },
         { "policy that is none", AT_IDLED ":2: Policies: MODULES/wrong-symbol.so:|idled_policy",
-          .files = { { IDLED, "[Daemon]\nPolicies=wrong-symbol\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=wrong-symbol\n") },
         { "options that contradict each other",
           AT_ALPHA ":3: MinCores:|\"5\"|MaxCores|\"4\"|" AT_ALPHA ":2",
-          .files = { USE, { ALPHA, "[Policy]\nMaxCores=4\nMinCores=5\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nMaxCores=4\nMinCores=5\n") },
         { "options of two drop-ins that contradict each other",
           AT_ALPHA ".d/a.conf:2: MinCores:|\"5\"|MaxCores|\"2\"|" AT_ALPHA ".d/b.conf:3",
-          .files = { USE,
-                     { ALPHA ".d/a.conf", "[Policy]\nMinCores=5\n" },
-                     { ALPHA ".d/b.conf", "[Policy]\n\nMaxCores=2\n" } } },
+          .files = USE PUT(ALPHA ".d/a.conf", "[Policy]\nMinCores=5\n")
+                  PUT(ALPHA ".d/b.conf", "[Policy]\n\nMaxCores=2\n") },
         { "option that contradicts a default",
           "/etc/idled/policies/alpha.conf.d/x.conf:2: MinCores:|\"9\"|MaxCores|\"8\"|default",
-          .files = { USE,
-                     { "etc/idled/policies/alpha.conf.d/x.conf", "[Policy]\nMinCores=9\n" } } },
+          .files = USE PUT("etc/idled/policies/alpha.conf.d/x.conf", "[Policy]\nMinCores=9\n") },
         { "power table that is not there", AT_IDLED ":4: PowerTable:|\"mine\"|power/",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=mine\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=mine\n") },
         { "power table that is misspelt", AT_IDLED ":4: PowerTable:|\"corridle\"|power/|coreidle",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=corridle\n" },
-                     { "usr/lib/idled/power/coreidle.conf", "[States]\nC0=1\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=corridle\n")
+                  PUT("usr/lib/idled/power/coreidle.conf", "[States]\nC0=1\n") },
         { "power table by path", AT_IDLED ":4: PowerTable:|\"/etc/idled/power/x.conf\"|power/",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=/etc/idled/power/"
-                              "x.conf\n" },
-                     { "etc/idled/power/x.conf", "[States]\nC0=1\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=/etc/idled/power/"
+                              "x.conf\n") PUT("etc/idled/power/x.conf", "[States]\nC0=1\n") },
         { "power table above its directory", AT_IDLED ":4: PowerTable:|\"..\"|power/",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=..\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=..\n") },
         { "power table that is wrong, and its drop-in",
           "/etc/idled/power/x.conf:2: "
           "C0:|\"much\"|0|100000|12.5|/etc/idled/power/x.conf.d/a.conf:1:|State|Power|States",
           .lines = 2,
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
-                     { "etc/idled/power/x.conf", "[States]\nC0=much\n" },
-                     { "etc/idled/power/x.conf.d/a.conf", "[State]\nC0=1\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n")
+                  PUT("etc/idled/power/x.conf", "[States]\nC0=much\n")
+                          PUT("etc/idled/power/x.conf.d/a.conf", "[State]\nC0=1\n") },
         { "power table without states", "/etc/idled/power/x.conf:|States",
-          .files = { { IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n" },
-                     { "etc/idled/power/x.conf", "[Power]\nDescription=none\n" } } },
+          .files = PUT(IDLED, "[Daemon]\nPolicies=alpha\n[Evaluate]\nPowerTable=x\n")
+                  PUT("etc/idled/power/x.conf", "[Power]\nDescription=none\n") },
         { "enough is enough", NULL,
-          .files = { USE,
-                     { ALPHA,
-                       "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n" } } },
+          .files = USE PUT(ALPHA,
+                           "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n") },
 };
 
 TEST_EACH(peer_defect_8_refused, bad)
@@ -247,12 +238,11 @@ static void root_read_all(bool may)
 
 TEST_EACH(unreadable_file, unreadable)
 {
-        const File use = USE;
         g_autofree char *full = scratch_path(c->path), *errors = NULL;
 
-        put(use.path, use.text);
+        put_all(USE);
         /* The file of the administrator hides the vendor's even if it cannot be read. */
-        put("usr/lib/idled/idled.conf.d/use.conf", use.text);
+        put("usr/lib/idled/idled.conf.d/use.conf", USE_TEXT);
         c->make(full);
         root_read_all(false);
         errors = load();

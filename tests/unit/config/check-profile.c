@@ -17,67 +17,54 @@
 static const struct {
         const char *name;
         const char *key, *value, *source;
-        File files[N_FILES];
+        const char *files; /* for put_all() */
 } layers[] = {
-        { "over the default", "Period", "2s", AT_MINE ":2",
-          .files = { USE, { MINE, PERIOD "2s" } } },
+        { "over the default", "Period", "2s", AT_MINE ":2", .files = USE PUT(MINE, PERIOD "2s") },
         { "over the policy's file", "Period", "2s", AT_MINE ":2",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, PERIOD "2s" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, PERIOD "2s") },
         { "other options are the file's", "MinCores", "2", AT_ALPHA ":2",
-          .files = { USE, { ALPHA, "[Policy]\nMinCores=2\n" }, { MINE, PERIOD "2s" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nMinCores=2\n") PUT(MINE, PERIOD "2s") },
         { "says nothing", "Period", "1s", AT_ALPHA ":2",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, "" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, "") },
         { "empty value says nothing", "Period", "1s", AT_ALPHA ":2",
-          .files = { USE, { ALPHA, "[Policy]\nPeriod=1s\n" }, { MINE, PERIOD "\n" } } },
-        { "vendor's", "Period", "2s", "/" VENDOR ":2", .files = { USE, { VENDOR, PERIOD "2s" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, PERIOD "\n") },
+        { "vendor's", "Period", "2s", "/" VENDOR ":2", .files = USE PUT(VENDOR, PERIOD "2s") },
         { "administrator's in place of the vendor's", "MinCores", "1", "default",
-          .files = { USE, { VENDOR, PERIOD "2s\nMinCores=3\n" }, { MINE, PERIOD "3s" } } },
+          .files = USE PUT(VENDOR, PERIOD "2s\nMinCores=3\n") PUT(MINE, PERIOD "3s") },
         { "drop-in over the file", "Period", "3s", AT_MINE ".d/a.conf:2",
-          .files = { USE, { VENDOR, PERIOD "2s\n" }, { MINE ".d/a.conf", PERIOD "3s" } } },
+          .files = USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "3s") },
         { "drop-in takes a value back", "Period", "250ms", "default",
-          .files = { USE, { VENDOR, PERIOD "2s\n" }, { MINE ".d/a.conf", PERIOD "\n" } } },
+          .files = USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "\n") },
         { "included", "Period", "4s", "/" OTHER ":2",
-          .files = { USE, { OTHER, PERIOD "4s" }, { MINE, "[Profile]\nInclude=other\n" } } },
+          .files = USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n") },
         { "over what is included, wherever Include= stands", "Period", "2s", AT_MINE ":2",
-          .files = { USE,
-                     { OTHER, PERIOD "4s\nMinCores=3\n" },
-                     { MINE, PERIOD "2s\n[Profile]\nInclude=other\n" } } },
+          .files = USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
+                  PUT(MINE, PERIOD "2s\n[Profile]\nInclude=other\n") },
         { "rest of the included profile", "MinCores", "3", "/" OTHER ":3",
-          .files = { USE,
-                     { OTHER, PERIOD "4s\nMinCores=3\n" },
-                     { MINE, PERIOD "2s\n[Profile]\nInclude=other\n" } } },
+          .files = USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
+                  PUT(MINE, PERIOD "2s\n[Profile]\nInclude=other\n") },
         { "empty value over what is included", "Period", "1s", AT_ALPHA ":2",
-          .files = { USE,
-                     { ALPHA, "[Policy]\nPeriod=1s\n" },
-                     { OTHER, PERIOD "4s" },
-                     { MINE, PERIOD "\n[Profile]\nInclude=other\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(OTHER, PERIOD "4s")
+                  PUT(MINE, PERIOD "\n[Profile]\nInclude=other\n") },
         { "later of two included", "Period", "5s", "/etc/idled/profiles/third.conf:2",
-          .files = { USE,
-                     { OTHER, PERIOD "4s" },
-                     { "etc/idled/profiles/third.conf", PERIOD "5s" },
-                     { MINE, "[Profile]\nInclude=other third\n" } } },
+          .files = USE PUT(OTHER, PERIOD "4s") PUT("etc/idled/profiles/third.conf", PERIOD "5s")
+                  PUT(MINE, "[Profile]\nInclude=other third\n") },
         { "included by what is included", "Period", "5s", "/etc/idled/profiles/third.conf:2",
-          .files = { USE,
-                     { OTHER, "[Profile]\nInclude=third\n" },
-                     { "etc/idled/profiles/third.conf", PERIOD "5s" },
-                     { MINE, "[Profile]\nInclude=other\n" } } },
+          .files = USE PUT(OTHER, "[Profile]\nInclude=third\n")
+                  PUT("etc/idled/profiles/third.conf", PERIOD "5s")
+                          PUT(MINE, "[Profile]\nInclude=other\n") },
         { "one that is included twice is no circle", "Period", "5s",
           "/etc/idled/profiles/third.conf:2",
-          .files = { USE,
-                     { OTHER, "[Profile]\nInclude=third\n" },
-                     { "etc/idled/profiles/third.conf", PERIOD "5s" },
-                     { MINE, "[Profile]\nInclude=other third\n" } } },
+          .files = USE PUT(OTHER, "[Profile]\nInclude=third\n")
+                  PUT("etc/idled/profiles/third.conf", PERIOD "5s")
+                          PUT(MINE, "[Profile]\nInclude=other third\n") },
         { "drop-in changes what is included", "Period", "250ms", "default",
-          .files = { USE,
-                     { OTHER, PERIOD "4s" },
-                     { MINE, "[Profile]\nInclude=other\n" },
-                     { MINE ".d/a.conf", "[Profile]\nInclude=\n" } } },
+          .files = USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n")
+                  PUT(MINE ".d/a.conf", "[Profile]\nInclude=\n") },
         { "options of an inactive policy", "Period", "250ms", "default",
-          .files = { USE, { MINE, "[beta]\nPeriod=9s\nMinCores=9\n" } } },
+          .files = USE PUT(MINE, "[beta]\nPeriod=9s\nMinCores=9\n") },
         { "fits only with the policy's file", "MinCores", "9", AT_MINE ":2",
-          .files = { USE,
-                     { ALPHA, "[Policy]\nMaxCores=16\n" },
-                     { MINE, "[alpha]\nMinCores=9\n" } } },
+          .files = USE PUT(ALPHA, "[Policy]\nMaxCores=16\n") PUT(MINE, "[alpha]\nMinCores=9\n") },
 };
 
 static void check_value(const char *key, const char *value, const char *source)
@@ -118,9 +105,8 @@ TEST(list)
 {
         g_autofree char *names = NULL;
         const Profile *profile;
-        const File use_alpha = USE;
 
-        put(use_alpha.path, use_alpha.text);
+        put_all(USE);
         put("usr/lib/idled/profiles/performance.conf", "[Profile]\nSummary=Fast, not frugal\n");
         put("etc/idled/profiles/power-saver.conf", "");
         put("etc/idled/profiles/1st.conf", "");
