@@ -7,75 +7,51 @@
 #include "sense/frequency-read.h"
 #include "sense/topology-read.h"
 
-#include "machine.h"
+#include "sense.h"
 #include "table.h"
 
 #define CPUFREQ "sys/devices/system/cpu/cpufreq"
 #define EPP     "default performance balance_performance balance_power power"
+#define PSTATE  "performance powersave"
 #define FULL    "conservative ondemand userspace powersave performance schedutil"
+
+static Tree tree;
+static FreqPolicy *policies;
+static int n;
+
+static void setup(void)
+{
+        tree = tree_make();
+}
+
+static void teardown(void)
+{
+        frequency_free(policies, n);
+        tree_done(&tree);
+}
 
 static const struct {
         const char *name;
         int n, of; /* policies, and the index of the one that is checked */
-        const char *cpus, *governors, *preferences;
+        int number;
+        const char *cpus, *driver, *governors, *preferences;
+        uint32_t min_khz, max_khz, base_khz;
+        bool has_bias, has_boost;
         uint32_t table[8]; /* empty: none */
-        FreqPolicy like;
 } machines[] = {
-        { "adl0", 16, 8, "8", "performance powersave", .preferences = EPP,
-          .like = { .number = 8,
-                    .driver = "intel_pstate",
-                    .min_khz = 400000,
-                    .max_khz = 3400000,
-                    .base_khz = 1500000,
-                    .has_bias = true,
-                    .has_boost = true } },
-        { "bdwep0", 88, 87, "87", FULL,
-          .like = { .number = 87,
-                    .driver = "intel_cpufreq",
-                    .min_khz = 1200000,
-                    .max_khz = 3600000,
-                    .has_bias = true,
-                    .has_boost = true } },
-        { "milan0", 128, 3, "3", FULL, .table = { 1500000, 2100000, 2800000 },
-          .like = { .number = 3,
-                    .driver = "acpi-cpufreq",
-                    .min_khz = 1500000,
-                    .max_khz = 3739225,
-                    .base_khz = 2801000,
-                    .has_boost = true } },
-        { "synthetic-amd-epp", 8, 7, "7", "performance powersave", .preferences = EPP,
-          .like = { .number = 7,
-                    .driver = "amd-pstate-epp",
-                    .min_khz = 400000,
-                    .max_khz = 5090000,
-                    .base_khz = 3800000,
-                    .has_boost = true } },
-        { "synthetic-biglittle", 3, 1, "4-6", "ondemand userspace performance schedutil",
-          .like = { .number = 4, .driver = "cpufreq-dt", .min_khz = 710400, .max_khz = 2419200 } },
-        { "synthetic-offline", 5, 1, "2", "performance powersave",
-          .like = { .number = 2,
-                    .driver = "intel_pstate",
-                    .min_khz = 800000,
-                    .max_khz = 3600000 } },
-        { "cwf0", 576, 575, "575", "performance powersave", .preferences = EPP,
-          .like = { .number = 575,
-                    .driver = "intel_pstate",
-                    .min_khz = 800000,
-                    .max_khz = 3200000,
-                    .base_khz = 2200000,
-                    .has_bias = true,
-                    .has_boost = true } },
+        { "adl0", 16, 8, 8, "8", "intel_pstate", PSTATE, EPP, 400000, 3400000, 1500000, true,
+          true },
+        { "bdwep0", 88, 87, 87, "87", "intel_cpufreq", FULL, "", 1200000, 3600000, 0, true, true },
+        { "milan0", 128, 3, 3, "3", "acpi-cpufreq", FULL, "", 1500000, 3739225, 2801000, false,
+          true, .table = { 1500000, 2100000, 2800000 } },
+        { "synthetic-amd-epp", 8, 7, 7, "7", "amd-pstate-epp", PSTATE, EPP, 400000, 5090000,
+          3800000, false, true },
+        { "synthetic-biglittle", 3, 1, 4, "4-6", "cpufreq-dt",
+          "ondemand userspace performance schedutil", "", 710400, 2419200, 0 },
+        { "synthetic-offline", 5, 1, 2, "2", "intel_pstate", PSTATE, "", 800000, 3600000, 0 },
+        { "cwf0", 576, 575, 575, "575", "intel_pstate", PSTATE, EPP, 800000, 3200000, 2200000, true,
+          true },
 };
-
-static void describe(const Tree *tree, const char *name)
-{
-        g_autofree char *file = g_strdup_printf("%s/%s.machine", MACHINES_DIR, name);
-        char *argv[] = { (char *)MACHINES_DIR "/build", file, tree->path, NULL };
-        int status = 0;
-
-        ck_assert(g_spawn_sync(NULL, argv, NULL, 0, NULL, NULL, NULL, NULL, &status, NULL));
-        ck_assert(g_spawn_check_wait_status(status, NULL));
-}
 
 static void assert_table(const char *name, const uint32_t *table, const uint32_t *expected)
 {
@@ -84,41 +60,34 @@ static void assert_table(const char *name, const uint32_t *table, const uint32_t
         ck_case(name, !table == !expected[0], "table %p", (const void *)table);
 }
 
-static void assert_like(const char *name, const FreqPolicy *p, const FreqPolicy *like)
-{
-        ck_case(name, p->number == like->number, "number %d", p->number);
-        ck_case(name, g_str_equal(p->driver, like->driver), "driver %s", p->driver);
-        ck_case(name, p->min_khz == like->min_khz, "min %u", p->min_khz);
-        ck_case(name, p->max_khz == like->max_khz, "max %u", p->max_khz);
-        ck_case(name, p->base_khz == like->base_khz, "base %u", p->base_khz);
-        ck_case(name, p->has_bias == like->has_bias, "bias %d", p->has_bias);
-        ck_case(name, p->has_boost == like->has_boost, "boost %d", p->has_boost);
-}
-
 TEST_EACH(described, machines)
 {
-        g_auto(Tree) tree = tree_make();
         g_autoptr(Topology) topology = NULL;
         g_autofree char *governors = NULL, *preferences = NULL, *cpus = NULL;
-        FreqPolicy *policies;
+        const FreqPolicy *p;
         char driver[32];
-        int n;
 
-        describe(&tree, c->name);
+        ck_assert(tree_build(&tree, c->name));
         ck_assert_int_eq(topology_read(tree.root, &topology), 0);
         ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
         ck_case(c->name, n == c->n, "%d policies", n);
-        assert_like(c->name, &policies[c->of], &c->like);
-        cpus = cpuset_format(&policies[c->of].cpus);
-        governors = g_strjoinv(" ", policies[c->of].governors);
-        preferences = g_strjoinv(" ", policies[c->of].preferences);
+        p = &policies[c->of];
+        ck_case(c->name, p->number == c->number, "number %d", p->number);
+        ck_case(c->name, g_str_equal(p->driver, c->driver), "driver %s", p->driver);
+        ck_case(c->name, p->min_khz == c->min_khz, "min %u", p->min_khz);
+        ck_case(c->name, p->max_khz == c->max_khz, "max %u", p->max_khz);
+        ck_case(c->name, p->base_khz == c->base_khz, "base %u", p->base_khz);
+        ck_case(c->name, p->has_bias == c->has_bias, "bias %d", p->has_bias);
+        ck_case(c->name, p->has_boost == c->has_boost, "boost %d", p->has_boost);
+        cpus = cpuset_format(&p->cpus);
+        governors = g_strjoinv(" ", p->governors);
+        preferences = g_strjoinv(" ", p->preferences);
         ck_assert_str_eq(cpus, c->cpus);
         ck_assert_str_eq(governors, c->governors);
-        ck_assert_str_eq(preferences, c->preferences ?: "");
-        assert_table(c->name, policies[c->of].frequencies, c->table);
+        ck_assert_str_eq(preferences, c->preferences);
+        assert_table(c->name, p->frequencies, c->table);
         frequency_read_driver(tree.root, topology, driver);
-        ck_assert_str_eq(driver, c->like.driver);
-        frequency_free(policies, n);
+        ck_assert_str_eq(driver, c->driver);
 }
 
 /* What files hold that a driver should not write, and what is missing. */
@@ -142,9 +111,7 @@ static const struct {
 TEST_EACH(damage, damaged)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        g_auto(Tree) tree = tree_make();
-        FreqPolicy *policies = NULL;
-        int n = 0, r;
+        int r;
 
         tree_put(&tree, "sys/devices/system/cpu/cpufreq/policyX/affected_cpus", "0");
         tree_put(&tree, "sys/devices/system/cpu/cpufreq/policy0/related_cpus", "0 1 2 3");
@@ -162,7 +129,6 @@ TEST_EACH(damage, damaged)
                 ck_case(c->name, policies[0].max_khz == c->max_khz, "%u", policies[0].max_khz);
                 ck_assert(!*policies[0].governors && !*policies[0].preferences);
         }
-        frequency_free(policies, n);
 }
 
 /* What amd-pstate lists depends on the governor, and what idled may set does not. */
@@ -184,10 +150,7 @@ static const struct {
 TEST_EACH(listed_preferences, listings)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        g_auto(Tree) tree = tree_make();
         g_autofree char *preferences = NULL;
-        FreqPolicy *policies = NULL;
-        int n = 0;
 
         tree_put(&tree, CPUFREQ "/policy0/affected_cpus", "0");
         if (c->governor)
@@ -200,16 +163,12 @@ TEST_EACH(listed_preferences, listings)
         ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), 0);
         preferences = g_strjoinv(" ", policies[0].preferences);
         ck_case(c->name, g_str_equal(preferences, c->preferences), "%s", preferences);
-        frequency_free(policies, n);
 }
 
 /* Boost has a list of its own; nonsense in a list is left out. */
 TEST(tables)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        g_auto(Tree) tree = tree_make();
-        FreqPolicy *policies = NULL;
-        int n = 0;
 
         for (int i = 0; i < 3; i++) {
                 g_autofree char *dir = g_strdup_printf(CPUFREQ "/policy%d", i);
@@ -227,16 +186,12 @@ TEST(tables)
                      (const uint32_t[]){ 800000, 1600000, 2400000, 3200000, 0 });
         ck_assert_ptr_eq(policies[1].frequencies, policies[0].frequencies);
         ck_assert_ptr_null(policies[2].frequencies);
-        frequency_free(policies, n);
 }
 
 TEST(nothing_there)
 {
         g_autoptr(Topology) topology = machine_make(4, 1, 4, "0-3", "");
-        g_auto(Tree) tree = tree_make();
-        FreqPolicy *policies;
         char driver[32];
-        int n;
 
         ck_assert_int_eq(frequency_read(tree.root, topology, &policies, &n), -ENOENT);
         frequency_read_driver(tree.root, topology, driver);
@@ -305,4 +260,4 @@ TEST_EACH(share, shares)
         }
 }
 
-UNIT("frequency", .timeout = 60)
+UNIT("frequency", .setup = setup, .teardown = teardown, .timeout = 60)
