@@ -47,14 +47,9 @@ class Apps(TestCase):
         return super().start(*more, **options)
 
     def run_program(self, *command, **options):
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True, **options)
+        process = self.popen([str(word) for word in command], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, **options)
         self.later.add(process.pid)
-
-        def stop():
-            process.kill()
-            process.communicate()
-        self.addCleanup(stop)
         return process
 
     def wait_exec(self, pid, name):

@@ -79,23 +79,12 @@ class Case(TestCase):
         return self.get(name, path, HOLD)
 
     def sleeper(self):
-        process = subprocess.Popen(['sleep', '1000'])
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        return self.popen(['sleep', '1000'])
 
     def holder(self, count=1, user=None):
         """A process that holds, when it does, and what it printed."""
         command = [sys.executable, HOLDER, self.bus.address, str(count)]
-        process = subprocess.Popen(command_as(user, *command), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
-
-        def stop():
-            process.stdin.close()
-            process.kill()
-            process.wait()
-            process.stdout.close()
-        self.addCleanup(stop)
+        process = self.popen(command_as(user, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         lines = []
         for line in process.stdout:
             if line == 'held\n':

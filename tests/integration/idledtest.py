@@ -174,6 +174,7 @@ class TestCase(unittest.TestCase):
 
     MACHINE = 'synthetic-laptop'
     CONFIG = '[Daemon]\nPolicies=userspace\n'
+    FILES = {}  # more of the configuration: texts by names
     PREFIX = ()  # of the daemon's command line
     START = None  # arguments of the daemon that setUp() starts; None: it starts none
 
@@ -187,7 +188,8 @@ class TestCase(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(self.root, 'IDLED_FAKE_TREE')))
         self.set_kernel('6.12.0')
         self.config = os.path.join(self.root, 'etc/idled')
-        self.write_config('idled.conf', self.CONFIG)
+        for name, text in {'idled.conf': self.CONFIG, **self.FILES}.items():
+            self.write_config(name, text)
         self.daemon = None
         self.bus = Bus(self.directory)
         self.bus.start()
@@ -298,6 +300,19 @@ class TestCase(unittest.TestCase):
 
     # Others on the bus
 
+    def popen(self, command, **options):
+        """A process that ends with the test; its streams are text."""
+        process = subprocess.Popen(command, text=True, **options)
+
+        def stop():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            with process:  # closes its streams
+                pass
+        self.addCleanup(stop)
+        return process
+
     def bus_returns(self):
         """After it was stopped; with the daemon on it again."""
         self.bus.start()
@@ -331,22 +346,21 @@ class TestCase(unittest.TestCase):
                                *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, timeout=TIMEOUT, check=False)
 
+    def assert_failed(self, result, *says):
+        """A command has status 1 and says these on standard error, and nothing else."""
+        self.assertEqual((result.returncode, result.stdout), (1, ''), result.args)
+        for text in says:
+            self.assertIn(text, result.stderr, result.args)
+
     def call_as_nobody(self, method, *arguments, more=()):
         return self.busctl('call', NAME, PATH, MANAGER, method, *arguments, user=NOBODY, more=more)
 
     def mock(self, name, path, interface=None, template=None):
         """A dbusmock server with this name; returns its process and its object."""
         what = ['--template', template] if template else [name, path, interface]
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'dbusmock', '--session', *what],
-            env=dict(os.environ, DBUS_SESSION_BUS_ADDRESS=self.bus.address),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def stop():
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-        self.addCleanup(stop)
+        process = self.popen([sys.executable, '-m', 'dbusmock', '--session', *what],
+                             env=dict(os.environ, DBUS_SESSION_BUS_ADDRESS=self.bus.address),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.connection.name_has_owner(name), name + ' on the bus')
         return process, self.connection.get_object(name, path, introspect=False)
 

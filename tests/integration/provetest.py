@@ -168,15 +168,9 @@ class ProveCase(TestCase):
                 '--bus-address', self.bus.address]
 
     def spawn_prove(self, *arguments, **more):
-        process = subprocess.Popen(
+        return self.popen(
             [os.environ['IDLELAB'], 'prove', *self.places(), *self.QUICK, *arguments],
-            **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **more})
-
-        def end():
-            process.kill()
-            process.communicate()
-        self.addCleanup(end)
-        return process
+            **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **more})
 
     def prove(self, *arguments, status=0):
         process = self.spawn_prove('--json', *arguments)

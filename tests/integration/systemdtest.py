@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What tests of systemd's part share: a systemd and a logind with given answers."""
 import os
-import subprocess
 
 import dbus.lowlevel
 
@@ -61,9 +60,7 @@ class WithUnits(WithSystemd):
 
     def process(self, cgroup, *others):
         """Its number; `others` are in the same unit."""
-        process = subprocess.Popen(['sleep', '1000'])
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.popen(['sleep', '1000'])
         self.put('proc/%d/cgroup' % process.pid, '0::%s\n' % cgroup)
         self.put('proc/%d/comm' % process.pid, 'sleep\n')
         self.put('proc/%d/status' % process.pid, 'Name:\tsleep\nPPid:\t1\nUid:\t0\t0\t0\t0\n')

@@ -165,12 +165,10 @@ class Asked(WithPolkit, TestCase):
 
     def ask_and_wait(self):
         """A client whose question polkit does not answer."""
-        client = subprocess.Popen(
+        client = self.popen(
             command_as(NOBODY, 'busctl', '--address=' + self.bus.address, 'call', NAME, PATH,
                        MANAGER, *set_idle_mask('7')),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(client.wait)
-        self.addCleanup(client.kill)
         return client
 
     def ask_in_vain(self, count=1):
@@ -312,12 +310,10 @@ class Consent(WithPolkit, TestCase):
         self.polkit.send_signal(signal.SIGSTOP)
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
-        client = subprocess.Popen(
+        client = self.popen(
             command_as(NOBODY, self.program, '--bus-address', self.bus.address, *verb),
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
-        self.addCleanup(client.wait)
-        self.addCleanup(client.kill)
         wait_until(lambda: 'CheckAuthorization' in self.seen, 'the question')
         return client, ours
 

@@ -299,20 +299,12 @@ class Advise(TestCase):
         fifo = os.path.join(self.root, 'trace')
         os.mkfifo(fifo)
         self.start()
-        program = subprocess.Popen(self.command('--apply', '--table', TABLE, fifo), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(program.stdout.close)
-        self.addCleanup(program.stderr.close)
-        try:
-            wait_until(lambda: program.pid in self.clients(), 'the client on the bus')
-        finally:
-            program.kill()
-            program.wait()
+        program = self.popen(self.command('--apply', '--table', TABLE, fifo), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        wait_until(lambda: program.pid in self.clients(), 'the client on the bus')
 
     def test_auto_without_daemon(self):
-        result = self.run_advise('--auto')
-        self.assertEqual((result.returncode, result.stdout), (1, ''))
-        self.assertIn('idled is not running', result.stderr)
+        self.assert_failed(self.run_advise('--auto'), 'idled is not running')
         self.assertEqual(self.run_advise('--auto', '--save').returncode, 2)
 
     def test_save(self):

@@ -59,9 +59,7 @@ class Bills(Case):
 
     def test_idlectl(self):
         self.bill(Seconds=0.1)  # or skip
-        napper = subprocess.Popen(['sh', '-c', 'while sleep 0.01; do :; done'])
-        self.addCleanup(napper.wait)
-        self.addCleanup(napper.kill)
+        self.popen(['sh', '-c', 'while sleep 0.01; do :; done'])
         result = self.idlectl('bill', '--seconds', '0.5', '--json', '--by', 'process')
         answer = json.loads(result.stdout)
         self.assertEqual((answer['source'], answer['source_error']), ('idled', None), result.stderr)
@@ -82,11 +80,9 @@ class Bills(Case):
     def test_it_ends_with_its_client(self):
         pid = self.daemon.process.pid
         self.bill(Seconds=0.1)  # or skip
-        client = subprocess.Popen(
+        client = self.popen(
             ['busctl', '--address=' + self.bus.address, 'call', NAME, PATH, MANAGER, 'WakeupBill', 'a{sv}',
              '1', 'Seconds', 'd', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(client.wait)
-        self.addCleanup(client.kill)
         wait_until(lambda: bpf_programs(pid), 'programs')
         client.kill()
         wait_until(lambda: not bpf_programs(pid), 'no programs')

@@ -423,10 +423,9 @@ class Save(Control):
     @needs_root
     def test_needs_root(self):
         files = self.files()
-        done = self.as_nobody('set', 'ondemand', 'Dwell=7s', '--save', '--config-dir', self.config, '--policy-dir',
-                              os.environ['IDLED_POLICIES'], '--vendor-dir', '/nonexistent')
-        self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn('run idlectl as root', done.stderr)
+        self.assert_failed(self.as_nobody('set', 'ondemand', 'Dwell=7s', '--save', '--config-dir', self.config,
+                                          '--policy-dir', os.environ['IDLED_POLICIES'], '--vendor-dir', '/nonexistent'),
+                           'run idlectl as root')
         self.assertEqual(self.files(), files)
 
 
@@ -435,12 +434,8 @@ class Release(Control):
 
     def test_release(self):
         self.start()
-        holder = subprocess.Popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
-                                   '--latency', '50us'], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (holder.stdout.close(), holder.stderr.close()))
-        self.addCleanup(holder.wait)
-        self.addCleanup(holder.kill)
+        holder = self.popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
+                             '--latency', '50us'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         holder.stdout.readline()
         path, = self.get('Holds')
         number = str(self.get('Id', path, HOLD))
@@ -458,9 +453,7 @@ class Release(Control):
         path, fd = self.call('Hold', dbus.Dictionary({'latency_us': dbus.UInt32(50)}, signature='sv'))
         fd = fd.take()
         self.addCleanup(os.close, fd)
-        done = self.as_nobody('release', path)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn('not authorized', done.stderr)
+        self.assert_failed(self.as_nobody('release', path), 'not authorized')
         self.assertEqual(len(self.get('Holds')), 1)
 
 

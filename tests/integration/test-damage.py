@@ -135,11 +135,8 @@ class Fifos(TestCase):
 
 class AtTheStart(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace ondemand\n'
+    FILES = {'policies/ondemand.conf': '[Policy]\nPeriod=50ms\nDwell=0s\n'}
     WORKERS = 20
-
-    def setUp(self):
-        super().setUp()
-        self.write_config('policies/ondemand.conf', '[Policy]\nPeriod=50ms\nDwell=0s\n')
 
     def once(self, root):
         arguments = self.arguments()

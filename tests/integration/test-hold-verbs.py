@@ -19,21 +19,9 @@ class Case(holdstest.Case):
     START = ()
 
     def begin(self, *arguments, before=()):
-        process = subprocess.Popen(
-            [*before, os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            process_group=0)  # as a shell does; an orphaned group cannot be stopped
-
-        def stop():
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.stdin.close()
-                process.kill()
-                process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                stream.close()
-        self.addCleanup(stop)
-        return process
+        return self.popen([*before, os.environ['IDLECTL'], '--bus-address', self.bus.address, *arguments],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          process_group=0)  # as a shell does; an orphaned group cannot be stopped
 
     def finish(self, process):
         """Exit status and what it complained of."""
@@ -197,9 +185,7 @@ class Hold(Case):
             self.wait_holds(0)
 
     def test_process(self):
-        sleeper = subprocess.Popen(['sleep', '1000'])
-        self.addCleanup(sleeper.wait)
-        self.addCleanup(sleeper.kill)
+        sleeper = self.sleeper()
         process = self.begin('hold', '--cores', '1', '--pid', str(sleeper.pid))
         self.assertIn('is in effect', process.stdout.readline())
         sleeper.kill()

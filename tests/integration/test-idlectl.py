@@ -285,11 +285,8 @@ class KeptByHold(Idlectl):
     CONFIG = '[Daemon]\nPolicies=userspace latency\n'
 
     def hold(self, *options):
-        process = subprocess.Popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold',
-                                    *options], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.popen([os.environ['IDLECTL'], '--bus-address', self.bus.address, 'hold', *options],
+                             stdout=subprocess.PIPE)
         process.stdout.readline()
 
     def test_named(self):

@@ -4,7 +4,6 @@
 notices cgroups that come or go while CPUs are parked. On the running kernel's cpuset, in groups that
 the test makes; each test checks the kernel's values."""
 import os
-import subprocess
 
 from cpuset import OwnGroup, main_on_cpusets, make_cpuset
 from idledtest import TestCase, wait_until
@@ -19,9 +18,7 @@ class Pinned(OwnGroup, TestCase):
         self.start()
         self.park()
         self.set_idle_mask('')
-        self.task = subprocess.Popen(['sleep', 'infinity'])
-        self.addCleanup(self.task.wait)
-        self.addCleanup(self.task.kill)
+        self.task = self.popen(['sleep', 'infinity'])
         (self.group / 'cgroup.procs').write_text(str(self.task.pid))
 
     def pin(self, cpu):

@@ -43,11 +43,8 @@ sys.stdin.read()
 
 class Case(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace\nPowerProfilesNames=yes\n'
-
-    def setUp(self):
-        super().setUp()
-        for name, mask in ('power-saver', '4-7'), ('performance', '7'), ('night', '6-7'):
-            self.write_config('profiles/%s.conf' % name, '[userspace]\nIdleMask=%s\n' % mask)
+    FILES = {'profiles/%s.conf' % name: '[userspace]\nIdleMask=%s\n' % mask
+             for name, mask in (('power-saver', '4-7'), ('performance', '7'), ('night', '6-7'))}
 
     def start(self, *more, bus=True):
         super().start(*more, bus=bus)
@@ -78,8 +75,9 @@ class Case(TestCase):
 
 
 class Properties(Case):
+    START = ()
+
     def test_introspection(self):
-        self.start()
         for where, more, methods in (
                 (OLD, {}, {}),
                 (NEW, {'ActionsInfo': ('aa{sv}', 'read'), 'Version': ('s', 'read'),
@@ -98,7 +96,6 @@ class Properties(Case):
                              ['ProfileReleased'])
 
     def test_values(self):
-        self.start()
         for where in OLD, NEW:
             self.assertEqual(self.value('ActiveProfile', where), 'balanced')
             rows = self.value('Profiles', where)
@@ -115,7 +112,6 @@ class Properties(Case):
         self.assertEqual(self.value('Version', NEW), self.get('Version'))
 
     def test_choose(self):
-        self.start()
         seen = [self.signals_of(where) for where in (OLD, NEW)]
         self.choose('power-saver')
         self.assertEqual((self.get('Profile'), self.get('ChosenProfile'), self.get('IdleMask')),
@@ -135,7 +131,6 @@ class Properties(Case):
         return seen
 
     def test_bad_choices(self):
-        self.start()
         for name in 'night', '', 'Balanced', 'x' * 1000, dbus.UInt32(1), dbus.Array(['a']):
             self.assert_error(INVALID, self.choose, name)
         for name in 'Version', 'Profiles', 'Nothing':
@@ -151,7 +146,6 @@ class Properties(Case):
 
     def test_by_another_interface(self):
         """ActiveProfile is that of the object's own interface."""
-        self.start()
         for where, interface in ((OLD, NEW[0]), (NEW, OLD[0]), (OLD, 'org.example.Other')):
             with self.assertRaises(dbus.DBusException) as caught:
                 self.power(where).Set(interface, 'ActiveProfile', 'performance',
@@ -161,7 +155,6 @@ class Properties(Case):
 
     def test_battery_aware(self):
         """A signal reports when the configuration changes it, on the interface that has it."""
-        self.start()
         old, new = self.signals_of(OLD), self.signals_of(NEW)
         for profile, aware in ('night', True), ('', False):
             self.set_option('Daemon', 'ProfileBattery', profile)
@@ -172,7 +165,6 @@ class Properties(Case):
         self.assertEqual(old, [])
 
     def test_profile_that_clients_do_not_know(self):
-        self.start()
         self.call('SetProfile', 'night')
         self.assertEqual(self.value('ActiveProfile'), 'balanced')
         self.write_config('profiles/night.conf', '[Profile]\nInclude=performance\n')
@@ -180,7 +172,6 @@ class Properties(Case):
         self.assertEqual(self.value('ActiveProfile'), 'performance')
 
     def test_degraded(self):
-        self.start()
         self.choose('performance')
         descriptor = self.pause('a test')
         self.assertIn('paused by', self.value('PerformanceDegraded'))
@@ -189,7 +180,6 @@ class Properties(Case):
 
     @needs_root
     def test_nobody_is_refused(self):
-        self.start()
         for arguments in (['set-property', *OLD, OLD[0], 'ActiveProfile', 's', 'performance'],
                           ['call', *OLD, OLD[0], 'HoldProfile', 'sss', 'performance', 'a', 'b']):
             result = self.busctl(*arguments, user=NOBODY)
@@ -201,9 +191,7 @@ class Properties(Case):
 
 
 class Holds(Case):
-    def setUp(self):
-        super().setUp()
-        self.start()
+    START = ()
 
     def test_hold(self):
         self.choose('balanced')
@@ -258,15 +246,8 @@ class Holds(Case):
         self.assertFalse({'\n', '\x1b'} & set(row['Reason'] + row['ApplicationId']))
 
     def holder(self):
-        process = subprocess.Popen([sys.executable, '-c', HOLDER, self.bus.address],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-        def stop():
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
-        self.addCleanup(stop)
+        process = self.popen([sys.executable, '-c', HOLDER, self.bus.address],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return process, int(process.stdout.readline())
 
     def test_holder_dies(self):
@@ -387,6 +368,7 @@ class Names(Case):
 @unittest.skipUnless(CLIENT, 'needs powerprofilesctl')
 class Client(Case):
     """Debian's powerprofilesctl."""
+    START = ()
 
     def client(self, *arguments, more=()):
         environment = dict(os.environ, DBUS_SYSTEM_BUS_ADDRESS=self.bus.address)
@@ -399,7 +381,6 @@ class Client(Case):
         self.assertEqual(result.stdout, expected)
 
     def test_get_and_set(self):
-        self.start()
         self.assert_says('balanced\n', 'get')
         for name in 'power-saver', 'performance', 'balanced':
             self.assert_says('', 'set', name)
@@ -409,7 +390,6 @@ class Client(Case):
         self.assertEqual(self.get('Profile'), 'balanced')
 
     def test_list(self):
-        self.start()
         result = self.client('list')
         self.assertEqual((result.stderr, result.returncode), ('', 0))
         self.assertEqual([line.strip(' *:') for line in result.stdout.splitlines()
@@ -419,7 +399,6 @@ class Client(Case):
         self.assertEqual(result.stdout.count('idled'), 3)
 
     def test_launch_and_list_holds(self):
-        self.start()
         script = '%s get; %s list-holds; exit 7' % (CLIENT, CLIENT)
         result = self.client('launch', '--profile', 'power-saver', '--reason', 'a build',
                              '--appid', 'org.test.Build', 'sh', '-c', script)
@@ -487,12 +466,8 @@ class Questions(Case):
         self.start()
 
     def ask(self, arguments):
-        client = subprocess.Popen(
-            command_as(NOBODY, 'busctl', '--address=' + self.bus.address, *arguments),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.addCleanup(client.stdout.close)
-        self.addCleanup(client.wait)
-        self.addCleanup(client.kill)
+        client = self.popen(command_as(NOBODY, 'busctl', '--address=' + self.bus.address, *arguments),
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         wait_until(lambda: self.polkit.waiting, 'the question')
         return client
 
@@ -525,22 +500,17 @@ class Questions(Case):
     def test_too_many(self):
         """Who may have no more is refused before polkit is asked."""
         self.polkit.agrees = True
-        client = subprocess.Popen(command_as(NOBODY, sys.executable, '-c', GREEDY, self.bus.address),
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        client = self.popen(command_as(NOBODY, sys.executable, '-c', GREEDY, self.bus.address),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         lines = []
         reader = threading.Thread(target=lambda: lines.append(client.stdout.readline()))
         reader.start()
-        try:
-            wait_until(lambda: lines, 'the last answer')
-            self.assertIn('LimitsExceeded', lines[0])
-            self.assertIn('has 256 holds already', lines[0])
-            self.assertEqual((len(self.get('Holds')), self.polkit.asked), (256, 256))
-        finally:
-            client.stdin.close()
-            client.kill()
-            client.wait()
-            reader.join()
-            client.stdout.close()
+        self.addCleanup(reader.join)
+        self.addCleanup(client.kill)
+        wait_until(lambda: lines, 'the last answer')
+        self.assertIn('LimitsExceeded', lines[0])
+        self.assertIn('has 256 holds already', lines[0])
+        self.assertEqual((len(self.get('Holds')), self.polkit.asked), (256, 256))
 
     def test_nonsense(self):
         """It is not asked about a request that cannot be met."""

@@ -224,9 +224,7 @@ class Ctl(ProfileCase):
         self.assertEqual((answer['active'], answer['reason'], answer['chosen'],
                           answer['inhibited']), ('night', 'chosen', 'night', None))
         self.assertEqual([row['name'] for row in answer['profiles'] if row['active']], ['night'])
-        result = self.profile('set', 'nihgt')
-        self.assertEqual((result.returncode, result.stdout), (1, ''))
-        self.assertIn('(did you mean night?)', result.stderr)
+        self.assert_failed(self.profile('set', 'nihgt'), '(did you mean night?)')
         self.assertEqual(self.profile('set', 'auto').stdout, 'balanced (no other one is chosen)\n')
 
     def test_without_the_daemon(self):
@@ -238,13 +236,9 @@ class Ctl(ProfileCase):
                          [('balanced', None), ('day', None), ('night', 'The office is empty')])
         self.assertIn('  night     The office is empty\n', self.profile_alone().stdout)
         for arguments in ['get'], ['set', 'night']:
-            result = self.profile_alone(*arguments)
-            self.assertEqual((result.returncode, result.stdout), (1, ''))
-            self.assertIn('idled is not running', result.stderr)
+            self.assert_failed(self.profile_alone(*arguments), 'idled is not running')
         self.write_config('profiles/day.conf', '[nonsense]\n')
-        result = self.profile_alone()
-        self.assertEqual((result.returncode, result.stdout), (1, ''))
-        self.assertIn('profiles/day.conf:1: found section [nonsense]', result.stderr)
+        self.assert_failed(self.profile_alone(), 'profiles/day.conf:1: found section [nonsense]')
 
 
 class Holds(ProfileCase):

@@ -105,10 +105,8 @@ exec irqbalance --foreground --interval=1'''
     def begin(self):
         directory = os.path.join(self.root, 'run/irqbalance')
         os.makedirs(directory, exist_ok=True)
-        process = subprocess.Popen(['unshare', '-m', 'sh', '-c', self.SCRIPT.format(root=self.root)],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.popen(['unshare', '-m', 'sh', '-c', self.SCRIPT.format(root=self.root)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: process.poll() is not None or os.listdir(directory), 'the socket of irqbalance')
         if process.poll() is not None:
             self.skipTest('irqbalance does not run here')

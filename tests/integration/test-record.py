@@ -75,31 +75,22 @@ class Idlectl(Recorded):
         self.file = os.path.join(self.directory, 'a.rec')
 
     def record(self, *arguments):
-        process = subprocess.Popen(
+        return self.popen(
             [os.environ['IDLELAB'], '--bus-address', self.bus.address, 'record', '--root',
              self.root, '--interval', '100ms', *arguments, self.file],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-        def stop():
-            process.kill()
-            process.communicate()
-        self.addCleanup(stop)
-        return process
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def count_asked(self):
         """A list that grows when idlectl begins to ask."""
         asked = []
-        monitor = subprocess.Popen(
+        monitor = self.popen(
             ['dbus-monitor', '--address', self.bus.address, "type='method_call',member='Get'"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-        def stop():
-            monitor.kill()
-            monitor.communicate()
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         reader = threading.Thread(target=lambda: [asked.append(line) for line in monitor.stdout
                                                   if '"Parked"' in line], daemon=True)
         reader.start()
-        self.addCleanup(stop)
+        self.addCleanup(reader.join)
+        self.addCleanup(monitor.kill)
         return asked
 
     def test_all(self):
