@@ -115,9 +115,9 @@ class TestCase(unittest.TestCase):
 
     def assert_refused(self, result, *says, status=1):
         """What run_ctl() returned is a failure that says these on standard error, and nothing else."""
-        self.assertEqual((result.returncode, result.stdout), (status, ""))
+        self.assertEqual((result.returncode, result.stdout), (status, ""), result.args)
         for text in says:
-            self.assertIn(text, result.stderr)
+            self.assertIn(text, result.stderr, result.args)
 
     def assert_golden(self, name, text):
         """A sensor that is added shows in `normal` and changes no other golden file."""

@@ -215,9 +215,8 @@ class Advise(TestCase):
             self.assertEqual(result.returncode, 0)
             self.assertIn(f"{power} has no figure for C7,", result.stderr)
             self.assertEqual(json.loads(result.stdout).get("powers_assumed", True), True)
-            result = self.run_ctl(verb, "--table", CLIENT, "--power", str(power), trace)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn("expected no --power", result.stderr)
+            self.assert_refused(self.run_ctl(verb, "--table", CLIENT, "--power", str(power), trace),
+                                "expected no --power", status=2)
         result = self.run_ctl("replay", "--root", self.root, "--power", "/nonexistent/x", trace)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
 

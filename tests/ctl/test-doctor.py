@@ -119,6 +119,16 @@ class Doctor(TestCase):
         for name, text in files.items():
             self.addCleanup(self.put(self.root / name, text))
 
+    @contextlib.contextmanager
+    def written(self, files):
+        """The same for a part of a test."""
+        undo = [self.put(self.root / name, text) for name, text in files.items()]
+        try:
+            yield
+        finally:
+            for step in reversed(undo):
+                step()
+
     def put(self, path, text):
         """Writes a file, makes a link, or removes what is there; how to undo that."""
         saved = Path(tempfile.mkdtemp(dir=self.place)) / "saved"
@@ -160,8 +170,7 @@ class Doctor(TestCase):
 
     def test_each_defect(self):
         for name, files, check, found, fix in DEFECTS:
-            with self.subTest(name):
-                undo = [self.put(self.root / file, text) for file, text in files.items()]
+            with self.subTest(name), self.written(files):
                 wrong, _ = self.findings()
                 self.assertEqual([f["check"] for f in wrong], [check])
                 self.assertIn(found, wrong[0]["found"])
@@ -171,28 +180,21 @@ class Doctor(TestCase):
                 for part in (wrong[0]["found"], wrong[0]["cost"], wrong[0]["fix"]):
                     self.assertIn(part, text)
                 self.assertTrue(text.endswith("1 thing is wrong\n"))
-                for step in reversed(undo):
-                    step()
 
     def test_left_after_a_kill(self):
         """Without the daemon nothing restores what it changed."""
-        run = Path(self.directory, "run")
-        run.mkdir()
-        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        self.write({"proc/sys/kernel/random/boot_id": boot_id})
-        (run / "undo").write_text(f"idled-undo\t1\t{boot_id}\nfound\tcgroup\t/work\t0-3\n")
-        answer = json.loads(self.doctor("--json", "--run", str(run)).stdout)
+        arguments = self.left("found\tcgroup\t/work\t0-3")
+        answer = json.loads(self.doctor("--json", *arguments).stdout)
         wrong = [f for f in answer["findings"] if f["level"] == "wrong"]
         self.assertEqual([f["check"] for f in wrong], ["knobs left changed"])
         self.assertIn("1 knob is", wrong[0]["found"])
         self.assertNotIn("no CPU is parked", {f["cost"] for f in answer["findings"]})
         self.assertIn("idled --restore", wrong[0]["fix"])
-        status = self.run_ctl("status", "--root", str(self.root), "--run", str(run))
+        status = self.run_ctl("status", "--root", str(self.root), *arguments)
         self.assertRegex(status.stdout, "1 knob is .*idled --restore")
-        (run / "undo").unlink()
-        self.assertEqual(self.doctor("--run", str(run)).returncode, 0)
-        self.assertNotIn("--restore", self.run_ctl("status", "--root", str(self.root), "--run",
-                                                   str(run)).stdout)
+        Path(arguments[1], "undo").unlink()
+        self.assertEqual(self.doctor(*arguments).returncode, 0)
+        self.assertNotIn("--restore", self.run_ctl("status", "--root", str(self.root), *arguments).stdout)
 
     def left(self, *lines):
         """The record of an idled that died on this boot; the option that names its directory."""
@@ -287,12 +289,9 @@ class Doctor(TestCase):
                  ("a cost without watts", {"proc/cmdline": "nohz=off"}, None)]
         with self.asleep(1):
             for name, files, watts in cases:
-                with self.subTest(name):
-                    undo = [self.put(self.root / file, text) for file, text in files.items()]
+                with self.subTest(name), self.written(files):
                     answer, found = self.costs("--power", str(table))
                     self.assertEqual(answer["power_table"], str(table))
-                    for step in undo:
-                        step()
                     if watts is None:
                         self.assertEqual(found, [None])
                     else:
@@ -330,18 +329,14 @@ class Doctor(TestCase):
     def test_off_by_default(self):
         """The kernel's driver switches states off itself, and nothing can be gained."""
         for state, deepest in (2, False), (3, True):
-            with self.subTest(state):
-                place = CPUS + f"/cpu0/cpuidle/state{state}/"
-                undo = [self.put(self.root / (place + name), text)
-                        for name, text in (("disable", "1"), ("default_status", "disabled"))]
+            place = CPUS + f"/cpu0/cpuidle/state{state}/"
+            with self.subTest(state), self.written({place + "disable": "1", place + "default_status": "disabled"}):
                 wrong, notes = self.findings()
                 self.assertEqual(wrong, [])
                 note = next(f for f in notes if f["check"] == "idle states")
                 self.assertIn("by the kernel", note["found"])
                 self.assertIsNone(note["fix"])
                 self.assertEqual("these CPUs use shallower states" in note["cost"], deepest)
-                for step in reversed(undo):
-                    step()
 
     def test_number_of_a_state(self):
         """A state has another number on the other kind of core; each command has its own."""
@@ -367,12 +362,10 @@ class Doctor(TestCase):
         for option, level in (("intel_idle.max_cstate=9", None), ("intel_idle.max_cstate=4", "note"),
                               ("processor.max_cstate=1", None), ("intel_idle.max_cstate=x", None),
                               ("intel_idle.max_cstate=1 intel_idle.max_cstate=9", None)):
-            with self.subTest(option):
-                undo = self.put(self.root / "proc/cmdline", option)
+            with self.subTest(option), self.written({"proc/cmdline": option}):
                 wrong, notes = self.findings()
                 found = [f["level"] for f in wrong + notes if f["check"] == "kernel command line"]
                 self.assertEqual(found, [level] if level else [])
-                undo()
 
     def test_spellings(self):
         """Options as the kernel reads them: the last one counts, and off has several names."""
@@ -386,12 +379,8 @@ class Doctor(TestCase):
                                # Polling, once requested, is not taken back by another idle=.
                                ("idle=poll idle=halt", ["idle=poll"]),
                                ("idle=poll idle=poll", ["idle=poll"])):
-            with self.subTest(line):
-                undo = self.put(self.root / "proc/cmdline", line)
-                try:
-                    wrong, _ = self.findings()
-                finally:
-                    undo()
+            with self.subTest(line), self.written({"proc/cmdline": line}):
+                wrong, _ = self.findings()
                 self.assertEqual([f["found"].rpartition(" ")[2] for f in wrong], expected)
 
     def test_table_of_the_command_line(self):
@@ -404,14 +393,11 @@ class Doctor(TestCase):
         for option, refused in (("C6:150:400", False), ('"C6:150:400,C1E::"', False),
                                 ("C6::400", False), ("C6:200:400", True), ("C6:150:500", True), ("C6:x", True),
                                 ("C9:150:400", True), ("C6:150:400,C9:1:1", True), (None, False)):
-            with self.subTest(option):
-                undo = [self.put(self.root / file, text) for file, text in (parameter | (
-                    {"proc/cmdline": f"ro intel_idle.table={option}"} if option else {})).items()]
+            line = {"proc/cmdline": f"ro intel_idle.table={option}"} if option else {}
+            with self.subTest(option), self.written(parameter | line):
                 found, = (f for f in sum(self.findings(), []) if "intel_idle.table" in f["found"])
                 self.assertEqual((found["level"], found["check"]), ("wrong" if refused else "note", "idle states"))
                 self.assertIn("intel_idle.table=" + (option or "C6").strip('"'), found["found"])
-                for step in reversed(undo):
-                    step()
         self.write({"proc/cmdline": "ro intel_idle.table=C6:150:400", CPUS + "/cpuidle/current_driver": "acpi_idle"})
         self.assertNotIn("intel_idle.table", json.dumps(self.findings()))
 

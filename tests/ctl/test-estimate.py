@@ -121,9 +121,7 @@ class Files(EstimateCase):
                 self.assertEqual(result.stderr.count("\n"), 1)
                 self.assertIn(path, result.stderr)
                 self.assertIn(says, result.stderr)
-        result = self.estimate("--power", "coreidle", "--turbostat", self.directory)
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("Is a directory", result.stderr)
+        self.assert_refused(self.estimate("--power", "coreidle", "--turbostat", self.directory), "Is a directory")
 
     def test_time_in_no_column(self):
         """What turbostat does not account for is reported, and refused where it is much."""
@@ -212,9 +210,8 @@ class Fit(EstimateCase):
     def test_not_determined(self):
         path = self.samples(3, 0.5)
         self.assert_refused(self.estimate("--fit", "--turbostat", path), "found 3 samples with watts")
-        result = self.estimate("--fit", "--turbostat", f"{TABLES}/tbench-default.txt")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("found 0 samples with watts", result.stderr)
+        self.assert_refused(self.estimate("--fit", "--turbostat", f"{TABLES}/tbench-default.txt"),
+                            "found 0 samples with watts")
 
     def test_same_shares(self):
         """Samples that are all alike do not say which state draws the power."""

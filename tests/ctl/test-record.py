@@ -312,19 +312,14 @@ class BadDays(Recording):
                 (("--idle", "a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
                 (("--", "true"), "expected FILE"),
                 (("a", "--interval", "1"), "--interval: found \"1\"")):
-            result = self.record(*arguments)
-            self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
-            self.assertIn(said, result.stderr)
-        result = self.run_ctl("export", "--format", "xml", "a")
-        self.assertEqual(result.returncode, 2)
-        self.assertIn('found "xml", expected csv or perfetto', result.stderr)
+            self.assert_refused(self.record(*arguments), said, status=2)
+        self.assert_refused(self.run_ctl("export", "--format", "xml", "a"),
+                            'found "xml", expected csv or perfetto', status=2)
 
     def test_existing_file(self):
         self.assertEqual(self.record(self.file, "--seconds", "0.1").returncode, 0)
         before = Path(self.file).read_bytes()
-        result = self.record(self.file, "--seconds", "0.1")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("a.rec: the file exists, expected a new one", result.stderr)
+        self.assert_refused(self.record(self.file, "--seconds", "0.1"), "a.rec: the file exists, expected a new one")
         self.assertEqual(Path(self.file).read_bytes(), before)
         self.assertEqual(self.record(self.file, "--seconds", "0.1", "--append").returncode, 0)
         self.assertTrue(Path(self.file).read_bytes().startswith(before))
@@ -334,17 +329,13 @@ class BadDays(Recording):
     def test_something_else(self):
         Path(self.file).write_text("a diary\n", encoding="ascii")
         for option in "--append", "--max-size=1M":
-            result = self.record(self.file, option)
-            self.assertEqual(result.returncode, 1)
-            self.assertIn("found something else, expected a recording", result.stderr)
+            self.assert_refused(self.record(self.file, option), "found something else, expected a recording")
         self.assertEqual(Path(self.file).read_text(encoding="ascii"), "a diary\n")
 
     def test_cannot_open(self):
         for file, said in ((self.directory, "Is a directory"),
                            (os.path.join(self.directory, "no", "a.rec"), "No such file")):
-            result = self.record(file)
-            self.assertEqual(result.returncode, 1)
-            self.assertIn(said, result.stderr)
+            self.assert_refused(self.record(file), said)
 
     def test_two_writers(self):
         with subprocess.Popen([IDLELAB, "record", "--root", self.root, "--append", self.file],
@@ -363,9 +354,7 @@ class BadDays(Recording):
         result = self.record("/dev/full", "--seconds", "0.2")
         self.assertEqual(result.returncode, 1)
         self.assertIn("/dev/full: recording ended early: No space left on device", result.stderr)
-        result = self.record("/dev/full", "--max-size", "1M")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("expect a regular file", result.stderr)
+        self.assert_refused(self.record("/dev/full", "--max-size", "1M"), "expect a regular file")
         marker = os.path.join(self.directory, "marker")
         result = self.record("/dev/full", "--interval", "50ms", "--", "sh", "-c",
                              f"sleep 0.2; touch {marker}; exit 3")
@@ -406,9 +395,7 @@ class BadDays(Recording):
             self.assertEqual(result.returncode, status, name)
             self.assertIn(said, result.stderr, name)
             self.assertEqual(result.stdout.count(",kind,"), 2 * lines, name)
-        result = self.run_ctl("export", "/nonexistent")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("/nonexistent: No such file", result.stderr)
+        self.assert_refused(self.run_ctl("export", "/nonexistent"), "/nonexistent: No such file")
 
     def test_zstdcat(self):
         """Any zstd shows a recording as text."""
@@ -432,9 +419,7 @@ class BadDays(Recording):
         self.assertFalse(os.path.exists(self.file))
         empty = os.path.join(self.directory, "empty")
         os.mkdir(empty)
-        result = self.run_ctl("record", "--root", empty, self.file)
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("failed to read the CPUs", result.stderr)
+        self.assert_refused(self.run_ctl("record", "--root", empty, self.file), "failed to read the CPUs")
         self.assertFalse(os.path.exists(self.file))
 
 

@@ -205,9 +205,8 @@ class Answers(TestCase):
         page = Path(self.directory, "page.html")
         for more in ([], ["--json"], ["--csv"], ["--html", str(page)], [TRACES[0]],
                      ["--decisions", "--governor", "ladder"]):
-            result = self.run_ctl("replay", "--table", TABLE, *more, str(empty))
-            self.assertEqual((result.returncode, result.stdout), (1, ""), more)
-            self.assertIn(f"{empty}: found no idle periods", result.stderr)
+            self.assert_refused(self.run_ctl("replay", "--table", TABLE, *more, str(empty)),
+                                f"{empty}: found no idle periods")
         self.assertFalse(page.exists())
 
     def test_backwards(self):
@@ -288,9 +287,8 @@ class Errors(TestCase):
     def test_decisions_until_the_error(self):
         wrong = Path(self.directory, "wrong.csv")
         wrong.write_text("0,1,2,3\n0,1,two,3\n")
-        result = self.run_ctl("replay", "--table", TABLE, "--governor", "ladder", "--decisions", str(wrong))
-        self.assertEqual(result.returncode, 1)
-        self.assertIn(":2:5: ", result.stderr)
+        self.assert_refused(self.run_ctl("replay", "--table", TABLE, "--governor", "ladder", "--decisions", str(wrong)),
+                            ":2:5: ")
 
 
 class Size(TestCase):
