@@ -108,12 +108,12 @@ static const struct {
 
 TEST_EACH(format, format_cases)
 {
-        g_autofree char *text = duration_format(format_cases[_i].usec);
+        g_autofree char *text = duration_format(c->usec);
         uint64_t usec;
 
-        ck_assert_str_eq(text, format_cases[_i].text);
+        ck_assert_str_eq(text, c->text);
         ck_assert_int_eq(duration_parse(text, &usec), 0);
-        ck_assert_uint_eq(usec, format_cases[_i].usec);
+        ck_assert_uint_eq(usec, c->usec);
 }
 
 static const struct {
@@ -127,9 +127,9 @@ static const struct {
 
 TEST_EACH(value, value_cases)
 {
-        g_autofree char *text = value_format(value_cases[_i].value, value_cases[_i].unit);
+        g_autofree char *text = value_format(c->value, c->unit);
 
-        ck_assert_str_eq(text, value_cases[_i].text);
+        ck_assert_str_eq(text, c->text);
 }
 
 UNIT("number")

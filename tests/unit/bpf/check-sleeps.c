@@ -41,14 +41,13 @@ TEST_EACH(spread, spreads)
 {
         struct sleep_stats stats = { 0 };
 
-        for (int i = 0; i < 6 && spreads[_i].lengths[i]; i++)
-                sleep_stats_add(&stats, spreads[_i].lengths[i]);
-        ck_case(spreads[_i].name, fabs(sleep_mean_ns(&stats) - spreads[_i].mean) < 0.5,
-                "mean %f, expected %f", sleep_mean_ns(&stats), spreads[_i].mean);
-        ck_case(spreads[_i].name,
-                fabs(sleep_deviation_ns(&stats) - spreads[_i].deviation) <=
-                        spreads[_i].deviation * 1e-3 + 1e-3,
-                "deviation %f, expected %f", sleep_deviation_ns(&stats), spreads[_i].deviation);
+        for (int i = 0; i < 6 && c->lengths[i]; i++)
+                sleep_stats_add(&stats, c->lengths[i]);
+        ck_case(c->name, fabs(sleep_mean_ns(&stats) - c->mean) < 0.5, "mean %f, expected %f",
+                sleep_mean_ns(&stats), c->mean);
+        ck_case(c->name,
+                fabs(sleep_deviation_ns(&stats) - c->deviation) <= c->deviation * 1e-3 + 1e-3,
+                "deviation %f, expected %f", sleep_deviation_ns(&stats), c->deviation);
 }
 
 /* 1 .. 1000 us: a percentile is known exactly, and a bucket is at most a quarter wide. */
@@ -106,9 +105,9 @@ static const struct {
 
 TEST_EACH(words, causes)
 {
-        g_autofree char *text = ledger_cause_text(&causes[_i].cause);
+        g_autofree char *text = ledger_cause_text(&c->cause);
 
-        ck_assert_str_eq(text, causes[_i].text);
+        ck_assert_str_eq(text, c->text);
 }
 
 UNIT("sleeps")

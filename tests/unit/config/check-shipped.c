@@ -93,8 +93,8 @@ static const struct {
 
 TEST_EACH(profiles_fit, extremes)
 {
-        g_autofree char *name = g_strdup_printf("policies/%s.conf", extremes[_i].policy);
-        g_autofree char *text = g_strconcat("[Policy]\n", extremes[_i].text, NULL), *error = NULL;
+        g_autofree char *name = g_strdup_printf("policies/%s.conf", c->policy);
+        g_autofree char *text = g_strconcat("[Policy]\n", c->text, NULL), *error = NULL;
         g_autoptr(Config) config = load_with(name, text);
 
         for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++) {

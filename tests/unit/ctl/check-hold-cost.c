@@ -45,21 +45,21 @@ TEST_EACH(joules, cases)
 {
         struct sleep_stats sleeps[SLEEPS_STATES] = { 0 };
         HoldCostCpu cpu = { .table = &table,
-                            .enabled = cases[_i].enabled,
+                            .enabled = c->enabled,
                             .watts = { 25, 15, 5 },
-                            .limit_us = cases[_i].limit_us,
-                            .others_us = cases[_i].others_us,
+                            .limit_us = c->limit_us,
+                            .others_us = c->others_us,
                             .sleeps = sleeps,
-                            .current = cases[_i].current_us > 0 ? cases[_i].state : -1,
-                            .current_ns = (uint64_t)(cases[_i].current_us * 1e3) };
+                            .current = c->current_us > 0 ? c->state : -1,
+                            .current_ns = (uint64_t)(c->current_us * 1e3) };
         double found;
 
-        for (int i = 0; i < cases[_i].sleeps; i++)
-                sleep_stats_add(&sleeps[cases[_i].state], (uint64_t)(cases[_i].each_us * 1e3));
-        cpu.resumed[cases[_i].state] = (uint64_t)cases[_i].resumed;
+        for (int i = 0; i < c->sleeps; i++)
+                sleep_stats_add(&sleeps[c->state], (uint64_t)(c->each_us * 1e3));
+        cpu.resumed[c->state] = (uint64_t)c->resumed;
         found = hold_cost_joules(&cpu);
-        ck_case(cases[_i].name, fabs(found - cases[_i].joules) <= 0.001 * cases[_i].joules,
-                "%g J, expected %g", found, cases[_i].joules);
+        ck_case(c->name, fabs(found - c->joules) <= 0.001 * c->joules, "%g J, expected %g", found,
+                c->joules);
 }
 
 /* Only sleeps that are long enough for C6 count. */

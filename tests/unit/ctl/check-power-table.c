@@ -29,8 +29,7 @@ static const struct {
 
 TEST_EACH(price, paper)
 {
-        g_autofree char *path = g_strdup_printf(TESTS_DIR "/unit/ctl/turbostat/%s.txt",
-                                                paper[_i].file);
+        g_autofree char *path = g_strdup_printf(TESTS_DIR "/unit/ctl/turbostat/%s.txt", c->file);
         g_autoptr(PowerTable) table = shipped();
         g_autoptr(Turbostat) seen = NULL;
         g_autofree char *text = NULL, *error = NULL;
@@ -40,8 +39,7 @@ TEST_EACH(price, paper)
         ck_assert_msg(turbostat_parse(text, &seen, &error) == 0, "%s", error);
         watts = power_table_price(table, (const char *const *)seen->states,
                                   turbostat_shares(seen, 0, 0), (size_t)seen->n_states, NULL);
-        ck_case(paper[_i].file, fabs(watts - paper[_i].watts) < 0.005, "%.4f W, expected %.2f",
-                watts, paper[_i].watts);
+        ck_case(c->file, fabs(watts - c->watts) < 0.005, "%.4f W, expected %.2f", watts, c->watts);
 }
 
 TEST(unknown_states)
@@ -91,17 +89,16 @@ TEST_EACH(whole_machine, machines)
         power_table_add(table, "C6", 5, NAN);
         for (int i = 0; i < 4; i++) {
                 cpus[i].package = (int16_t)(i / 2);
-                if (machines[_i].state[i] < 0)
+                if (c->state[i] < 0)
                         continue;
                 cpuset_add(&snapshot.cpus, i);
                 residency[i].n_states = 3;
-                residency[i].busy = machines[_i].busy[i];
-                residency[i].share[machines[_i].state[i]] = 1 - machines[_i].busy[i];
+                residency[i].busy = c->busy[i];
+                residency[i].share[c->state[i]] = 1 - c->busy[i];
         }
         watts = power_table_watts(table, &topology, idle, &snapshot);
-        ck_case(machines[_i].name,
-                isnan(machines[_i].watts) ? isnan(watts) : fabs(watts - machines[_i].watts) < 1e-6,
-                "%f W", watts);
+        ck_case(c->name, isnan(c->watts) ? isnan(watts) : fabs(watts - c->watts) < 1e-6, "%f W",
+                watts);
 }
 
 static const struct {
@@ -125,12 +122,11 @@ TEST_EACH(refuse, bad)
         g_autoptr(PowerTable) table = power_table_new("t");
         g_autofree char *said = NULL;
 
-        ck_case(bad[_i].name,
-                power_table_parse("t.conf", bad[_i].text, strlen(bad[_i].text), table, errors) ==
-                        -EINVAL,
+        ck_case(c->name,
+                power_table_parse("t.conf", c->text, strlen(c->text), table, errors) == -EINVAL,
                 "accepted");
         said = config_error_format(g_ptr_array_index(errors, 0));
-        ck_case(bad[_i].name, strstr(said, bad[_i].says), "said: %s", said);
+        ck_case(c->name, strstr(said, c->says), "said: %s", said);
 }
 
 /* What is written is read again. */
@@ -256,18 +252,18 @@ static const struct {
 
 TEST_EACH(judge, judged)
 {
-        LeastSquares found = { .columns = judged[_i].n };
+        LeastSquares found = { .columns = c->n };
         const char *faults[LEAST_SQUARES_MAX];
 
         for (int k = 0; k < found.columns; k++) {
-                found.value[k] = judged[_i].value[k] < 0 ? 0 : judged[_i].value[k];
-                found.negative[k] = judged[_i].value[k] < 0 ? judged[_i].value[k] : 0;
-                found.error[k] = judged[_i].error[k];
+                found.value[k] = c->value[k] < 0 ? 0 : c->value[k];
+                found.negative[k] = c->value[k] < 0 ? c->value[k] : 0;
+                found.error[k] = c->error[k];
         }
         least_squares_judge(&found, faults);
         for (int k = 0; k < found.columns; k++)
-                ck_case(judged[_i].name, g_strcmp0(faults[k], judged[_i].faults[k]) == 0,
-                        "state %d: %s", k, faults[k]);
+                ck_case(c->name, g_strcmp0(faults[k], c->faults[k]) == 0, "state %d: %s", k,
+                        faults[k]);
 }
 
 UNIT("power-table")

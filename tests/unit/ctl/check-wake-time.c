@@ -38,16 +38,14 @@ static const struct {
 
 TEST_EACH(finds, cases)
 {
-        ExitLatency latency = cases[_i].latency;
-        uint64_t found = wake_time_find(&latency, cases[_i].measured_ns, cases[_i].timer_ns,
-                                        cases[_i].by_timer);
+        ExitLatency latency = c->latency;
+        uint64_t found = wake_time_find(&latency, c->measured_ns, c->timer_ns, c->by_timer);
 
-        ck_case(cases[_i].name, found == cases[_i].expected_ns,
-                "found %" G_GUINT64_FORMAT ", expected %" G_GUINT64_FORMAT, found,
-                cases[_i].expected_ns);
-        ck_case(cases[_i].name, latency.mean_ns == cases[_i].mean_ns,
+        ck_case(c->name, found == c->expected_ns,
+                "found %" G_GUINT64_FORMAT ", expected %" G_GUINT64_FORMAT, found, c->expected_ns);
+        ck_case(c->name, latency.mean_ns == c->mean_ns,
                 "mean %" G_GUINT64_FORMAT ", expected %" G_GUINT64_FORMAT, latency.mean_ns,
-                cases[_i].mean_ns);
+                c->mean_ns);
 }
 
 /* A kernel that measures the length plus the exit latency decides the same in a replay. */

@@ -42,18 +42,17 @@ TEST_EACH(reads_and_refuses, texts)
 {
         g_autofree char *error = NULL;
         StateTable table = { .n = -1 };
-        int r = state_table_parse(texts[_i].text, "t", &table, &error);
+        int r = state_table_parse(c->text, "t", &table, &error);
 
-        if (texts[_i].n > 0) {
-                ck_case(texts[_i].text, r == 0, "refused: %s", error);
-                ck_assert_int_eq(table.n, texts[_i].n);
+        if (c->n > 0) {
+                ck_case(c->text, r == 0, "refused: %s", error);
+                ck_assert_int_eq(table.n, c->n);
                 return;
         }
-        ck_case(texts[_i].text, r == -EINVAL, "accepted");
+        ck_case(c->text, r == -EINVAL, "accepted");
         ck_assert_int_eq(table.n, -1);
-        ck_case(texts[_i].text,
-                g_str_has_prefix(error + 1, texts[_i].where) && *error == 't' &&
-                        strstr(error, texts[_i].what),
+        ck_case(c->text,
+                g_str_has_prefix(error + 1, c->where) && *error == 't' && strstr(error, c->what),
                 "%s", error);
 }
 
@@ -109,10 +108,10 @@ static const struct {
 
 TEST_EACH(right_state, ideals)
 {
-        StateTable table = parse(ideals[_i].table);
-        int64_t limit_ns = ideals[_i].limit_us < 0 ? NO_LATENCY_LIMIT : ideals[_i].limit_us * 1000;
+        StateTable table = parse(c->table);
+        int64_t limit_ns = c->limit_us < 0 ? NO_LATENCY_LIMIT : c->limit_us * 1000;
 
-        ck_assert_int_eq(state_table_ideal(&table, ideals[_i].idle_ns, limit_ns), ideals[_i].ideal);
+        ck_assert_int_eq(state_table_ideal(&table, c->idle_ns, limit_ns), c->ideal);
 }
 
 UNIT("states")

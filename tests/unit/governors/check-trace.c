@@ -89,7 +89,7 @@ static void check_text(const char *name, int i, int n, const char *error)
 
 TEST_EACH(reads_and_refuses, texts)
 {
-        const char *text = texts[_i].text;
+        const char *text = c->text;
         g_autofree char *error = NULL;
 
         int n = read_text(text, strlen(text), NULL, &error);
@@ -200,8 +200,8 @@ TEST(blocks)
 /* Streams one behind the other are one file; rubbish behind them is an error. */
 TEST_EACH(streams, formats)
 {
-        g_autoptr(GByteArray) packed = formats[_i].pack("0,1,2,3\n", 8);
-        g_autoptr(GByteArray) second = formats[_i].pack("1,1,2,3\n", 8);
+        g_autoptr(GByteArray) packed = c->pack("0,1,2,3\n", 8);
+        g_autoptr(GByteArray) second = c->pack("1,1,2,3\n", 8);
         g_autofree char *error = NULL;
 
         g_byte_array_append(packed, second->data, second->len);
@@ -215,9 +215,9 @@ TEST_EACH(streams, formats)
 TEST_EACH(truncated, formats)
 {
         g_autoptr(GString) text = many_lines(300);
-        g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
+        g_autoptr(GByteArray) packed = c->pack(text->str, text->len);
 
-        for (guint size = formats[_i].magic; size < packed->len; size++) {
+        for (guint size = c->magic; size < packed->len; size++) {
                 g_autofree char *error = NULL;
                 int r = read_text(packed->data, size, NULL, &error);
 
@@ -229,7 +229,7 @@ TEST_EACH(truncated, formats)
 TEST_EACH(damaged, formats)
 {
         g_autoptr(GString) text = many_lines(300);
-        g_autoptr(GByteArray) packed = formats[_i].pack(text->str, text->len);
+        g_autoptr(GByteArray) packed = c->pack(text->str, text->len);
         g_autofree char *error = NULL;
 
         packed->data[packed->len / 2] ^= 0x10;

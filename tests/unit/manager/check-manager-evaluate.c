@@ -543,12 +543,11 @@ static const struct {
 
 TEST_EACH(sets_aside, files)
 {
-        tree_put(&tree, "var/lib/idled/evaluate-tune", files[_i].text);
+        tree_put(&tree, "var/lib/idled/evaluate-tune", c->text);
         start();
-        ck_case(files[_i].name, evaluator() == NULL || evaluator()->estimator.n_pairs == 0,
-                "was taken");
-        ck_case(files[_i].name,
-                faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0, "is lost");
+        ck_case(c->name, evaluator() == NULL || evaluator()->estimator.n_pairs == 0, "was taken");
+        ck_case(c->name, faccessat(tree.root, "var/lib/idled/evaluate-tune.aside", F_OK, 0) == 0,
+                "is lost");
 }
 
 /* Requests that serve something else are never ignored. */

@@ -63,11 +63,11 @@ TEST_EACH(values, numbers)
                                 .on_battery = true,
                                 .battery_level = -1 };
         double found[MEASURED_NUMBERS];
-        int n = measured_numbers(measured_find(numbers[_i].name), &seen, numbers[_i].online, found);
+        int n = measured_numbers(measured_find(c->name), &seen, c->online, found);
 
-        ck_case(numbers[_i].name, n == (numbers[_i].numbers[1] ? 3 : 1), "%d numbers", n);
+        ck_case(c->name, n == (c->numbers[1] ? 3 : 1), "%d numbers", n);
         for (int i = 0; i < n; i++)
-                ck_case(numbers[_i].name, found[i] == numbers[_i].numbers[i], "found %g", found[i]);
+                ck_case(c->name, found[i] == c->numbers[i], "found %g", found[i]);
 }
 
 TEST(reasons)

@@ -4,9 +4,15 @@
 #include "model/plan.h"
 #include "table.h"
 
-#define NOTHING                                                                                    \
+#define WISH(latency_, ...)                                                                        \
         {                                                                                          \
-                .latency_us = -1, .bias = -1, .boost = -1                                          \
+                .latency_us = latency_, .bias = -1, .boost = -1, ##__VA_ARGS__                     \
+        }
+#define NOTHING WISH(-1)
+#define CHOICE(bias_, governor_, preference_)                                                      \
+        {                                                                                          \
+                .latency_us = -1, .bias = bias_, .boost = bias_ != 0, .governor = governor_,       \
+                .preference = preference_                                                          \
         }
 
 static const struct {
@@ -14,38 +20,18 @@ static const struct {
         CpuWish first, second, merged;
 } merge_cases[] = {
         { "nothing", NOTHING, NOTHING, NOTHING },
-        { "the shortest latency",
-          { .latency_us = 50, .bias = -1, .boost = -1 },
-          { .latency_us = 20, .bias = -1, .boost = -1 },
-          { .latency_us = 20, .bias = -1, .boost = -1 } },
-        { "zero is a latency",
-          { .latency_us = 0, .bias = -1, .boost = -1 },
-          { .latency_us = 20, .bias = -1, .boost = -1 },
-          { .latency_us = 0, .bias = -1, .boost = -1 } },
-        { "no latency is none",
-          { .latency_us = -1, .bias = -1, .boost = -1 },
-          { .latency_us = 20, .bias = -1, .boost = -1 },
-          { .latency_us = 20, .bias = -1, .boost = -1 } },
-        { "states are united",
-          { .latency_us = -1, .disabled = 4, .bias = -1, .boost = -1 },
-          { .latency_us = -1, .disabled = 2, .bias = -1, .boost = -1 },
-          { .latency_us = -1, .disabled = 6, .bias = -1, .boost = -1 } },
-        { "choices are the first's",
-          { .latency_us = -1, .bias = 6, .boost = 1, .governor = "teo", .preference = "power" },
-          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" },
-          { .latency_us = -1, .bias = 6, .boost = 1, .governor = "teo", .preference = "power" } },
-        { "or the second's",
-          NOTHING,
-          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" },
-          { .latency_us = -1, .bias = 0, .boost = 0, .governor = "x", .preference = "y" } },
-        { "frequencies narrow",
-          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 100, .max_khz = 900 },
-          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 200, .max_khz = 800 },
-          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 200, .max_khz = 800 } },
-        { "the minimum wins",
-          { .latency_us = -1, .bias = -1, .boost = -1, .max_khz = 300 },
-          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 500 },
-          { .latency_us = -1, .bias = -1, .boost = -1, .min_khz = 500, .max_khz = 500 } },
+        { "the shortest latency", WISH(50), WISH(20), WISH(20) },
+        { "zero is a latency", WISH(0), WISH(20), WISH(0) },
+        { "no latency is none", WISH(-1), WISH(20), WISH(20) },
+        { "states are united", WISH(-1, .disabled = 4), WISH(-1, .disabled = 2),
+          WISH(-1, .disabled = 6) },
+        { "choices are the first's", CHOICE(6, "teo", "power"), CHOICE(0, "x", "y"),
+          CHOICE(6, "teo", "power") },
+        { "or the second's", NOTHING, CHOICE(0, "x", "y"), CHOICE(0, "x", "y") },
+        { "frequencies narrow", WISH(-1, .min_khz = 100, .max_khz = 900),
+          WISH(-1, .min_khz = 200, .max_khz = 800), WISH(-1, .min_khz = 200, .max_khz = 800) },
+        { "the minimum wins", WISH(-1, .max_khz = 300), WISH(-1, .min_khz = 500),
+          WISH(-1, .min_khz = 500, .max_khz = 500) },
 };
 
 static void merge_two(const CpuWish *first, const CpuWish *second, CpuWish *room, Plan *ret_plan)

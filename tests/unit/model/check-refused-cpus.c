@@ -31,13 +31,13 @@ TEST_EACH(units_of_paths, paths)
         g_autofree char *path = NULL, *unit = NULL, *cut = NULL;
         size_t size;
 
-        path = g_strdup(paths[_i].path);
+        path = g_strdup(c->path);
         size = strlen(path) + 1;
         for (size_t i = 0; i < size; i++)
                 if (path[i] == ' ')
                         path[i] = '\0';
         unit = refused_unit(path, size);
-        ck_case(paths[_i].name, g_strcmp0(unit, paths[_i].unit) == 0, "found %s", unit);
+        ck_case(c->name, g_strcmp0(unit, c->unit) == 0, "found %s", unit);
         cut = refused_unit("a.service", strlen("a.serv"));
         ck_assert_ptr_null(cut);
 }
@@ -175,7 +175,7 @@ TEST_EACH(loop, loops)
         pid_t pid = 2;
 
         for (uint64_t now = 1; now <= hours * 3600; now++) {
-                uid_t uid = loops[_i].first + (uid_t)now % (loops[_i].last - loops[_i].first + 1);
+                uid_t uid = c->first + (uid_t)now % (c->last - c->first + 1);
                 g_autofree char *cpus = kept(table, NULL);
 
                 kept_sec += *cpus != '\0';
@@ -183,9 +183,8 @@ TEST_EACH(loop, loops)
                         ignored += !refuse(table, NULL, uid, pid++, "3", false, now * SEC);
                 refused_expire(table, now * SEC);
         }
-        ck_case(loops[_i].name,
-                kept_sec <= hours * 3600 / REFUSED_SHARE + REFUSED_SAVED_USEC / SEC + 60, "%lu s",
-                (unsigned long)kept_sec);
+        ck_case(c->name, kept_sec <= hours * 3600 / REFUSED_SHARE + REFUSED_SAVED_USEC / SEC + 60,
+                "%lu s", (unsigned long)kept_sec);
         ck_assert_uint_gt(kept_sec, REFUSED_SAVED_USEC / SEC);
         ck_assert_uint_gt(ignored, 0);
         ck_assert_ptr_nonnull(refuse(table, NULL, 33, pid, "3", false, hours * 3600 * SEC));
@@ -241,10 +240,9 @@ TEST_EACH(file, files)
         g_autoptr(RefusedTable) table = refused_table_new(), again = refused_table_new();
         g_autofree char *text = NULL, *same = NULL;
 
-        ck_assert_uint_eq(refused_parse(table, files[_i].text), files[_i].skipped);
+        ck_assert_uint_eq(refused_parse(table, c->text), c->skipped);
         text = refused_format(table);
-        ck_case(files[_i].name, *files[_i].kept ? strstr(text, files[_i].kept) != NULL : !*text,
-                "%s", text);
+        ck_case(c->name, *c->kept ? strstr(text, c->kept) != NULL : !*text, "%s", text);
         ck_assert_uint_eq(refused_parse(again, text), 0);
         same = refused_format(again);
         ck_assert_str_eq(text, same);

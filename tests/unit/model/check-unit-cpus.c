@@ -59,7 +59,7 @@ TEST_EACH(needs, cases)
         ck_assert(unit_table_set(table, "a.service", &cpus));
         ck_assert(!unit_table_set(table, "a.service", &cpus));
         found = needs_of(table, topology);
-        ck_case(cases[_i].name, g_str_equal(found, cases[_i].needs), "%s", found);
+        ck_case(c->name, g_str_equal(found, c->needs), "%s", found);
 }
 
 TEST(units_come_and_go)
@@ -152,8 +152,8 @@ TEST_EACH(one_field_changes, fields)
         UnitCpus cpus = { .affinity = set_of("3") };
 
         ck_assert(unit_table_set(table, "a.service", &cpus));
-        ((char *)&cpus)[fields[_i].offset] ^= 1;
-        ck_case(fields[_i].name, unit_table_set(table, "a.service", &cpus), "no change");
+        ((char *)&cpus)[c->offset] ^= 1;
+        ck_case(c->name, unit_table_set(table, "a.service", &cpus), "no change");
 }
 
 UNIT("unit-cpus")

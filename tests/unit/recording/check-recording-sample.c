@@ -2,7 +2,6 @@
 /* Snapshots as rows: what is known is there, what is not is absent, and the page describes it all.
  */
 #include "model/counters.h"
-#include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"
 #include "recording/sample.h"
 
@@ -16,7 +15,6 @@ typedef struct World {
         RecordingBatch *batch;
         RecordingSampler *sampler;
         RecordingReader *reader;
-        GByteArray *bytes;
 } World;
 
 /* A hybrid of two CPUs with states C1, C6 and one with C1, C8; the last one is offline. */
@@ -47,7 +45,6 @@ static World *world_new(void)
         world->seen->battery_level = -1;
         world->batch = recording_batch_new();
         world->sampler = recording_sampler_new(world->batch);
-        world->bytes = g_byte_array_new();
         recording_machine(world->sampler, &world->topology,
                           g_memdup2(world->tables, sizeof(world->tables)));
         return world;
@@ -59,7 +56,6 @@ static void world_free(World *world)
         recording_sampler_free(world->sampler);
         recording_batch_free(world->batch);
         recording_reader_free(world->reader);
-        g_byte_array_unref(world->bytes);
         g_free(world);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
@@ -67,16 +63,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 /* The frame of all that was added. */
 static const RecordedFrame *take(World *world)
 {
-        g_autoptr(GString) text = g_string_new(NULL);
-        const RecordedFrame *frame = NULL;
-
-        recording_batch_take(world->batch, text);
-        g_byte_array_set_size(world->bytes, 0);
-        ck_assert_int_eq(frame_pack(text, 1, world->bytes), 0);
         recording_reader_free(world->reader);
-        world->reader = memory_recording(world->bytes->data, world->bytes->len);
-        ck_assert_int_eq(recording_read(world->reader, &frame), 1);
-        return frame;
+        return take_frame(world->batch, &world->reader);
 }
 
 static void give_residency(World *world)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Recordings in memory: what was written is read, whatever is lost or damaged on the way. */
-#include "recording/memory-recording.h"
 #include "recording/recording-fixture.h"
 
 #define FRAMES 4
@@ -18,15 +17,14 @@ static const struct {
 
 TEST_EACH(reads_what_was_written, sizes)
 {
-        g_autoptr(GByteArray) bytes = make_recording(sizes[_i].n_frames, sizes[_i].per_frame,
-                                                     MAX(sizes[_i].n_cpus, 1), NULL);
+        g_autoptr(GByteArray)
+                bytes = make_recording(c->n_frames, c->per_frame, MAX(c->n_cpus, 1), NULL);
         g_autoptr(RecordingReader) reader = memory_recording(bytes->data, bytes->len);
-        unsigned seen = read_frames(sizes[_i].name, reader, sizes[_i].per_frame,
-                                    MAX(sizes[_i].n_cpus, 1));
+        unsigned seen = read_frames(c->name, reader, c->per_frame, MAX(c->n_cpus, 1));
         g_autofree char *problem = recording_problem(reader);
 
-        ck_case(sizes[_i].name, seen == (1u << sizes[_i].n_frames) - 1, "read frames %x", seen);
-        ck_case(sizes[_i].name, !problem, "%s", problem);
+        ck_case(c->name, seen == (1u << c->n_frames) - 1, "read frames %x", seen);
+        ck_case(c->name, !problem, "%s", problem);
 }
 
 /* A crash at any byte loses the frame that was being written, and says so. */
@@ -113,27 +111,25 @@ static const struct {
  * belongs to one head or one promise. */
 TEST_EACH(false_heads, false_sizes)
 {
-        unsigned n = 20000, damaged = false_sizes[_i].damaged, seen;
+        unsigned n = 20000, damaged = c->damaged, seen;
         g_autoptr(GByteArray) bytes = make_recording(1, 1, 1, NULL);
         g_autoptr(GByteArray) all = g_byte_array_new();
         g_autoptr(RecordingReader) reader = NULL;
         g_autofree char *problem = NULL;
         const RecordingReport *report;
 
-        memcpy(bytes->data + FRAME_HEAD_SIZE - 10, false_sizes[_i].stored, 9);
+        memcpy(bytes->data + FRAME_HEAD_SIZE - 10, c->stored, 9);
         for (unsigned i = 0; i < n; i++)
                 g_byte_array_append(all, bytes->data, FRAME_HEAD_SIZE);
         reader = memory_recording(all->data, all->len);
-        seen = read_frames(false_sizes[_i].name, reader, 1, 1);
+        seen = read_frames(c->name, reader, 1, 1);
         report = recording_report(reader);
         problem = recording_problem(reader);
-        ck_case(false_sizes[_i].name,
-                seen == 0 && report->damaged == damaged && report->cut == false_sizes[_i].cut,
+        ck_case(c->name, seen == 0 && report->damaged == damaged && report->cut == c->cut,
                 "frames %x, %" G_GUINT64_FORMAT " damaged, cut: %d", seen, report->damaged,
                 report->cut);
-        ck_case(false_sizes[_i].name,
-                problem && strstr(problem, damaged ? " damaged frame" : "no frame"), "says %s",
-                problem);
+        ck_case(c->name, problem && strstr(problem, damaged ? " damaged frame" : "no frame"),
+                "says %s", problem);
 }
 
 static const struct {
@@ -153,14 +149,13 @@ static const struct {
 
 TEST_EACH(foreign_file, foreign)
 {
-        g_autoptr(RecordingReader) reader = memory_recording(foreign[_i].bytes, foreign[_i].size);
+        g_autoptr(RecordingReader) reader = memory_recording(c->bytes, c->size);
         const RecordedFrame *frame;
         g_autofree char *problem = NULL;
 
-        ck_case(foreign[_i].name, recording_read(reader, &frame) == 0, "it is read");
+        ck_case(c->name, recording_read(reader, &frame) == 0, "it is read");
         problem = recording_problem(reader);
-        ck_case(foreign[_i].name, problem && strstr(problem, foreign[_i].expected), "says %s",
-                problem);
+        ck_case(c->name, problem && strstr(problem, c->expected), "says %s", problem);
 }
 
 /* Reading a large file that is none ends early. */
@@ -251,28 +246,24 @@ static char *show_values(const RecordedFrame *frame)
 
 TEST_EACH(text_of_frames, contents)
 {
-        g_autoptr(GString) text = g_string_new(contents[_i].text);
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        g_autoptr(GString) text = g_string_new(c->text);
         g_autoptr(RecordingReader) reader = NULL;
         g_autofree char *shown = NULL;
         const RecordedFrame *frame;
         int r;
 
-        ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
-        reader = memory_recording(bytes->data, bytes->len);
+        reader = text_recording(text);
         r = recording_read(reader, &frame);
-        ck_case(contents[_i].name, r == (contents[_i].expected != NULL), "read returns %d", r);
-        ck_case(contents[_i].name, recording_report(reader)->damaged == !contents[_i].expected,
-                "damage");
+        ck_case(c->name, r == (c->expected != NULL), "read returns %d", r);
+        ck_case(c->name, recording_report(reader)->damaged == !c->expected, "damage");
         shown = r > 0 ? show_values(frame) : NULL;
-        ck_case(contents[_i].name, g_strcmp0(shown, contents[_i].expected) == 0, "found %s", shown);
+        ck_case(c->name, g_strcmp0(shown, c->expected) == 0, "found %s", shown);
 }
 
 /* A text of a few kilobytes cannot make a reader take gigabytes. */
 TEST(too_many_values)
 {
         g_autoptr(GString) text = g_string_new("table,t,\ncolumn");
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
         g_autoptr(RecordingReader) reader = NULL;
         const RecordedFrame *frame;
 
@@ -280,8 +271,7 @@ TEST(too_many_values)
                 g_string_append(text, ",n");
         for (int i = 0; i < 3000; i++)
                 g_string_append(text, "\nrow");
-        ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
-        reader = memory_recording(bytes->data, bytes->len);
+        reader = text_recording(text);
         ck_assert_int_eq(recording_read(reader, &frame), 0);
         ck_assert_uint_eq(recording_report(reader)->damaged, 1);
 }
@@ -309,29 +299,22 @@ static const struct {
 TEST_EACH(number_survives, numbers)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
-        g_autoptr(GString) text = g_string_new(NULL);
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
         g_autoptr(RecordingReader) reader = NULL;
         RecordingTable *table = recording_table(batch, "t");
-        const double values[] = { 17, numbers[_i].value, numbers[_i].value, -1 };
+        const double values[] = { 17, c->value, c->value, -1 };
         const double *read;
         const RecordedFrame *frame;
 
         for (size_t i = 0; i < G_N_ELEMENTS(values); i++) {
                 recording_row(table);
-                recording_put(table, "n", NULL, "", numbers[_i].decimals, values[i]);
+                recording_put(table, "n", NULL, "", c->decimals, values[i]);
         }
-        recording_batch_take(batch, text);
-        frame_pack(text, 0, bytes);
-        reader = memory_recording(bytes->data, bytes->len);
-        ck_assert_int_eq(recording_read(reader, &frame), 1);
+        frame = take_frame(batch, &reader);
         read = recorded_numbers(recorded_table(frame, "t"), "n", NULL);
         for (int i = 1; i < 3; i++)
-                ck_case(numbers[_i].name,
-                        isnan(numbers[_i].expected) ? isnan(read[i])
-                                                    : read[i] == numbers[_i].expected,
-                        "%.9g, expected %.9g", read[i], numbers[_i].expected);
-        ck_case(numbers[_i].name, read[0] == 17 && read[3] == -1, "neighbours differ");
+                ck_case(c->name, isnan(c->expected) ? isnan(read[i]) : read[i] == c->expected,
+                        "%.9g, expected %.9g", read[i], c->expected);
+        ck_case(c->name, read[0] == 17 && read[3] == -1, "neighbours differ");
 }
 
 static const struct {
@@ -347,33 +330,26 @@ static const struct {
 TEST_EACH(text_survives, texts)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
-        g_autoptr(GString) text = g_string_new(NULL);
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
         g_autoptr(RecordingReader) reader = NULL;
         RecordingTable *table = recording_table(batch, "t");
         const RecordedFrame *frame;
 
         for (int i = 0; i < 2; i++) {
                 recording_row(table);
-                recording_put_text(table, "s", texts[_i].text, texts[_i].text);
+                recording_put_text(table, "s", c->text, c->text);
         }
-        recording_batch_take(batch, text);
-        frame_pack(text, 0, bytes);
-        reader = memory_recording(bytes->data, bytes->len);
-        ck_assert_int_eq(recording_read(reader, &frame), 1);
+        frame = take_frame(batch, &reader);
         for (int i = 0; i < 2; i++) {
                 const RecordedTable *t = recorded_table(frame, "t");
                 const char *read = t->n_columns ? t->columns[0].texts[i] : NULL;
 
-                ck_case(texts[_i].name, g_strcmp0(read, texts[_i].expected) == 0, "found %s", read);
+                ck_case(c->name, g_strcmp0(read, c->expected) == 0, "found %s", read);
         }
 }
 
 TEST_RANGE(long_text_is_cut, 0, 2)
 {
         g_autoptr(RecordingBatch) batch = recording_batch_new();
-        g_autoptr(GString) frame_text = g_string_new(NULL);
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
         g_autoptr(RecordingReader) reader = NULL;
         RecordingTable *table = recording_table(batch, "t");
         g_autoptr(GString) text = g_string_new(NULL);
@@ -384,10 +360,7 @@ TEST_RANGE(long_text_is_cut, 0, 2)
                 g_string_append(text, _i ? "\xff" : "\xe2\x82\xac");
         recording_row(table);
         recording_put_text(table, "s", NULL, text->str);
-        recording_batch_take(batch, frame_text);
-        frame_pack(frame_text, 0, bytes);
-        reader = memory_recording(bytes->data, bytes->len);
-        ck_assert_int_eq(recording_read(reader, &frame), 1);
+        frame = take_frame(batch, &reader);
         read = recorded_texts(recorded_table(frame, "t"), "s", NULL)[0];
         ck_assert_uint_le(strlen(read), RECORDING_TEXT_MAX);
         ck_assert_uint_gt(strlen(read), RECORDING_TEXT_MAX - 4);

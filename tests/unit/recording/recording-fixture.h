@@ -6,10 +6,31 @@
 #define IDLED_TESTS_RECORDING_FIXTURE_H
 
 #include "recording/batch.h"
-#include "recording/read.h"
+#include "recording/memory-recording.h"
 #include "table.h"
 
 #define FIXTURE_START UINT64_C(1700000000000000)
+
+/* Reads a recording of one frame with this text. */
+static inline RecordingReader *text_recording(GString *text)
+{
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+        ck_assert_int_eq(frame_pack(text, FIXTURE_START, bytes), 0);
+        return memory_recording(bytes->data, bytes->len);
+}
+
+/* Reads all that was added, as the only frame of a recording. */
+static inline const RecordedFrame *take_frame(RecordingBatch *batch, RecordingReader **ret_reader)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        const RecordedFrame *frame = NULL;
+
+        recording_batch_take(batch, text);
+        *ret_reader = text_recording(text);
+        ck_assert_int_eq(recording_read(*ret_reader, &frame), 1);
+        return frame;
+}
 
 /* Adds sample `n` of a machine of `n_cpus` CPUs. */
 static inline void add_sample(RecordingBatch *batch, int n, int n_cpus)

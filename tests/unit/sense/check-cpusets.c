@@ -66,11 +66,10 @@ static const struct {
 TEST_EACH(permits, permitted)
 {
         static const char *const ours[] = { "/a.slice", NULL };
-        CpuSet cpus = set_of(permitted[_i].cpus);
+        CpuSet cpus = set_of(c->cpus);
 
-        ck_case(permitted[_i].path,
-                cpusets_permit(tree.root, ours, permitted[_i].path, &cpus) == permitted[_i].permits,
-                "%s", permitted[_i].cpus);
+        ck_case(c->path, cpusets_permit(tree.root, ours, c->path, &cpus) == c->permits, "%s",
+                c->cpus);
 }
 
 static const struct {

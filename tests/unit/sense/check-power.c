@@ -151,11 +151,11 @@ static BatteryReading reading_of(const char *texts)
 
 TEST_EACH(drained, drains)
 {
-        BatteryReading before = reading_of(drains[_i].before), after = reading_of(drains[_i].after);
-        double joules = battery_joules(&before, &after), expected = drains[_i].joules;
+        BatteryReading before = reading_of(c->before), after = reading_of(c->after);
+        double joules = battery_joules(&before, &after), expected = c->joules;
 
-        ck_case(drains[_i].name, isnan(expected) ? isnan(joules) : fabs(joules - expected) < 1e-6,
-                "%f J", joules);
+        ck_case(c->name, isnan(expected) ? isnan(joules) : fabs(joules - expected) < 1e-6, "%f J",
+                joules);
 }
 
 /* Too few steps for a mean count for the next one. */

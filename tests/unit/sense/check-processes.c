@@ -117,7 +117,7 @@ TEST_EACH(refused, broken)
  * end. */
 TEST_EACH(truncated, known)
 {
-        Message message = message_make(known[_i].what);
+        Message message = message_make(c->what);
 
         for (size_t size = 0; size < WHOLE; size++) {
                 g_autofree char *part = g_memdup2(message.bytes, size ? size : 1);

@@ -158,14 +158,14 @@ TEST_EACH(bad, bad_cases)
 {
         open_sensors();
         read_all();
-        set(0, 0, "usage", bad_cases[_i].text);
+        set(0, 0, "usage", c->text);
         set(0, 1, "usage", "700\n");
-        set(0, 1, "time", bad_cases[_i].text);
-        set(0, 1, "above", bad_cases[_i].text);
+        set(0, 1, "time", c->text);
+        set(0, 1, "above", c->text);
         read_all();
-        ck_case(bad_cases[_i].name, counters->idle[0].usage[0] == 100, "usage taken");
-        ck_case(bad_cases[_i].name, counters->idle[0].time_usec[1] == 111, "time taken");
-        ck_case(bad_cases[_i].name, counters->idle[0].above[1] == 112, "above taken");
+        ck_case(c->name, counters->idle[0].usage[0] == 100, "usage taken");
+        ck_case(c->name, counters->idle[0].time_usec[1] == 111, "time taken");
+        ck_case(c->name, counters->idle[0].above[1] == 112, "above taken");
         ck_assert_uint_eq(counters->idle[0].usage[1], 700);
 }
 

@@ -144,8 +144,8 @@ static const struct {
 TEST_EACH(odd_clocks, clocks)
 {
         work_meter_choose(meter, tree.root, &topology);
-        read_clock(clocks[_i].khz, 0, true);
-        ck_case(clocks[_i].name, fabs(rate() - clocks[_i].rate) < 1e-6, "found %g", rate());
+        read_clock(c->khz, 0, true);
+        ck_case(c->name, fabs(rate() - c->rate) < 1e-6, "found %g", rate());
 }
 
 TEST(by_switches)

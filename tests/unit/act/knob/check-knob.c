@@ -96,7 +96,7 @@ static const struct {
 
 TEST_EACH(earlier_value_restored_by_another, earlier_values)
 {
-        const char *value = earlier_values[_i].value;
+        const char *value = c->value;
 
         set("a", "0-2");
         set("a", "0");

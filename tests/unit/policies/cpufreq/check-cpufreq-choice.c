@@ -169,14 +169,13 @@ static const struct {
 
 TEST_EACH(contradictions, checks)
 {
-        g_autofree char *options = g_strstrip(g_strdup(checks[_i].options));
+        g_autofree char *options = g_strstrip(g_strdup(c->options));
         g_auto(Machine) m = machine_start(&acpi, &acpi, options);
         const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
 
-        ck_case(options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
-                wrong ? wrong : "passes");
+        ck_case(options, (wrong != NULL) == (c->key != NULL), "%s", wrong ? wrong : "passes");
         if (wrong)
-                ck_case(options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
+                ck_case(options, g_strcmp0(key, c->key) == 0, "key %s", key);
 }
 
 UNIT("cpufreq-choice")

@@ -229,13 +229,12 @@ static const struct {
 
 TEST_EACH(contradictions, checks)
 {
-        g_auto(Machine) m = machine_start(CLIENT, SERVER, checks[_i].options);
+        g_auto(Machine) m = machine_start(CLIENT, SERVER, c->options);
         const char *key = NULL, *wrong = idled_policy.check(m.world->options, &key);
 
-        ck_case(checks[_i].options, (wrong != NULL) == (checks[_i].key != NULL), "%s",
-                wrong ? wrong : "passes");
+        ck_case(c->options, (wrong != NULL) == (c->key != NULL), "%s", wrong ? wrong : "passes");
         if (wrong)
-                ck_case(checks[_i].options, g_strcmp0(key, checks[_i].key) == 0, "key %s", key);
+                ck_case(c->options, g_strcmp0(key, c->key) == 0, "key %s", key);
 }
 
 static const struct {
