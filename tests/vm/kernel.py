@@ -65,5 +65,4 @@ class KernelTest(lab.GuestTest):
 
     def load_module(self, options):
         """Until the end of the test the module is loaded with these options."""
-        self.guest.run(f"rmmod pmlab; insmod /share/pmlab.ko {options}")
-        self.addCleanup(self.guest.run, "rmmod pmlab; insmod /share/pmlab.ko")
+        self.change(f"rmmod pmlab; insmod /share/pmlab.ko {options}", "rmmod pmlab; insmod /share/pmlab.ko")

@@ -98,12 +98,15 @@ class GuestTest(unittest.TestCase):
     shape = module_options = None
     modules = ()
     long = False
+    counted = None  # why it needs --icount
     maxDiff = None
 
     @classmethod
     def setUpClass(cls):
         if cls.long and settings.short:
             raise unittest.SkipTest("takes long")
+        if cls.counted and settings.icount is None:
+            raise unittest.SkipTest(f"{cls.counted}, but with --icount")
         try:
             cls.guest = boot(cls.shape, cls.module_options, cls.modules)
         except image.Unavailable as why:
@@ -121,6 +124,11 @@ class GuestTest(unittest.TestCase):
                 self.fail(f"{what} did not happen in {seconds} s")
             time.sleep(pause)
             pause = min(2 * pause, 5)
+
+    def change(self, command, undo):
+        """Runs the command now, and the other one when the test ends."""
+        self.guest.run(command)
+        self.addCleanup(self.guest.run, undo)
 
     def write(self, path, text):
         (self.guest.share / "text").write_text(text)
@@ -180,6 +188,11 @@ class IdledTest(GuestTest):
         """Every knob of the guest that idled could turn."""
         self.write("/root/dump", (HERE / "dump").read_text())
         return self.guest.read("bash /root/dump").split("\n")
+
+    def assert_restored(self, before):
+        """Stopped, idled leaves every knob as dump() found it before."""
+        self.guest.run("systemctl stop idled")
+        self.assertEqual(self.dump(), before)
 
     def park(self, cpus):
         """Parks these CPUs, by the policy userspace."""

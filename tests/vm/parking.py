@@ -83,14 +83,12 @@ class ParkingTest(lab.IdledTest):
                         "systemctl stop custom.slice late.slice", check=False)
 
     def run_session(self):
-        self.guest.run(f"systemctl start {SESSION}")
-        self.addCleanup(self.guest.run, f"systemctl stop {SESSION} user-runtime-dir@1000")
+        self.change(f"systemctl start {SESSION}", f"systemctl stop {SESSION} user-runtime-dir@1000")
 
     def run_tenants(self, tenants):
         """A name each, and options of systemd-run; that of the user's own systemd has none."""
         self.write(TENANT_PATH, TENANT)
-        self.guest.run(f"mkfifo -m 666 {WORKED}")
-        self.addCleanup(self.guest.run, f"rm {TENANT_PATH} {WORKED}")
+        self.change(f"mkfifo -m 666 {WORKED}", f"rm {TENANT_PATH} {WORKED}")
         for name, options in tenants.items():
             if name == OWN:
                 self.guest.run(f"cd /; {AS_USER} systemd-run --user -q --unit={OWN} sh {TENANT_PATH}")

@@ -7,7 +7,6 @@ run of the evaluator begins without what was measured before and has a seed of i
 
 import json
 import statistics
-import unittest
 from pathlib import Path
 
 import lab
@@ -44,12 +43,7 @@ now
 
 class Evaluate(lab.IdledTest, KernelTest):
     long = True
-
-    @classmethod
-    def setUpClass(cls):
-        if lab.settings.icount is None:
-            raise unittest.SkipTest("needs --icount")
-        super().setUpClass()
+    counted = "the host decides how much a load draws"
 
     def configure_trials(self, trials):
         self.configure(f"[Daemon]\nPolicies=ondemand\n{TRIALS}{trials}\n",
@@ -141,8 +135,7 @@ class Evaluate(lab.IdledTest, KernelTest):
         self.assertGreaterEqual(again["Blocks"], found["Blocks"])
         self.assertGreaterEqual(again["SavedJoules"][0], found["SavedJoules"][0])
         self.wait_for("the verdict", lambda: self.found()["Verdict"] in ("saves", found["Verdict"]))
-        self.guest.run("systemctl enable idled")
-        self.addCleanup(self.guest.run, "systemctl disable idled")
+        self.change("systemctl enable idled", "systemctl disable idled")
         self.guest.reboot()
         again = self.found()
         self.assertGreaterEqual(again["Blocks"], found["Blocks"])

@@ -15,8 +15,7 @@ class HeldStates(lab.IdledTest, KernelTest):
         self.start()
 
     def tearDown(self):
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
         super().tearDown()
 
     def holding(self, arguments):

@@ -98,8 +98,7 @@ class Hotplug(ParkingTest):
                 self.wait_for("parking as before", lambda: self.string("Parked") == mask)
                 self.wait_for("work on the other CPUs", lambda: self.where() == set(range(4)) - members(mask))
                 self.assertEqual(self.property("Degraded"), "a(sss) 0")
-                self.guest.run("systemctl stop idled")
-                self.assertEqual(self.dump(), self.before)
+                self.assert_restored(self.before)
 
     def check_given_back(self):
         """Where tasks may run is the kernel's: those that leave a cpuset while a CPU is offline keep what

@@ -36,8 +36,7 @@ class Isolated(ParkingTest):
         self.set_idle_mask("1-2")
         self.wait_for("saying why not", lambda: "isolcpus=3" in self.guest.read("idlectl why 2"))
         self.assertEqual(self.string("Parked"), "")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), before)
+        self.assert_restored(before)
 
     def test_named_way(self):
         """It neither parks them nor takes one for what ordinary tasks need. Affinities of their own are kept."""

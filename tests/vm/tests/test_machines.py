@@ -35,8 +35,7 @@ class Machine(lab.IdledTest, KernelTest):
         finally:
             self.guest.run(f"systemctl stop burner{{1..{n}}}")
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), before)
+        self.assert_restored(before)
 
 
 class FourCpus(Machine):
@@ -80,8 +79,7 @@ class FourCpus(Machine):
 
     def test_nothing_of_all_that(self):
         self.configure("", {"ondemand": "Dwell=1s\n"})
-        self.guest.run("rmmod pmlab")
-        self.addCleanup(self.guest.run, "insmod /share/pmlab.ko")
+        self.change("rmmod pmlab", "insmod /share/pmlab.ko")
         self.start()
         missing = self.property("Missing")
         for what in "energy counters", "idle states":
@@ -113,8 +111,7 @@ class FourCpus(Machine):
         self.wait_for("energy", lambda: float(self.string(*ENERGY[0])) > 0)
         self.assertEqual(self.property("Degraded"), "a(sss) 0")
         self.wait_shallow(0)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), before)
+        self.assert_restored(before)
 
     def wait_shallow(self, cpu):
         """Not deeper than C3."""

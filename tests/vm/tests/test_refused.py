@@ -30,8 +30,7 @@ class Refused(OndemandTest):
         super().setUp()
         self.write("/root/pinned.sh", PINNED)
         self.write("/root/loop.sh", LOOP)
-        self.guest.run("mkfifo /run/pin /run/pinned")
-        self.addCleanup(self.guest.run, "rm -f /run/pin /run/pinned /var/lib/idled/refused")
+        self.change("mkfifo /run/pin /run/pinned", "rm -f /run/pin /run/pinned /var/lib/idled/refused")
 
     def run_pinned(self, name=UNIT, options=""):
         self.run_unit(name, options, "sh /root/pinned.sh")

@@ -20,8 +20,7 @@ class Rules(lab.IdledTest, KernelTest):
         self.addCleanup(self.guest.run, "rm -rf /usr/local/bin/game")
 
     def tearDown(self):
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
         super().tearDown()
 
     def rule(self, match, ask=LATENCY):

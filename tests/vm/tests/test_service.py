@@ -13,15 +13,13 @@ ONLY_USERSPACE = "[Daemon]\nPolicies=userspace\n"
 
 class Service(lab.IdledTest):
     def test_enable_now(self):
-        self.guest.run("systemctl enable --now idled")
-        self.addCleanup(self.guest.run, "systemctl disable idled")
+        self.change("systemctl enable --now idled", "systemctl disable idled")
         self.assertEqual(self.guest.read("systemctl is-enabled idled; systemctl is-active idled"),
                          "enabled\nactive")
         self.assertEqual(self.guest.read("systemctl show -P Type -P NRestarts idled"), "notify\n0")
 
     def test_started_by_who_asks(self):
-        self.guest.run("systemctl enable idled")
-        self.addCleanup(self.guest.run, "systemctl disable idled")
+        self.change("systemctl enable idled", "systemctl disable idled")
         self.assertEqual(self.string("Online"), "0-3")
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
 
@@ -195,8 +193,7 @@ class Polkit(lab.IdledTest):
         written = self.rules + ".new"
         self.write(written, "polkit.addRule(function(action, subject) { if (subject.user == 'user' "
                    f"&& {list(actions)}.indexOf(action.id) >= 0) return polkit.Result.YES; }});\n")
-        self.guest.run(f"mv {written} {self.rules}")
-        self.addCleanup(self.guest.run, f"rm -f {self.rules}")
+        self.change(f"mv {written} {self.rules}", f"rm -f {self.rules}")
 
     def ask(self, call):
         """As the user: whether it was done."""

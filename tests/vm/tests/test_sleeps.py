@@ -4,7 +4,6 @@ it did; numbers of sleeps are the kernel's own."""
 
 import csv
 import json
-import unittest
 
 import lab
 from borrow import borrow
@@ -189,8 +188,7 @@ class Counts(SleepsTest):
     def test_what_is_off_is_not_lost(self):
         """Without C3, C6 and C7 a sleep of 1.1 ms is as good as any, also by the ledger of idled."""
         states = f"{CPU}/cpu{TARGET}/cpuidle/state[3-9]/disable"
-        self.guest.run(f"for s in {states}; do echo 1 >$s; done")
-        self.addCleanup(self.guest.run, f"for s in {states}; do echo 0 >$s; done")
+        self.change(f"for s in {states}; do echo 1 >$s; done", f"for s in {states}; do echo 0 >$s; done")
         self.start()
         for name, prefix in ("bpf", ""), ("idled", "setpriv --bounding-set=-all --inh-caps=-all "):
             with self.subTest(name):
@@ -222,11 +220,10 @@ class Sampling(SleepsTest):
 
     SAMPLES = 600
     TOP = f"idlectl top --interval 100ms --count {SAMPLES} --json"
+    counted = "on a busy host no guest is quiet"
 
     @classmethod
     def setUpClass(cls):
-        if lab.settings.icount is None:
-            raise unittest.SkipTest("on a busy host no guest is quiet, but with --icount")
         super().setUpClass()
         cls.confine("0", 1)
         cls.addClassCleanup(cls.confine, "0-3", "f")
@@ -413,8 +410,7 @@ class Bill(lab.IdledTest):
         self.configure("[Daemon]\nPolicies=userspace\n")
         self.start()
         self.write("/run/timers", "exec 9<> <(:)\nwhile :; do read -rt 0.0213 <&9; done\n")
-        self.guest.run(f"systemd-run -q --unit=t-timers taskset -c {TARGET} bash /run/timers")
-        self.addCleanup(self.guest.run, "systemctl stop t-timers")
+        self.change(f"systemd-run -q --unit=t-timers taskset -c {TARGET} bash /run/timers", "systemctl stop t-timers")
         files = f"{CPU}/cpu{TARGET}/cpuidle/state"
         states = range(len(self.guest.read(f"ls -d {files}*").split()))
         self.addCleanup(self.guest.run, f"for f in {files}*/disable; do echo 0 >$f; done")

@@ -82,5 +82,4 @@ class Soak(lab.IdledTest):
         first[2], last[2] = max(records[:(MINUTES + 1) // 2]), max(records[MINUTES // 2:])
         for figure, (early, late, growth) in enumerate(zip(first, last, GROWTH)):
             self.assertLessEqual(late, early + growth, f"figure {figure} of {seen}")
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), before)
+        self.assert_restored(before)

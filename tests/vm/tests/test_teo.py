@@ -33,8 +33,7 @@ class Chosen(lab.IdledTest, TeoTest):
         self.before = self.dump()
 
     def tearDown(self):
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
         super().tearDown()
 
     def begin(self, policies="cstates", options=""):

@@ -34,8 +34,7 @@ class NoTrace(lab.IdledTest):
         self.start()
         self.park("2-3")
         self.assertNotEqual(self.dump(), self.before)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
         self.assertFalse(self.guest.run("ls /run/idled/undo", check=False).output)
 
     def test_kill(self):
@@ -45,8 +44,7 @@ class NoTrace(lab.IdledTest):
         self.assertEqual(self.string("Parked"), "")
         self.assertIn(self.described, self.string("ParkBackend"))
         self.assertEqual(self.dump(), self.before)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
 
 
 class NoTraceOfUnits(NoTrace):
@@ -147,14 +145,12 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
             "journalctl -b --no-pager -o cat -p warning _SYSTEMD_INVOCATION_ID=$("
             "systemctl show -P InvocationID idled)"), "")
         self.assertEqual(self.left_out(self.LASTING), [])
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)
 
     def test_kill(self):
         """No other instance starts: systemd restores."""
         self.write(f"{self.OVERRIDES}/test.conf", "[Service]\nRestart=no\n")
-        self.guest.run("systemctl daemon-reload")
-        self.addCleanup(self.guest.run, f"rm -r {self.OVERRIDES}; systemctl daemon-reload")
+        self.change("systemctl daemon-reload", f"rm -r {self.OVERRIDES}; systemctl daemon-reload")
         with self.everything():
             self.guest.run("systemctl kill -s KILL idled")
             self.wait_for("its end", lambda: self.guest.read(
@@ -167,5 +163,4 @@ class NoTraceOfEverything(lab.IdledTest, KernelTest):
             self.kill()
         self.wait_for("what files ask for", lambda: self.left_out(self.LASTING) == [])
         self.assertEqual(self.left_out(self.PARKED), self.PARKED)
-        self.guest.run("systemctl stop idled")
-        self.assertEqual(self.dump(), self.before)
+        self.assert_restored(self.before)

@@ -197,8 +197,7 @@ class Preferences(Tuned):
                     self.assertEqual(self.lines(GOVERNORS), ["schedutil"] * 2)
                     self.assertIn(f"EPP:{word}", self.guest.read("idlectl cpus"))
                     self.assertEqual(self.property("Degraded"), "a(sss) 0")
-                    self.guest.run("systemctl stop idled")
-                    self.assertEqual(self.dump(), self.before)
+                    self.assert_restored(self.before)
 
     def test_profiles(self):
         self.configure("[Daemon]\nPolicies=cpufreq\n")
@@ -298,8 +297,7 @@ class ComeAndGo(Tuned):
         """As after a change of the kernel's driver: other policies, other tables, nothing set."""
         self.begin("cpufreq", "Governor=performance\nMaxFrequency=50%\n")
         self.wait_for("the limit", lambda: self.khz(2, "scaling_max_freq") == 1800000)
-        self.guest.run("rmmod pmlab")
-        self.addCleanup(self.guest.run, "rmmod pmlab; insmod /share/pmlab.ko")
+        self.change("rmmod pmlab", "rmmod pmlab; insmod /share/pmlab.ko")
         self.assertEqual(self.guest.read("systemctl is-active idled"), "active")
         self.guest.run("insmod /share/pmlab.ko policy_scope=cpu freqs_khz=2000000,1000000")
         self.guest.run("systemctl reload idled")
@@ -317,10 +315,8 @@ class ComeAndGo(Tuned):
         hook = "/lib/systemd/system-sleep/test"
         self.write(hook, "#!/bin/sh\n[ $1 = pre ] || "
                    f"echo 0 | tee {CPU}/cpu3/cpuidle/state{C6}/disable {CPU}/cpu3/cpuidle/state{C7}/disable\n")
-        self.guest.run(f"chmod +x {hook}")
-        self.addCleanup(self.guest.run, f"rm {hook}")
-        self.guest.run("echo freezer >/sys/power/pm_test")
-        self.addCleanup(self.guest.run, "echo none >/sys/power/pm_test")
+        self.change(f"chmod +x {hook}", f"rm {hook}")
+        self.change("echo freezer >/sys/power/pm_test", "echo none >/sys/power/pm_test")
         self.guest.run("systemctl suspend")
         self.wait_for("its being over", lambda: "was asleep" in self.guest.read(
             "journalctl -b --no-pager -o cat -u idled"))
