@@ -111,6 +111,8 @@ static inline void load_good(void)
 #define PUT(path, text) "\002" path "\n" text
 #define USE_TEXT        "[Daemon]\nPolicies=alpha\n"
 #define USE             PUT("usr/lib/idled/idled.conf", USE_TEXT)
+#define POLICY(lines)   USE PUT(ALPHA, "[Policy]\n" lines)
+#define DAEMON(lines)   PUT(IDLED, USE_TEXT lines)
 
 /* The modules of the tests. */
 #define ALL                                                                                        \

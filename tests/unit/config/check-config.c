@@ -6,59 +6,53 @@
 #include "base/setting-value.h"
 #include "config-tree.h"
 
+#define VENDOR "usr/lib/idled/policies/alpha.conf"
+
 /* What alpha's options are after the files, as KEY=VALUE (SOURCE). */
 static const struct {
         const char *name;
         const char *key, *value, *source;
         const char *files; /* for put_all() */
 } good[] = {
-        { "default", "Period", "250ms", "default", .files = USE },
+        { "default", "Period", "250ms", "default", USE },
         { "vendor", "Period", "1s", "/usr/lib/idled/policies/alpha.conf:2",
-          .files = USE PUT("usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s") },
+          USE PUT(VENDOR, "[Policy]\nPeriod=1s") },
         { "administrator's file replaces the vendor's whole", "Period", "250ms", "default",
-          .files = USE PUT("usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s\n")
-                  PUT(ALPHA, "[Policy]\nMinCores=2\n") },
+          USE PUT(VENDOR, "[Policy]\nPeriod=1s\n") PUT(ALPHA, "[Policy]\nMinCores=2\n") },
         { "empty file replaces too", "Period", "250ms", "default",
-          .files = USE PUT("usr/lib/idled/policies/alpha.conf", "[Policy]\nPeriod=1s\n")
-                  PUT(ALPHA, "") },
+          USE PUT(VENDOR, "[Policy]\nPeriod=1s\n") PUT(ALPHA, "") },
         { "drop-in of the vendor over the administrator's file", "Period", "2s",
           "/usr/lib/idled/policies/alpha.conf.d/a.conf:2",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n")
-                  PUT("usr/lib/idled/policies/alpha.conf.d/a.conf", "[Policy]\nPeriod=2s\n") },
+          POLICY("Period=1s\n") PUT(VENDOR ".d/a.conf", "[Policy]\nPeriod=2s\n") },
         { "drop-ins in the order of their names, whatever their directory", "Period", "2s",
           "/usr/lib/idled/policies/alpha.conf.d/20.conf:2",
-          .files = USE PUT("usr/lib/idled/policies/alpha.conf.d/20.conf", "[Policy]\nPeriod=2s\n")
+          USE PUT(VENDOR ".d/20.conf", "[Policy]\nPeriod=2s\n")
                   PUT(ALPHA ".d/10.conf", "[Policy]\nPeriod=1s\n")
                           PUT(ALPHA ".d/100.conf", "[Policy]\nPeriod=3s\n") },
         { "drop-in hidden by one of the same name", "MinCores", "1", "default",
-          .files = USE PUT("usr/lib/idled/policies/alpha.conf.d/20.conf", "[Policy]\nMinCores=2\n")
+          USE PUT(VENDOR ".d/20.conf", "[Policy]\nMinCores=2\n")
                   PUT(ALPHA ".d/20.conf", "[Policy]\nPeriod=1s\n") },
         { "other names are no drop-ins", "Period", "250ms", "default",
-          .files = USE PUT(ALPHA ".d/README", "See idled.conf(5)")
+          USE PUT(ALPHA ".d/README", "See idled.conf(5)")
                   PUT(ALPHA ".d/a.conf~", "[Policy]\nPeriod=1s\n")
                           PUT(ALPHA ".d/.a.conf", "[Policy]\nPeriod=1s\n") },
         { "reset by an empty value", "Period", "250ms", "default",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\n")
-                  PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod=\n") },
+          POLICY("Period=1s\nMinCores=2\n") PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod=\n") },
         { "what is not reset stays", "MinCores", "2", AT_ALPHA ":3",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\nMinCores=2\n")
-                  PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod = \t\n") },
+          POLICY("Period=1s\nMinCores=2\n") PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod = \t\n") },
         { "set after a reset", "Period", "3s", AT_ALPHA ".d/b.conf:3",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n")
-                  PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod=\n")
-                          PUT(ALPHA ".d/b.conf", "\n[Policy]\nPeriod=3s\n") },
+          POLICY("Period=1s\n") PUT(ALPHA ".d/a.conf", "[Policy]\nPeriod=\n")
+                  PUT(ALPHA ".d/b.conf", "\n[Policy]\nPeriod=3s\n") },
         { "comments and white space", "Period", "1s", AT_ALPHA ":6",
-          .files = USE PUT(ALPHA,
-                           "# a\n; b\n\n  [Policy]  \r\n \t# c = d\n\tPeriod  =  1s  \r\n") },
+          USE PUT(ALPHA, "# a\n; b\n\n  [Policy]  \r\n \t# c = d\n\tPeriod  =  1s  \r\n") },
         { "section twice", "Period", "1s", AT_ALPHA ":4",
-          .files = USE PUT(ALPHA, "[Policy]\nMinCores=2\n[Policy]\nPeriod=1s\n") },
+          POLICY("MinCores=2\n[Policy]\nPeriod=1s\n") },
         { "text is taken as it is", "Text", "\\s a = [b] # \"c\" größer", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nText=\\s a = [b] # \"c\" größer\n") },
+          POLICY("Text=\\s a = [b] # \"c\" größer\n") },
         { "bounds that fit together only in the end", "MinCores", "9", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nMinCores=9\n")
-                  PUT(ALPHA ".d/a.conf", "[Policy]\nMaxCores=16\n") },
+          POLICY("MinCores=9\n") PUT(ALPHA ".d/a.conf", "[Policy]\nMaxCores=16\n") },
         { "files of inactive policies are not read", "Period", "250ms", "default",
-          .files = USE PUT("etc/idled/policies/beta.conf", "garbage") },
+          USE PUT("etc/idled/policies/beta.conf", "garbage") },
 };
 
 static void check_value(const char *section_name, const char *key, const char *value,
@@ -90,7 +84,7 @@ TEST(link_to_null)
         g_autofree char *full = scratch_path(ALPHA ".d/a.conf");
 
         put_all(USE);
-        put("usr/lib/idled/policies/alpha.conf.d/a.conf", "[Policy]\nPeriod=1s\n");
+        put(VENDOR ".d/a.conf", "[Policy]\nPeriod=1s\n");
         ck_assert_int_eq(symlink("/dev/null", full), 0);
         load_good();
         check_value("alpha", "Period", "250ms", "default");

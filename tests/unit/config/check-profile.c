@@ -19,52 +19,51 @@ static const struct {
         const char *key, *value, *source;
         const char *files; /* for put_all() */
 } layers[] = {
-        { "over the default", "Period", "2s", AT_MINE ":2", .files = USE PUT(MINE, PERIOD "2s") },
+        { "over the default", "Period", "2s", AT_MINE ":2", USE PUT(MINE, PERIOD "2s") },
         { "over the policy's file", "Period", "2s", AT_MINE ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, PERIOD "2s") },
+          POLICY("Period=1s\n") PUT(MINE, PERIOD "2s") },
         { "other options are the file's", "MinCores", "2", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nMinCores=2\n") PUT(MINE, PERIOD "2s") },
-        { "says nothing", "Period", "1s", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, "") },
+          POLICY("MinCores=2\n") PUT(MINE, PERIOD "2s") },
+        { "says nothing", "Period", "1s", AT_ALPHA ":2", POLICY("Period=1s\n") PUT(MINE, "") },
         { "empty value says nothing", "Period", "1s", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(MINE, PERIOD "\n") },
-        { "vendor's", "Period", "2s", "/" VENDOR ":2", .files = USE PUT(VENDOR, PERIOD "2s") },
+          POLICY("Period=1s\n") PUT(MINE, PERIOD "\n") },
+        { "vendor's", "Period", "2s", "/" VENDOR ":2", USE PUT(VENDOR, PERIOD "2s") },
         { "administrator's in place of the vendor's", "MinCores", "1", "default",
-          .files = USE PUT(VENDOR, PERIOD "2s\nMinCores=3\n") PUT(MINE, PERIOD "3s") },
+          USE PUT(VENDOR, PERIOD "2s\nMinCores=3\n") PUT(MINE, PERIOD "3s") },
         { "drop-in over the file", "Period", "3s", AT_MINE ".d/a.conf:2",
-          .files = USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "3s") },
+          USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "3s") },
         { "drop-in takes a value back", "Period", "250ms", "default",
-          .files = USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "\n") },
+          USE PUT(VENDOR, PERIOD "2s\n") PUT(MINE ".d/a.conf", PERIOD "\n") },
         { "included", "Period", "4s", "/" OTHER ":2",
-          .files = USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n") },
+          USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n") },
         { "over what is included, wherever Include= stands", "Period", "2s", AT_MINE ":2",
-          .files = USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
+          USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
                   PUT(MINE, PERIOD "2s\n[Profile]\nInclude=other\n") },
         { "rest of the included profile", "MinCores", "3", "/" OTHER ":3",
-          .files = USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
+          USE PUT(OTHER, PERIOD "4s\nMinCores=3\n")
                   PUT(MINE, PERIOD "2s\n[Profile]\nInclude=other\n") },
         { "empty value over what is included", "Period", "1s", AT_ALPHA ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nPeriod=1s\n") PUT(OTHER, PERIOD "4s")
+          POLICY("Period=1s\n") PUT(OTHER, PERIOD "4s")
                   PUT(MINE, PERIOD "\n[Profile]\nInclude=other\n") },
         { "later of two included", "Period", "5s", "/etc/idled/profiles/third.conf:2",
-          .files = USE PUT(OTHER, PERIOD "4s") PUT("etc/idled/profiles/third.conf", PERIOD "5s")
+          USE PUT(OTHER, PERIOD "4s") PUT("etc/idled/profiles/third.conf", PERIOD "5s")
                   PUT(MINE, "[Profile]\nInclude=other third\n") },
         { "included by what is included", "Period", "5s", "/etc/idled/profiles/third.conf:2",
-          .files = USE PUT(OTHER, "[Profile]\nInclude=third\n")
+          USE PUT(OTHER, "[Profile]\nInclude=third\n")
                   PUT("etc/idled/profiles/third.conf", PERIOD "5s")
                           PUT(MINE, "[Profile]\nInclude=other\n") },
         { "one that is included twice is no circle", "Period", "5s",
           "/etc/idled/profiles/third.conf:2",
-          .files = USE PUT(OTHER, "[Profile]\nInclude=third\n")
+          USE PUT(OTHER, "[Profile]\nInclude=third\n")
                   PUT("etc/idled/profiles/third.conf", PERIOD "5s")
                           PUT(MINE, "[Profile]\nInclude=other third\n") },
         { "drop-in changes what is included", "Period", "250ms", "default",
-          .files = USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n")
+          USE PUT(OTHER, PERIOD "4s") PUT(MINE, "[Profile]\nInclude=other\n")
                   PUT(MINE ".d/a.conf", "[Profile]\nInclude=\n") },
         { "options of an inactive policy", "Period", "250ms", "default",
-          .files = USE PUT(MINE, "[beta]\nPeriod=9s\nMinCores=9\n") },
+          USE PUT(MINE, "[beta]\nPeriod=9s\nMinCores=9\n") },
         { "fits only with the policy's file", "MinCores", "9", AT_MINE ":2",
-          .files = USE PUT(ALPHA, "[Policy]\nMaxCores=16\n") PUT(MINE, "[alpha]\nMinCores=9\n") },
+          POLICY("MaxCores=16\n") PUT(MINE, "[alpha]\nMinCores=9\n") },
 };
 
 static void check_value(const char *key, const char *value, const char *source)
