@@ -18,64 +18,60 @@ static void teardown(void)
         sensors_end();
 }
 
+/* Devices below sys/class, as "DEVICE FILE=TEXT FILE=TEXT, DEVICE FILE=TEXT". */
+static void put_devices(const char *devices)
+{
+        g_auto(GStrv) all = g_strsplit(devices, ", ", -1);
+
+        for (int i = 0; all[i]; i++) {
+                g_auto(GStrv) words = g_strsplit(all[i], " ", -1);
+
+                for (int file = 1; words[file]; file++) {
+                        g_auto(GStrv) pair = g_strsplit(words[file], "=", 2);
+                        g_autofree char *path = g_build_filename("sys/class", words[0], pair[0],
+                                                                 NULL);
+                        g_autofree char *line = g_strconcat(pair[1], "\n", NULL);
+
+                        tree_put(&tree, path, line);
+                }
+        }
+}
+
+/* NULL: without this file. */
 static void put_zone(const char *zone, const char *name, const char *range, const char *uj)
 {
-        const char *files[][2] = { { "name", name },
-                                   { "max_energy_range_uj", range },
-                                   { "energy_uj", uj } };
+        g_autofree char *device = g_strconcat("powercap/", zone, name ? " name=" : "", name ?: "",
+                                              " max_energy_range_uj=", range,
+                                              uj ? " energy_uj=" : "", uj ?: "", NULL);
 
-        for (int i = 0; i < 3; i++) {
-                g_autofree char *path = g_strdup_printf(ZONES "%s/%s", zone, files[i][0]);
-                g_autofree char *line = g_strconcat(files[i][1] ? files[i][1] : "", "\n", NULL);
-
-                if (files[i][1])
-                        tree_put(&tree, path, line);
-        }
+        put_devices(device);
 }
 
 #define RANGE "262143328850"
 
-typedef struct ZoneText {
-        const char *zone, *name;
-} ZoneText;
-
 static const struct {
         const char *name;
-        ZoneText zones[8];
+        const char *zones;    /* and their names, as "ZONE=NAME ZONE=NAME" */
         const char *expected; /* names, in order; "<N" is the parent */
 } cases[] = {
         { "laptop",
-          { { "intel-rapl:1", "psys" },
-            { "intel-rapl:0:2", "dram" },
-            { "intel-rapl:0:0", "core" },
-            { "intel-rapl:0", "package-0" },
-            { "intel-rapl:0:1", "uncore" },
-            { "intel-rapl-mmio:0", "package-0" } },
+          "intel-rapl:1=psys intel-rapl:0:2=dram intel-rapl:0:0=core intel-rapl:0=package-0 "
+          "intel-rapl:0:1=uncore intel-rapl-mmio:0=package-0",
           "package-0! package-0-core<0 package-0-uncore<0 package-0-dram<0 psys" },
-        { "MMIO alone", { { "intel-rapl-mmio:0", "package-0" } }, "package-0!" },
+        { "MMIO alone", "intel-rapl-mmio:0=package-0", "package-0!" },
         { "two sockets",
-          { { "intel-rapl:0", "package-1" },
-            { "intel-rapl:0:0", "dram" },
-            { "intel-rapl:1", "package-0" },
-            { "intel-rapl:1:0", "dram" } },
+          "intel-rapl:0=package-1 intel-rapl:0:0=dram intel-rapl:1=package-0 intel-rapl:1:0=dram",
           "package-1! package-1-dram<0 package-0! package-0-dram<2" },
         { "psys of every socket",
-          { { "intel-rapl:0", "package-0" },
-            { "intel-rapl:1", "psys" },
-            { "intel-rapl:2", "psys" },
-            { "intel-rapl:10", "psys" } },
+          "intel-rapl:0=package-0 intel-rapl:1=psys intel-rapl:2=psys intel-rapl:10=psys",
           "package-0! psys psys-1 psys-2" },
-        { "ten sort behind two",
-          { { "intel-rapl:10", "package-10" }, { "intel-rapl:2", "package-2" } },
+        { "ten sort behind two", "intel-rapl:10=package-10 intel-rapl:2=package-2",
           "package-2! package-10!" },
-        { "part without its package", { { "intel-rapl:3:0", "core" } }, "core" },
-        { "dies", { { "intel-rapl:0", "package-0-die-1" } }, "package-0-die-1!" },
+        { "part without its package", "intel-rapl:3:0=core", "core" },
+        { "dies", "intel-rapl:0=package-0-die-1", "package-0-die-1!" },
         { "others are not RAPL",
-          { { "intel-rapl:0", "package-0" },
-            { "dtpm:0", "soc" },
-            { "intel-rapl:x", "core" },
-            { "intel-rapl:0:0:0", "deep" },
-            { "intel-rapl:", "none" } },
+          "intel-rapl:0=package-0 dtpm:0=soc intel-rapl:x=core intel-rapl:0:0:0=deep "
+          "intel-rapl:=none",
           "package-0!" },
 };
 
@@ -101,8 +97,13 @@ static void open_domains(void)
 
 TEST_EACH(zones, cases)
 {
-        for (int i = 0; i < 8 && c->zones[i].zone; i++)
-                put_zone(c->zones[i].zone, c->zones[i].name, RANGE, "5");
+        g_auto(GStrv) zones = g_strsplit(c->zones, " ", -1);
+
+        for (int i = 0; zones[i]; i++) {
+                g_auto(GStrv) pair = g_strsplit(zones[i], "=", 2);
+
+                put_zone(pair[0], pair[1], RANGE, "5");
+        }
         open_domains();
         ck_case(c->name, strcmp(text, c->expected) == 0, "%s, expected %s", text, c->expected);
         ck_assert_int_eq(file_read_u64(tree.root, domains[0].path, &(uint64_t){ 0 }), -EISDIR);
@@ -126,8 +127,7 @@ TEST_RANGE(nothing_to_read, 0, 4)
 TEST(root_only)
 {
         put_zone("intel-rapl:0", "package-0", RANGE, "5");
-        tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
-        tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
+        put_devices("hwmon/hwmon0 name=ina226 power1_input=5");
         ck_assert_int_eq(fchmodat(tree.root, ZONES "intel-rapl:0/energy_uj", 0, 0), 0);
         sensors = sensors_new_unprivileged(&tree, &topology);
         ck_assert_int_eq(sensors_error(sensors, SENSE_ENERGY), -EACCES);
@@ -181,55 +181,34 @@ static const struct {
         const char *domains; /* as describe() */
         EnergySource source;
         bool sampled;
-        const char *files[14]; /* path and text */
+        const char *devices; /* for put_devices() */
 } sources[] = {
-        { "SCMI", "soc soc-big<0", ENERGY_SOURCE_SCMI, .sampled = true,
-          .files = { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/max_power_range_uw",
-                     "900\n", ZONES "arm-scmi:0/power_uw", "5\n", ZONES "arm-scmi:0:1/name",
-                     "big\n", ZONES "arm-scmi:0:1/power_uw", "5\n" } },
-        { "a counter before SCMI", "ina226!", ENERGY_SOURCE_HWMON,
-          .files = { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/power_uw", "5\n",
-                     "sys/class/hwmon/hwmon0/name", "ina226\n",
-                     "sys/class/hwmon/hwmon0/energy1_input", "7\n" } },
-        { "SCMI before power", "soc", ENERGY_SOURCE_SCMI, .sampled = true,
-          .files = { ZONES "arm-scmi:0/name", "soc\n", ZONES "arm-scmi:0/power_uw", "5\n",
-                     "sys/class/hwmon/hwmon0/name", "ina226\n",
-                     "sys/class/hwmon/hwmon0/power1_input", "7\n" } },
-        { "no supplies, and two batteries", "battery battery-1", ENERGY_SOURCE_BATTERY,
-          .sampled = true,
-          .files = { "sys/class/hwmon/hwmon0/name", "ina226\n",
-                     "sys/class/hwmon/hwmon0/power1_input", "5\n",
-                     "sys/class/hwmon/hwmon0/device/type", "Mains\n", "sys/class/hwmon/hwmon1/name",
-                     "bq27542\n", "sys/class/hwmon/hwmon1/power1_input", "5\n",
-                     "sys/class/power_supply/BAT0/type", "Battery\n",
-                     "sys/class/power_supply/BAT1/type", "Battery\n" } },
-        { "a counter before power", "xgene!", ENERGY_SOURCE_HWMON,
-          .files = { "sys/class/hwmon/hwmon0/name", "ina226\n",
-                     "sys/class/hwmon/hwmon0/power1_input", "5\n", "sys/class/hwmon/hwmon10/name",
-                     "xgene\n", "sys/class/hwmon/hwmon10/energy1_input", "5\n" } },
-        { "power of several, in order", "ina226 ina226-1", ENERGY_SOURCE_HWMON, .sampled = true,
-          .files = { "sys/class/hwmon/hwmon10/name", "ina226\n",
-                     "sys/class/hwmon/hwmon10/power1_input", "5\n", "sys/class/hwmon/hwmon2/name",
-                     "ina226\n", "sys/class/hwmon/hwmon2/power1_input", "5\n" } },
-        { "no counter of one core; a battery", "battery", ENERGY_SOURCE_BATTERY, .sampled = true,
-          .files = { "sys/class/hwmon/hwmon0/name", "amd_energy\n",
-                     "sys/class/hwmon/hwmon0/energy1_input", "5\n",
-                     "sys/class/hwmon/hwmon0/energy1_label", "Ecore000\n",
-                     "sys/class/power_supply/BAT0/type", "Battery\n" } },
-        { "an average", "power_meter", ENERGY_SOURCE_HWMON, .sampled = true,
-          .files = { "sys/class/hwmon/hwmon0/name", "power_meter\n",
-                     "sys/class/hwmon/hwmon0/power1_average", "5\n" } },
-        { "no graphics; a battery", "battery", ENERGY_SOURCE_BATTERY, .sampled = true,
-          .files = { "sys/class/hwmon/hwmon0/name", "amdgpu\n",
-                     "sys/class/hwmon/hwmon0/power1_input", "5\n",
-                     "sys/class/power_supply/BAT0/type", "Battery\n",
-                     "sys/class/power_supply/BAT0/status", "Full\n" } },
+        { "SCMI", "soc soc-big<0", ENERGY_SOURCE_SCMI, true,
+          "powercap/arm-scmi:0 name=soc max_power_range_uw=900 power_uw=5, powercap/arm-scmi:0:1 "
+          "name=big power_uw=5" },
+        { "a counter before SCMI", "ina226!", ENERGY_SOURCE_HWMON, false,
+          "powercap/arm-scmi:0 name=soc power_uw=5, hwmon/hwmon0 name=ina226 energy1_input=7" },
+        { "SCMI before power", "soc", ENERGY_SOURCE_SCMI, true,
+          "powercap/arm-scmi:0 name=soc power_uw=5, hwmon/hwmon0 name=ina226 power1_input=7" },
+        { "no supplies, and two batteries", "battery battery-1", ENERGY_SOURCE_BATTERY, true,
+          "hwmon/hwmon0 name=ina226 power1_input=5 device/type=Mains, hwmon/hwmon1 name=bq27542 "
+          "power1_input=5, power_supply/BAT0 type=Battery, power_supply/BAT1 type=Battery" },
+        { "a counter before power", "xgene!", ENERGY_SOURCE_HWMON, false,
+          "hwmon/hwmon0 name=ina226 power1_input=5, hwmon/hwmon10 name=xgene energy1_input=5" },
+        { "power of several, in order", "ina226 ina226-1", ENERGY_SOURCE_HWMON, true,
+          "hwmon/hwmon10 name=ina226 power1_input=5, hwmon/hwmon2 name=ina226 power1_input=5" },
+        { "no counter of one core; a battery", "battery", ENERGY_SOURCE_BATTERY, true,
+          "hwmon/hwmon0 name=amd_energy energy1_input=5 energy1_label=Ecore000, power_supply/BAT0 "
+          "type=Battery" },
+        { "an average", "power_meter", ENERGY_SOURCE_HWMON, true,
+          "hwmon/hwmon0 name=power_meter power1_average=5" },
+        { "no graphics; a battery", "battery", ENERGY_SOURCE_BATTERY, true,
+          "hwmon/hwmon0 name=amdgpu power1_input=5, power_supply/BAT0 type=Battery status=Full" },
 };
 
 TEST_EACH(other_sources, sources)
 {
-        for (int i = 0; i < 14 && c->files[i]; i += 2)
-                tree_put(&tree, c->files[i], c->files[i + 1]);
+        put_devices(c->devices);
         open_domains();
         ck_case(c->name, strcmp(text, c->domains) == 0, "%s, expected %s", text, c->domains);
         ck_case(c->name, domains[0].source == c->source && domains[0].sampled == c->sampled, "%s",
@@ -245,10 +224,8 @@ TEST(power_over_time)
 {
         void *state;
 
-        tree_put(&tree, SUPPLY "type", "Battery\n");
-        tree_put(&tree, SUPPLY "status", "Discharging\n");
-        tree_put(&tree, SUPPLY "current_now", "1000000\n");
-        tree_put(&tree, SUPPLY "voltage_now", "10000000\n");
+        put_devices("power_supply/BAT0 type=Battery status=Discharging "
+                    "current_now=1000000 voltage_now=10000000");
         ck_assert_int_eq(sensor_energy.open(tree.root, NULL, &state), 0);
         counters->time_usec = 1000000;
         sensor_energy.read(state, counters);
@@ -287,9 +264,7 @@ TEST(better_source)
         g_autoptr(Snapshot) snapshot = snapshot_new(1);
 
         tree_put(&tree, "proc/stat", "cpu0 1 2 3 4\n");
-        tree_put(&tree, SUPPLY "type", "Battery\n");
-        tree_put(&tree, SUPPLY "status", "Discharging\n");
-        tree_put(&tree, SUPPLY "power_now", "20000000\n");
+        put_devices("power_supply/BAT0 type=Battery status=Discharging power_now=20000000");
         open_domains();
         ck_assert_int_eq(domains[0].source, ENERGY_SOURCE_BATTERY);
         ck_assert(!sensors_improve_energy(sensors, &topology));
@@ -314,11 +289,9 @@ TEST(better_source)
 /* A counter of hwmon after its power: the same kind of source, and no energy between them. */
 TEST(counter_after_power)
 {
-        tree_put(&tree, "sys/class/hwmon/hwmon0/name", "ina226\n");
-        tree_put(&tree, "sys/class/hwmon/hwmon0/power1_input", "5\n");
+        put_devices("hwmon/hwmon0 name=ina226 power1_input=5");
         open_sensors();
-        tree_put(&tree, "sys/class/hwmon/hwmon1/name", "xgene\n");
-        tree_put(&tree, "sys/class/hwmon/hwmon1/energy1_input", "7\n");
+        put_devices("hwmon/hwmon1 name=xgene energy1_input=7");
         ck_assert(sensors_improve_energy(sensors, &topology));
         sensors_energy_domains(sensors, &domains);
         ck_assert_str_eq(domains[0].name, "xgene");
