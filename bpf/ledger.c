@@ -42,11 +42,7 @@ const LedgerBackend *ledger_backend(const char *directory, char **ret_error)
 
 uint64_t sleep_bucket_begin(unsigned i)
 {
-        unsigned octave = i ? (i - 1) >> SLEEPS_SUB : 0, sub = (i - 1) & ((1 << SLEEPS_SUB) - 1);
-
-        if (i == 0)
-                return 0;
-        return ((uint64_t)(1 << SLEEPS_SUB) + sub) << (octave + SLEEPS_SHIFT - SLEEPS_SUB);
+        return octaves_begin(i, SLEEPS_SUB, SLEEPS_SHIFT);
 }
 
 double sleep_mean_ns(const struct sleep_stats *stats)

@@ -11,6 +11,8 @@
 
 #include <linux/types.h>
 
+#include "model/octaves.h"
+
 /* The kernel has at most 10 idle states a CPU; the last index is for any other. */
 #define SLEEPS_STATES 11
 
@@ -19,7 +21,7 @@
 #define SLEEPS_SUB     2  /* bits: 2^2 buckets per power of 2 */
 #define SLEEPS_SHIFT   8  /* 2^8 ns: the end of bucket 0 */
 #define SLEEPS_OCTAVES 34 /* powers of 2 with buckets of their own */
-#define SLEEPS_BUCKETS ((SLEEPS_OCTAVES << SLEEPS_SUB) + 2)
+#define SLEEPS_BUCKETS OCTAVES_BINS(SLEEPS_SUB, SLEEPS_OCTAVES)
 
 /* Lengths of sleeps, or latencies, in ns. The sum of squares has 128 bits. */
 struct sleep_stats {
@@ -132,36 +134,7 @@ struct unit {
 
 static inline __u32 sleep_bucket(__u64 ns)
 {
-        __u64 rest = ns >> SLEEPS_SHIFT;
-        __u32 log = 0;
-
-        if (!rest)
-                return 0;
-        if (rest >> SLEEPS_OCTAVES)
-                return SLEEPS_BUCKETS - 1;
-        if (rest >> 32) {
-                rest >>= 32;
-                log += 32;
-        }
-        if (rest >> 16) {
-                rest >>= 16;
-                log += 16;
-        }
-        if (rest >> 8) {
-                rest >>= 8;
-                log += 8;
-        }
-        if (rest >> 4) {
-                rest >>= 4;
-                log += 4;
-        }
-        if (rest >> 2) {
-                rest >>= 2;
-                log += 2;
-        }
-        log += rest >> 1;
-        return 1 + (log << SLEEPS_SUB) +
-               ((ns >> (log + SLEEPS_SHIFT - SLEEPS_SUB)) & ((1 << SLEEPS_SUB) - 1));
+        return octaves_bin(ns, SLEEPS_SUB, SLEEPS_SHIFT, SLEEPS_OCTAVES);
 }
 
 static inline void sleep_stats_add(struct sleep_stats *s, __u64 ns)

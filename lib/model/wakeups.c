@@ -7,16 +7,6 @@
 #include <math.h>
 #include <sys/param.h>
 
-uint64_t wakeups_bin_begin(unsigned i)
-{
-        unsigned octave = i ? (i - 1) >> WAKEUPS_SUB : 0;
-        unsigned sub = (i - 1) & ((1 << WAKEUPS_SUB) - 1);
-
-        if (i == 0)
-                return 0;
-        return ((UINT64_C(1) << WAKEUPS_SUB) + sub) << (octave + WAKEUPS_SHIFT - WAKEUPS_SUB);
-}
-
 void wakeups_add(WakeupDelays *delays, uint64_t ns)
 {
         uint32_t *bin = &delays->bins[wakeups_bin(ns)];

@@ -8,20 +8,14 @@
 #ifndef IDLED_WAKEUPS_H
 #define IDLED_WAKEUPS_H
 
-#ifdef __bpf__
-#include <linux/types.h>
-typedef __u32 uint32_t;
-typedef __u64 uint64_t;
-#else
-#include <stdint.h>
-#endif
+#include "model/octaves.h"
 
 /* 8 bins per power of 2, from 2^10 ns (1 us) to 2^34 ns (17 s). The first bin is for all that is
  * shorter, the last for all that is longer. */
 #define WAKEUPS_SUB     3  /* bits: 2^3 bins per power of 2 */
 #define WAKEUPS_SHIFT   10 /* 2^10 ns: the end of the first bin */
 #define WAKEUPS_OCTAVES 24 /* powers of 2 with bins of their own */
-#define WAKEUPS_BINS    ((WAKEUPS_OCTAVES << WAKEUPS_SUB) + 2)
+#define WAKEUPS_BINS    OCTAVES_BINS(WAKEUPS_SUB, WAKEUPS_OCTAVES)
 
 /* Limits whose exceeding is counted exactly. */
 #define WAKEUPS_LIMITS 16
@@ -48,20 +42,7 @@ typedef struct WakeupDelays {
 /* The bin of a delay. */
 static inline uint32_t wakeups_bin(uint64_t ns)
 {
-        uint64_t rest = ns >> WAKEUPS_SHIFT;
-        uint32_t log = 0;
-
-        if (!rest)
-                return 0;
-        if (rest >> WAKEUPS_OCTAVES)
-                return WAKEUPS_BINS - 1;
-        for (uint32_t step = 16; step > 0; step /= 2)
-                if (rest >> step) {
-                        rest >>= step;
-                        log += step;
-                }
-        return 1 + (log << WAKEUPS_SUB) +
-               ((ns >> (log + WAKEUPS_SHIFT - WAKEUPS_SUB)) & ((1 << WAKEUPS_SUB) - 1));
+        return octaves_bin(ns, WAKEUPS_SUB, WAKEUPS_SHIFT, WAKEUPS_OCTAVES);
 }
 
 #ifndef __bpf__
@@ -87,7 +68,10 @@ uint64_t wakeups_binned(const WakeupDelays *delays);
 double wakeups_quantile_us(const WakeupDelays *delays, double q);
 
 /* Where bin `i` begins, in ns; `i` up to WAKEUPS_BINS. */
-uint64_t wakeups_bin_begin(unsigned i);
+static inline uint64_t wakeups_bin_begin(unsigned i)
+{
+        return octaves_begin(i, WAKEUPS_SUB, WAKEUPS_SHIFT);
+}
 
 #endif
 #endif

@@ -27,6 +27,7 @@ EXPECTED = """
     {includedir}/idled/model/frequency.h
     {includedir}/idled/model/hold.h
     {includedir}/idled/model/idle-table.h
+    {includedir}/idled/model/octaves.h
     {includedir}/idled/model/snapshot.h
     {includedir}/idled/model/topology.h
     {includedir}/idled/model/wakeups.h

@@ -13,7 +13,7 @@ from source import TOP, blanked, files, finish, literals, relative
 
 # Installed headers, which plugins are built with: they include only installed headers.
 INSTALLED = ["base/cpuset.h", "base/setting.h", "model/contract.h", "model/frequency.h", "model/hold.h",
-             "model/idle-table.h", "model/snapshot.h", "model/topology.h", "model/wakeups.h",
+             "model/idle-table.h", "model/octaves.h", "model/snapshot.h", "model/topology.h", "model/wakeups.h",
              "model/wish.h"]
 
 DECIDE = [*INSTALLED, "idled-policy.h", "./"]
@@ -25,7 +25,7 @@ READERS = [*SHARED, "config/", "systemd/", "sense/readings.h", "sense/sensor.h",
 # Folder: prefixes that its files may include. A file belongs to the longest folder that fits.
 LAYERS = {
     # What runs in the kernel, its loader, and what reads it without libbpf.
-    "bpf": ["base/clock.h", "base/cpuset.h", "model/cgroup-unit.h", "model/wakeups.h", "model/unit-wakeups.h", "bpf/",
+    "bpf": ["base/clock.h", "base/cpuset.h", "model/cgroup-unit.h", "model/octaves.h", "model/wakeups.h", "model/unit-wakeups.h", "bpf/",
             "sleeps.skel.h", "refused.lskel.h", "wakeups.lskel.h", "./"],
     "lib/base": ["base/"],
     "lib/model": SHARED,
