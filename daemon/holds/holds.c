@@ -76,7 +76,7 @@ unsigned holds_count(const Holds *holds)
         return holds->held->len;
 }
 
-const Held *holds_nth(const Holds *holds, unsigned i)
+Held *holds_nth(const Holds *holds, unsigned i)
 {
         return g_ptr_array_index(holds->held, i);
 }
@@ -112,6 +112,7 @@ static void held_free(Held *held)
         holder_put(held->holder);
         g_free(held->named);
         g_free(held->contract.cgroup);
+        g_free(held->contract.unit);
         g_free(held->unit);
         g_free(held->owner);
         g_free(held->reason);

@@ -61,10 +61,12 @@ typedef struct HoldRequest {
 
 #define HOLD_REQUEST_NONE ((HoldRequest){ .shown_uid = (uid_t)-1, .pidfd = -1, .latency_us = -1 })
 
-/* A contract as it was requested. */
+/* A contract as it was requested, and what manager/contracts.c found out about its unit. */
 typedef struct HeldContract {
         uint32_t p99_us;
-        char *cgroup;
+        char *cgroup; /* NULL: that of its process */
+        char *unit;   /* the path of the unit that this is in, or was last; NULL: it is not known */
+        int error;    /* why that could not be read last */
 } HeldContract;
 
 /* One hold. What policies see of it is holds_hold(). */
@@ -131,7 +133,7 @@ void holds_defer(Holds *holds, bool on);
  * one comes or goes. */
 const Held *holds_find(const Holds *holds, uint64_t id);
 unsigned holds_count(const Holds *holds);
-const Held *holds_nth(const Holds *holds, unsigned i);
+Held *holds_nth(const Holds *holds, unsigned i);
 unsigned holds_count_of(const Holds *holds, uid_t uid);
 
 /* Its process, 0 if it has none. */

@@ -37,19 +37,14 @@ struct Contracts {
         GPtrArray *units; /* of UnitContract, the most important first */
         unsigned n;       /* of these have a place, CONTRACTS_MAX at most; the others are behind */
         Contract list[CONTRACTS_MAX];
-        GHashTable *cgroups; /* ID of a hold -> path of its unit; NULL: its process is not there */
-        GHashTable *others;  /* cgroup of a unit without a contract of its own -> Other */
-        GPtrArray *apart;    /* of char: the cgroups of these that are judged apart */
+        GHashTable *others; /* cgroup of a unit without a contract of its own -> Other */
+        GPtrArray *apart;   /* of char: the cgroups of these that are judged apart */
         uint64_t followed_usec, chosen_usec, retry_usec, last_id;
         Bill *bill;      /* NULL: nothing is measured */
         char *error;     /* then: why; NULL: there is no contract */
         char *said;      /* the last error that was logged; NULL: it was measured since then */
         bool said_units; /* then: as a warning, for contracts of units */
         bool full;       /* the last reading lacks wake-ups, of any unit */
-        struct {
-                uint64_t hold;
-                int error;
-        } unread; /* why the cgroup of whose process could not be read last */
 };
 
 static void unit_free(gpointer data)
@@ -68,7 +63,6 @@ Contracts *contracts_new(int proc, int n_cpus)
         contracts->proc = proc;
         contracts->n_cpus = n_cpus;
         contracts->units = g_ptr_array_new_with_free_func(unit_free);
-        contracts->cgroups = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         contracts->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         contracts->apart = g_ptr_array_new_with_free_func(g_free);
         return contracts;
@@ -80,7 +74,6 @@ void contracts_free(Contracts *contracts)
                 return;
         bill_close(contracts->bill);
         g_ptr_array_unref(contracts->units);
-        g_hash_table_unref(contracts->cgroups);
         g_hash_table_unref(contracts->others);
         g_ptr_array_unref(contracts->apart);
         g_free(contracts->error);
@@ -89,52 +82,39 @@ void contracts_free(Contracts *contracts)
         g_free(contracts);
 }
 
-/* The unit of the hold, or of its process; where that is not there any more, the last one. */
-static void read_cgroup(Contracts *contracts, const Held *held)
+/* Where the process is not there any more, its last unit stays. */
+static void read_unit(int proc, Held *held)
 {
         g_autofree ProcessFacts *facts = g_new(ProcessFacts, 1);
-        const char *cgroup = held->contract.cgroup;
-        int r = 0;
+        HeldContract *contract = &held->contract;
+        const char *cgroup = contract->cgroup;
 
-        process_facts_init(facts, held_pid(held));
-        if (!cgroup) {
-                r = process_facts_read(contracts->proc, PROCESS_FACT_CGROUPS, facts);
-                cgroup = facts->unit_cgroup;
-        }
-        if (r < 0) {
-                contracts->unread.hold = held->id;
-                contracts->unread.error = r;
-        }
-        if (r < 0 || !*cgroup)
+        if (!cgroup && (!held->holder || !held->holder->alive))
                 return;
-        g_hash_table_insert(contracts->cgroups, g_memdup2(&held->id, sizeof(held->id)),
-                            cgroup_unit_path(cgroup));
-}
-
-static gboolean is_over(gpointer key, gpointer value, gpointer holds)
-{
-        return !holds || !holds_find(holds, *(uint64_t *)key);
-}
-
-static void read_cgroups(Contracts *contracts, const Holds *holds)
-{
-        g_hash_table_foreach_remove(contracts->cgroups, is_over, (gpointer)holds);
-        for (unsigned i = 0; holds && i < holds_count(holds); i++) {
-                const Held *held = holds_nth(holds, i);
-
-                if (held->contract.p99_us > 0 &&
-                    (held->contract.cgroup || (held->holder && held->holder->alive)))
-                        read_cgroup(contracts, held);
+        if (!cgroup) {
+                process_facts_init(facts, held_pid(held));
+                contract->error = process_facts_read(proc, PROCESS_FACT_CGROUPS, facts);
+                cgroup = contract->error < 0 ? "" : facts->unit_cgroup;
         }
+        if (!*cgroup)
+                return;
+        g_free(contract->unit);
+        contract->unit = cgroup_unit_path(cgroup);
+}
+
+static void read_units(const Contracts *contracts, const Holds *holds)
+{
+        for (unsigned i = 0; holds && i < holds_count(holds); i++)
+                if (holds_nth(holds, i)->contract.p99_us > 0)
+                        read_unit(contracts->proc, holds_nth(holds, i));
 }
 
 /* The unit that the hold is a contract of; NULL: of none. */
-static const char *cgroup_of(const Contracts *contracts, const Held *held)
+static const char *cgroup_of(const Held *held)
 {
-        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id);
-        bool own = held->uid == 0 || (cgroup && cgroup_is_of_user(cgroup, held->uid));
+        const char *cgroup = held->contract.p99_us > 0 ? held->contract.unit : NULL;
 
-        return held->contract.p99_us > 0 && own ? cgroup : NULL;
+        return cgroup && (held->uid == 0 || cgroup_is_of_user(cgroup, held->uid)) ? cgroup : NULL;
 }
 
 /* Among the first `n`. */
@@ -270,7 +250,7 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
         }
         for (unsigned i = 0; holds && i < holds_count(holds); i++) {
                 const Held *held = holds_nth(holds, i);
-                const char *cgroup = cgroup_of(contracts, held);
+                const char *cgroup = cgroup_of(held);
                 UnitContract *unit = cgroup ? find_unit(units, units->len, cgroup) : NULL;
 
                 if (!cgroup)
@@ -388,7 +368,7 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
         GPtrArray *units;
 
         if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
-                read_cgroups(contracts, holds);
+                read_units(contracts, holds);
                 contracts->followed_usec = now_usec;
         }
         if (now_usec - contracts->chosen_usec >= FOLLOW_USEC)
@@ -638,8 +618,7 @@ static char *for_user(const Held *held, char *whole, const char *others)
 
 char *contracts_obstacle(const Contracts *contracts, const Held *held)
 {
-        const char *cgroup = g_hash_table_lookup(contracts->cgroups, &held->id), *error;
-        const char *own = cgroup_of(contracts, held);
+        const char *cgroup = held->contract.unit, *own = cgroup_of(held), *error;
         const UnitContract *unit = own ? find_unit(contracts->units, contracts->n, own) : NULL;
 
         if (held->contract.p99_us == 0)
@@ -647,9 +626,9 @@ char *contracts_obstacle(const Contracts *contracts, const Held *held)
         error = unit ? contracts_unit_error(contracts, unit) : contracts_error(contracts);
         if (error)
                 return g_strdup_printf("delays of wake-ups are not measured: %s", error);
-        if (!cgroup && contracts->unread.hold == held->id)
+        if (!cgroup && held->contract.error < 0)
                 return g_strdup_printf("the cgroup of its process cannot be read: %s",
-                                       g_strerror(-contracts->unread.error));
+                                       g_strerror(-held->contract.error));
         if (!cgroup)
                 return g_strdup(held->holder && !held->holder->alive
                                         ? "its process ended before its cgroup was read"
