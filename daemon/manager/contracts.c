@@ -41,9 +41,8 @@ struct Contracts {
         GPtrArray *apart;   /* of char: the cgroups of these that are judged apart */
         uint64_t followed_usec, chosen_usec, retry_usec, last_id;
         Bill *bill;      /* NULL: nothing is measured */
-        char *error;     /* then: why; NULL: there is no contract */
-        char *said;      /* the last error that was logged; NULL: it was measured since then */
-        bool said_units; /* then: as a warning, for contracts of units */
+        char *error;     /* why it could not be opened or read last; NULL: it was opened since */
+        bool said_units; /* it was logged as a warning, for contracts of units */
         bool full;       /* the last reading lacks wake-ups, of any unit */
 };
 
@@ -77,7 +76,6 @@ void contracts_free(Contracts *contracts)
         g_hash_table_unref(contracts->others);
         g_ptr_array_unref(contracts->apart);
         g_free(contracts->error);
-        g_free(contracts->said);
         fd_close(&contracts->proc);
         g_free(contracts);
 }
@@ -306,28 +304,20 @@ static bool begin_new(Contracts *contracts)
         return added;
 }
 
-/* Once, although the contract of a profile comes and goes with the load. */
-static void log_lost(Contracts *contracts, const char *error)
-{
-        const UnitContract *first = contracts_nth(contracts, 0);
-        bool same = g_strcmp0(error, contracts->said) == 0;
-        bool units = contracts_nth(contracts, 1) || (first && first->cgroup);
-
-        if (same && (contracts->said_units || !units))
-                return;
-        contracts->said_units = units;
-        log_message(units ? LOG_WARNING : LOG_NOTICE,
-                    "The delays of wake-ups are not measured, so %s no effect: %s",
-                    units ? "contracts have" : "the profile's contract has", error);
-        g_free(contracts->said);
-        contracts->said = g_strdup(error);
-}
-
-/* `error` is taken over. */
+/* Logs an error once, although the contract of a profile comes and goes with the load. `error` is
+ * taken over. */
 static void lose_bill(Contracts *contracts, char *error)
 {
+        const UnitContract *first = contracts_nth(contracts, 0);
+        bool units = contracts_nth(contracts, 1) || (first && first->cgroup);
+        bool said = g_strcmp0(error, contracts->error) == 0;
+
         g_clear_pointer(&contracts->bill, bill_close);
-        log_lost(contracts, error);
+        if (!said || (units && !contracts->said_units))
+                log_message(units ? LOG_WARNING : LOG_NOTICE,
+                            "The delays of wake-ups are not measured, so %s no effect: %s",
+                            units ? "contracts have" : "the profile's contract has", error);
+        contracts->said_units = units || (said && contracts->said_units);
         g_free(contracts->error);
         contracts->error = error;
         contracts->full = false;
@@ -341,16 +331,13 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
 
         if (contracts->n == 0) {
                 g_clear_pointer(&contracts->bill, bill_close);
-                g_clear_pointer(&contracts->error, g_free);
                 contracts->full = false;
         } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
                 r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
-                if (r < 0) {
+                if (r < 0)
                         lose_bill(contracts, bill_error(r));
-                } else {
+                else
                         g_clear_pointer(&contracts->error, g_free);
-                        g_clear_pointer(&contracts->said, g_free);
-                }
         }
         for (unsigned i = 0; contracts->bill && i < contracts->n; i++) {
                 const UnitContract *unit = contracts->units->pdata[i];
@@ -578,8 +565,9 @@ const UnitContract *contracts_nth(const Contracts *contracts, unsigned i)
 
 const char *contracts_error(const Contracts *contracts)
 {
-        return contracts->full ? "the tables of BPF programs have no room for all cgroups"
-                               : contracts->error;
+        if (contracts->full)
+                return "the tables of BPF programs have no room for all cgroups";
+        return contracts->n > 0 ? contracts->error : NULL;
 }
 
 /* True if all names of the path are stored. */
