@@ -10,6 +10,8 @@ const page = JSON.parse(data.textContent);
 const dashes = [ null, [ 7, 4 ], [ 2, 3 ], [ 9, 3, 2, 3 ] ];
 const near = 12;                      // pixels from an event that still hit it
 const tableRows = 60;                 // of the table of a plot over time
+const ofOne = 0.5;                    // a count of 1 stands above an axis from here
+const ticks = 7;                      // of an axis, at most
 const printed = [ "640px", "272px" ]; // size of a plot over time on paper
 const height = 280;                   // of a drawing, in its own units
 const graphs = [];                    // functions that set colours and sizes again
@@ -102,6 +104,10 @@ const makeTable = (table) => {
         return element("div", { class : "wide" }, made);
 };
 
+// Columns behind the first are of numbers.
+const tableOf = (titles, rows, numbers = true) => (
+        { columns : titles.map((title, i) => ({ title, number : numbers && i > 0 })), rows });
+
 // A table that is built when it is opened: some have thousands of rows.
 const fold = (table) => {
         const made = element("details", {}, element("summary", {}, "Values as a table"));
@@ -116,42 +122,25 @@ const tickDistance = (least) => {
         return [ 1, 2, 5, 10 ].find((f) => f * power >= least * (1 - 1e-9)) * power;
 };
 
-// The range of values, widened to ticks. On a logarithmic axis only values above 0 count.
-const findRange = (values, log, ticks) => {
-        let min = Infinity, max = -Infinity;
-        for (const value of values)
-                if (value !== null && Number.isFinite(value) && (!log || value > 0)) {
-                        min = Math.min(min, value);
-                        max = Math.max(max, value);
-                }
-        if (min > max)
-                [min, max] = log ? [ 1, 10 ] : [ 0, 1 ];
-        if (log) {
-                min = 10 ** Math.floor(Math.log10(min) + 1e-9);
-                max = 10 ** Math.ceil(Math.log10(max) - 1e-9);
-                return [ min, max > min ? max : min * 10 ];
-        }
+// Where values stand between 0 and 1, and where ticks are. On a logarithmic axis only values
+// above 0 count, and ticks are at powers of ten.
+const findScale = ({ log, from }, values) => {
+        const scaled = log ? Math.log10 : (value) => value;
+        const known =
+                values.map((value) => value === null ? NaN : scaled(value)).filter(Number.isFinite);
+        const min = known.length ? known.reduce((a, b) => Math.min(a, b)) : 0;
+        let max = known.length ? known.reduce((a, b) => Math.max(a, b)) : 1;
         if (max <= min)
-                max = min + Math.max(Math.abs(min), 1);
-        const step = tickDistance((max - min) / ticks);
-        return [ Math.floor(min / step + 1e-9) * step, Math.ceil(max / step - 1e-9) * step ];
-};
-
-// Where values stand between 0 and 1, and where ticks are.
-const findScale = (axis, values, ticks, from = null) => {
-        const [low, max] = findRange(values, axis.log, ticks), at = [], min = from ?? low;
-        if (axis.log) {
-                const decades = Math.floor(Math.log10(max / min) + 1e-9);
-                for (let e = 0; e <= decades; e += Math.max(Math.ceil(decades / ticks), 1))
-                        at.push(10 ** (Math.ceil(Math.log10(min) - 1e-9) + e));
-        } else {
-                const step = tickDistance((max - min) / ticks);
-                for (let k = Math.round(min / step); k * step <= max * (1 + 1e-9); k++)
-                        at.push(k * step);
-        }
-        const place = (value) => axis.log ? Math.log(value / min) / Math.log(max / min)
-                                          : (value - min) / (max - min);
-        return { place : (value) => Math.min(Math.max(place(value), 0), 1), at, min };
+                max = min + (log ? 1 : Math.max(Math.abs(min), 1));
+        const step = log ? Math.ceil((max - min) / ticks) : tickDistance((max - min) / ticks);
+        const unit = log ? 1 : step, at = [];
+        const begin = Math.floor(min / unit + 1e-9) * unit,
+              end = Math.ceil(max / unit - 1e-9) * unit;
+        for (let k = 0; begin + k * step <= end + step * 1e-9; k++)
+                at.push(log ? 10 ** (begin + k * step) : (begin / step + k) * step);
+        const low = from ? scaled(from) : begin;
+        const place = (value) => Math.min(Math.max((scaled(value) - low) / (end - low), 0), 1);
+        return { place, at, range : [ low, end ] };
 };
 
 // --- drawings ---------------------------------------------------------------------------
@@ -225,19 +214,11 @@ const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
         ];
 });
 
-const kinds = {
-        steps : drawSteps,
-        bars : drawBars,
-        points : drawPoints
-};
-
 const drawCurves = (plot, width) => {
         const labels = plot.series.some((s) => s.labels), taken = [];
         const left = 64, right = width - (labels ? 150 : 28), top = 12, bottom = height - 48;
-        const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]), 7);
-        // A count of 1 stands above the axis.
-        const y = findScale(plot.y, plot.series.flatMap((s) => s.y), 7,
-                            plot.series.some((s) => s.to || s.kind === "steps") ? 0.5 : null);
+        const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]));
+        const y = findScale(plot.y, plot.series.flatMap((s) => s.y));
         const box = {
                 left,
                 right,
@@ -247,23 +228,18 @@ const drawCurves = (plot, width) => {
                 x : (value) => Number((left + x.place(value) * (right - left)).toFixed(1)),
                 y : (value) => Number((bottom - y.place(value) * (bottom - top)).toFixed(1))
         };
-        const drawn = plot.series.flatMap((s, i) => kinds[s.kind](s, box, i, taken));
+        const drawn = plot.series.flatMap((s, i) => s.draw(s, box, i, taken));
         return [
                 drawLegend(plot.series.map((s) => s.name)),
                 drawing(width, height, [...drawAxes(plot, x, y, box), ...drawn ])
         ];
 };
 
-const tableOfCurves = (plot) => ({
-        columns : [
-                { title : plot.series.some((s) => s.labels || s.name) ? "Series" : "" },
-                { title : plot.x.title, number : true }, { title : plot.y.title, number : true }
-        ],
-        rows : plot.series.flatMap(
-                (s) => s.y.map(
-                        (y, i) => [[ s.labels?.[i], s.name ].filter((name) => name).join(", "),
-                                   s.x[i], y]))
-});
+const tableOfCurves = ({ x, y, series }) => {
+        const nameOf = (s, i) => [s.labels?.[i], s.name].filter(Boolean).join(", ");
+        const rows = series.flatMap((s) => s.y.map((y, i) => [nameOf(s, i), s.x[i], y]));
+        return tableOf([ rows.some(([ name ]) => name) ? "Series" : "", x.title, y.title ], rows);
+};
 
 // Horizontal bars with a name each, made of parts that lie end to end.
 const drawRows = (plot, width) => {
@@ -289,10 +265,8 @@ const drawRows = (plot, width) => {
         ];
 };
 
-const tableOfRows = (plot) => ({
-        columns : [ { title : "" }, ...plot.parts.map((title) => ({ title, number : true })) ],
-        rows : plot.values.map((values, r) => [plot.names[r], ...values])
-});
+const tableOfRows = (plot) => tableOf([ "", ...plot.parts ],
+                                      plot.values.map((values, r) => [plot.names[r], ...values]));
 
 // --- values over time -------------------------------------------------------------------
 // Stacks are spread over all shades: the first is not asleep, the second polls if there
@@ -327,27 +301,18 @@ const tableOfTime = (plot) => {
         const step = Math.max(Math.ceil(plot.x.length / tableRows), 1), rows = [];
         for (let i = 0; i + 1 < plot.x.length; i += step)
                 rows.push([ time(plot.x[i]), ...plot.series.map((s) => s.mid[i]) ]);
-        return {
-                caption : plot.unit,
-                columns : [
-                        { title : `time (${page.report.zone})` },
-                        ...plot.series.map((s) => ({ title : s.name, number : true }))
-                ],
-                rows
-        };
+        const titles = [ `time (${page.report.zone})`, ...plot.series.map((s) => s.name) ];
+        return { caption : plot.unit, ...tableOf(titles, rows) };
 };
 
-// The same axis for all recordings of a chart: from 0 or below to something above
-// everything.
+// The same axis for all recordings of a chart: from 0 or below to something above everything.
 const shareRange = (plots) => {
-        const sums = (plot) => plot.x.map(
-                (_, i) => plot.series.reduce((sum, s) => sum + s.mid[i], 0));
         const values = plots.flatMap(
-                (plot) => plot.stacked
-                                  ? sums(plot)
-                                  : plot.series.flatMap(
-                                            (s) => [...s.mid, ...s.low ?? [], ...s.high ?? []]));
-        return findRange([ 0, ...values ], false, 7);
+                ({ series, stacked, x }) =>
+                        stacked ? x.map((_, i) => series.reduce((sum, s) => sum + s.mid[i], 0))
+                                : series.flatMap(
+                                          (s) => [...s.mid, ...s.low ?? [], ...s.high ?? []]));
+        return findScale({}, [ 0, ...values ]).range;
 };
 
 // Shows a colour, a name and, at point `i`, a value for each series.
@@ -368,10 +333,9 @@ const showLegend = (legend, plot, i) => {
         }
 };
 
-const drawEvents = (events, context, graph) => {
-        const area = graph.getArea();
+const drawEvents = (events, context, area, graph) => {
+        context.save();
         context.strokeStyle = css("--mark");
-        context.lineWidth = 1;
         context.globalAlpha = events.length > 60 ? 0.4 : 1; // many must not hide the lines
         context.setLineDash([ 2, 2 ]);
         context.beginPath();
@@ -383,8 +347,7 @@ const drawEvents = (events, context, graph) => {
                 context.lineTo(x, area.y + area.h);
         }
         context.stroke();
-        context.setLineDash([]);
-        context.globalAlpha = 1;
+        context.restore();
 };
 
 // Shows an event in words and in the table of events; null: none.
@@ -449,7 +412,7 @@ const addKeys = (box, plot, graph, legend, reason) => {
                 const step = { ArrowLeft : -1, ArrowRight : 1 }[key.key];
                 if (key.ctrlKey || key.altKey || key.metaKey)
                         return;
-                if (step && key.shiftKey && plot.events?.length)
+                if (step && key.shiftKey && plot.events.length)
                         choose(step);
                 else if (step)
                         show((row ?? (step > 0 ? -1 : plot.x.length)) + step);
@@ -477,7 +440,6 @@ const drawTime = (figure, plot, range, together) => {
                 tabindex : 0,
                 "aria-label" : figure.getAttribute("aria-label")
         });
-        let busy = false;
         figure.append(legend, box, reason);
         showLegend(legend, plot, null);
         const graph = new Dygraph(box, rowsOf(plot), {
@@ -491,30 +453,16 @@ const drawTime = (figure, plot, range, together) => {
                 includeZero : true,
                 highlightCircleSize : 3,
                 animatedZooms : false,
-                plugins : plot.events ? [ {
-                        activate : () => ({
-                                didDrawChart : (event) => drawEvents(
-                                        plot.events, event.drawingContext, event.dygraph),
-                        })
-                } ]
-                                      : [],
-                clickCallback : (event) => {
-                        const left = box.getBoundingClientRect().left;
-                        if (plot.events)
-                                showEvent(reason,
-                                          eventAt(plot.events, graph, event.clientX - left));
-                },
+                underlayCallback : (...where) => drawEvents(plot.events, ...where),
+                clickCallback :
+                        (event) => showEvent(reason, eventAt(plot.events, graph, event.offsetX)),
                 highlightCallback : (event, x, points, row) => showLegend(legend, plot, row),
                 unhighlightCallback : () => showLegend(legend, plot, null),
                 drawCallback : (drawn, initial) => {
-                        if (busy || initial)
-                                return;
-                        busy = true;
-                        for (const other of together)
-                                if (other !== drawn &&
-                                    String(other.xAxisRange()) !== String(drawn.xAxisRange()))
-                                        other.updateOptions({ dateWindow : drawn.xAxisRange() });
-                        busy = false;
+                        const dateWindow = drawn.xAxisRange();
+                        for (const other of initial ? [] : together)
+                                if (String(other.xAxisRange()) !== String(dateWindow))
+                                        other.updateOptions({ dateWindow });
                 },
                 ...optionsOf(plot, range)
         });
@@ -529,30 +477,31 @@ const drawTime = (figure, plot, range, together) => {
 
 // --- parts of a page --------------------------------------------------------------------
 const recordings = {}; // by number: the plots over time of each
+const drawers = {
+        rows : [ drawRows, tableOfRows ],
+        curves : [ drawCurves, tableOfCurves ],
+        time : [ null, tableOfTime ]
+};
 
-const makeFigure = (parent, data, range, named) => {
-        const figure = element("figure", {
-                id : data.id,
-                "aria-label" : named ? `${data.title}: ${data.name}` : data.title
-        });
-        const plot = data.plot;
+const addText = (parent, name, text,
+                 tag = "p") => text && parent.append(element(tag, { class : name }, text));
+
+const makeFigure = (parent, { id, title, name, caption, plot, text, note, table }, range,
+                    named) => {
+        const figure = element("figure",
+                               { id, "aria-label" : named ? `${title}: ${name}` : title });
         parent.append(figure);
-        if (named || data.caption)
-                figure.append(element("figcaption", {}, named ? data.name : data.caption));
-        if (!plot)
-                figure.append(element("p", { class : "note" }, "Not recorded."));
-        if (data.text)
-                figure.append(element("p", {}, data.text));
-        if (plot?.kind === "time")
-                drawTime(figure, plot, range, recordings[plot.recording] ??= []);
+        addText(figure, null, named ? name : caption, "figcaption");
+        addText(figure, "note", !plot && "Not recorded.");
+        addText(figure, null, text);
+        const [draw, tableOfPlot] = drawers[plot?.kind] ?? [];
+        if (draw)
+                figure.append(...draw(plot, named ? 600 : 900));
         else if (plot)
-                figure.append(
-                        ...(plot.kind === "rows" ? drawRows : drawCurves)(plot, named ? 600 : 900));
-        if (data.note)
-                figure.append(element("p", { class : "note" }, data.note));
-        const makers = { time : tableOfTime, rows : tableOfRows, curves : tableOfCurves };
+                drawTime(figure, plot, range, recordings[plot.recording] ??= []);
+        addText(figure, "note", note);
         if (plot)
-                figure.append(fold(() => data.table ?? makers[plot.kind](plot)));
+                figure.append(fold(() => table ?? tableOfPlot(plot)));
 };
 
 const makeFigures = (figures) => {
@@ -567,26 +516,18 @@ const makeFigures = (figures) => {
 
 // An object with any of: a heading, about, text, note, table, figures next to each other, and
 // after.
-const makePart = (part) => {
-        const add = (name, text) => text &&
-                                    document.body.append(element("p", { class : name }, text));
-        if (part.heading)
-                document.body.append(element("h2", {}, part.heading));
-        add("about", part.about);
-        add(null, part.text);
-        add("note", part.note);
-        if (part.table)
-                document.body.append(makeTable(part.table));
-        if (part.figures)
-                makeFigures(part.figures);
-        add("note", part.after);
+const makePart = ({ heading, about, text, note, table, figures, after }) => {
+        const { body } = document;
+        addText(body, null, heading, "h2");
+        addText(body, "about", about);
+        addText(body, null, text);
+        addText(body, "note", note);
+        if (table)
+                body.append(makeTable(table));
+        if (figures)
+                makeFigures(figures);
+        addText(body, "note", after);
 };
-
-// Titles with | between them; columns behind the first are of numbers.
-const tableOf = (titles, rows, numbers = true) => ({
-        columns : titles.split("|").map((title, i) => ({ title, number : numbers && i > 0 })),
-        rows
-});
 
 // --- idlelab latency --------------------------------------------------------------------
 const latencyParts = ({ policy, cpus, settings }) => {
@@ -606,11 +547,12 @@ const latencyParts = ({ policy, cpus, settings }) => {
         // The middle of a bucket, so that the first is on a logarithmic axis.
         const histogram = (usec) => figure(
                 `Samples by latency, waking every ${micros(usec)}`,
-                { title : "latency (us)", log : true }, { title : "samples", log : true },
+                { title : "latency (us)", log : true },
+                { title : "samples", log : true, from : ofOne },
                 runs(usec)
                         .filter((run) => run.histogram.length)
                         .map((run) => ({
-                                     kind : "steps",
+                                     draw : drawSteps,
                                      name : nameOf(run),
                                      x : run.histogram.map(([ from ]) => from + 0.05),
                                      y : run.histogram.map(([, count ]) => count)
@@ -620,7 +562,7 @@ const latencyParts = ({ policy, cpus, settings }) => {
                 const known = runs(usec).filter((run) => run.power.watts !== null);
                 const late = known.some((run) => run.all_due.samples > run.all.samples);
                 const points = (which, name) => ({
-                        kind : "points",
+                        draw : drawPoints,
                         name : late ? name : undefined,
                         x : known.map((run) => run.power.watts),
                         y : known.map((run) => run[which].p99_us),
@@ -648,7 +590,8 @@ const replayParts = ({ table, traces, means }) => {
                 "exit_latency_us"
         ];
         const titles =
-                "Governor|Correct, %|Too deep, %|Too shallow, %|Energy ratio|Exit latency, us";
+                "Governor|Correct, %|Too deep, %|Too shallow, %|Energy ratio|Exit latency, us"
+                        .split("|");
         const figure = (caption, plot) => ({ title : caption, caption, plot });
 
         const bars = (rows) => ({
@@ -663,7 +606,7 @@ const replayParts = ({ table, traces, means }) => {
                 x : { title : "mean exit latency (us)" },
                 y : { title : "energy / omniscient's" },
                 series : [ {
-                        kind : "points",
+                        draw : drawPoints,
                         x : rows.map((row) => row.exit_latency_us),
                         y : rows.map((row) => row.energy_ratio),
                         labels : rows.map((row) => row.governor)
@@ -816,9 +759,9 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
         const eventsOf = (r, i) => r.events.map(
                 (e, k) => ({ x : e.x + offset, id : `event-${i}-${k}`, text : words(e) }));
         const chart = (r, recording, k, [, unit, , max ]) => {
-                const series = r.charts[k], events = k === 0 ? eventsOf(r, recording) : undefined;
+                const series = r.charts[k], events = k === 0 ? eventsOf(r, recording) : [];
                 return series && {
-                        note : events && r.events_left &&
+                        note : k === 0 && r.events_left &&
                                        `Only the last ${events.length} events are marked.`,
                         plot : {
                                 kind : "time",
@@ -839,9 +782,9 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                 plot : {
                         kind : "curves",
                         x : { title : "us", log : true },
-                        y : { title : unit, log : true },
+                        y : { title : unit, log : true, from : ofOne },
                         series : [ {
-                                kind : "bars",
+                                draw : drawBars,
                                 x : r.histograms[k].map(([ from, to ]) => from > 0 ? from : to / 2),
                                 to : r.histograms[k].map(([, to ]) => to),
                                 y : r.histograms[k].map(([, , count ]) => count)
@@ -859,13 +802,13 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                         values : all.map((s) => [s.sleeps]),
                         totals : all.map((s) => number(s.sleeps))
                 },
-                table : tableOf("Source|Sleeps|A second|Lost residency, s",
+                table : tableOf([ "Source", "Sleeps", "A second", "Lost residency, s" ],
                                 all.map((s) => [s.name, s.sleeps, s.sleeps / recorded_seconds,
                                                 s.lacked_seconds]))
         };
         const eventTable = (r, i) => ({
                 ...tableOf(
-                        "Time|Event|CPUs|Policy|Reason",
+                        [ "Time", "Event", "CPUs", "Policy", "Reason" ],
                         r.events.map((e) => [time(e.x + offset), e.kind, e.cpus, e.policy, e.text]),
                         false),
                 caption : several && r.name,
