@@ -178,27 +178,27 @@ const drawAxes = (axes, x, y, box) => [
         add(label(-(box.top + box.bottom) / 2, 14, axes.y.title, "middle"),
             { transform : "rotate(-90)" }, [])];
 
-const drawSteps = (series, box, colour) => {
+const drawSteps = (points, box, colour) => {
         let d = "";
-        series.y.forEach((y, i) => {
-                const from = box.x(series.x[i]), to = box.x(series.x[i + 1] ?? series.x[i]);
-                if (y > 0 || !box.log)
-                        d += `${d ? "V" : `M${from} `}${box.y(y)}H${to}`;
+        points.forEach(([ x, y ], i) => {
+                const [end] = points[i + 1] ?? [ x ];
+                if (y > 0)
+                        d += `${d ? "V" : `M${box.x(x)} `}${box.y(y)}H${box.x(end)}`;
         });
         return [ path("line", d, `var(--c${colour % 8})`) ];
 };
 
-const drawBars = (series, box, colour) => series.y.map((y, i) => {
-        const from = box.x(series.x[i]), to = box.x(series.to[i]), top = box.y(y);
-        const width = Math.max(to - from - 0.5, 0.5), height = Math.max(box.bottom - top, 0);
+// Each from where it begins to where it ends.
+const drawBars = (points, box, colour) => points.map(([ x, y, to ]) => {
+        const from = box.x(x), top = box.y(y);
+        const width = Math.max(box.x(to) - from - 0.5, 0.5), height = Math.max(box.bottom - top, 0);
         return mark("rect", colour, { x : from, y : top, width, height },
-                    `${short(series.x[i])} to ${short(series.to[i])}: ${number(y)}`);
+                    `${short(x)} to ${short(to)}: ${number(y)}`);
 });
 
 // Each label stands right of its point, as near as it covers no other label, and in the plot.
-const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
-        const name = series.labels[i], cx = box.x(series.x[i]), cy = box.y(y);
-        const end = cx + 7 * name.length;
+const drawPoints = (points, box, colour, taken) => points.flatMap(([ x, y, name ]) => {
+        const cx = box.x(x), cy = box.y(y), end = cx + 7 * name.length;
         const isFree = (at) => taken.every(([ from, to, y ]) => from >= end || to <= cx ||
                                                                 Math.abs(y - at) >= 11);
         let at, tried = 0;
@@ -207,28 +207,26 @@ const drawPoints = (series, box, colour, taken) => series.y.flatMap((y, i) => {
                 tried++;
         } while (at > box.bottom + 4 || !isFree(at));
         taken.push([ cx, end, at ]);
-        return [
-                mark("circle", colour, { cx, cy, r : 4 },
-                     `${name}: ${number(series.x[i])}, ${number(y)}`),
-                label(cx + 7, at, name)
-        ];
+        const title = `${name}: ${number(x)}, ${number(y)}`;
+        return [ mark("circle", colour, { cx, cy, r : 4 }, title), label(cx + 7, at, name) ];
 });
 
 const drawCurves = (plot, width) => {
-        const labels = plot.series.some((s) => s.labels), taken = [];
-        const left = 64, right = width - (labels ? 150 : 28), top = 12, bottom = height - 48;
-        const x = findScale(plot.x, plot.series.flatMap((s) => [...s.x, ...s.to ?? []]));
-        const y = findScale(plot.y, plot.series.flatMap((s) => s.y));
+        const points = plot.series.flatMap((s) => s.points), taken = [];
+        const room = plot.series.some((s) => s.draw === drawPoints) ? 150 : 28; // for labels
+        const left = 64, right = width - room, top = 12, bottom = height - 48;
+        const x = findScale(plot.x,
+                            points.flatMap(([ x, , to ]) => [x, typeof to === "number" ? to : x]));
+        const y = findScale(plot.y, points.map(([, y ]) => y));
         const box = {
                 left,
                 right,
                 top,
                 bottom,
-                log : plot.y.log,
                 x : (value) => Number((left + x.place(value) * (right - left)).toFixed(1)),
                 y : (value) => Number((bottom - y.place(value) * (bottom - top)).toFixed(1))
         };
-        const drawn = plot.series.flatMap((s, i) => s.draw(s, box, i, taken));
+        const drawn = plot.series.flatMap((s, i) => s.draw(s.points, box, i, taken));
         return [
                 drawLegend(plot.series.map((s) => s.name)),
                 drawing(width, height, [...drawAxes(plot, x, y, box), ...drawn ])
@@ -236,37 +234,36 @@ const drawCurves = (plot, width) => {
 };
 
 const tableOfCurves = ({ x, y, series }) => {
-        const nameOf = (s, i) => [s.labels?.[i], s.name].filter(Boolean).join(", ");
-        const rows = series.flatMap((s) => s.y.map((y, i) => [nameOf(s, i), s.x[i], y]));
+        const nameOf = (...names) => names.filter((name) => typeof name === "string").join(", ");
+        const rows = series.flatMap(
+                (s) => s.points.map(([ x, y, label ]) => [nameOf(label, s.name), x, y]));
         return tableOf([ rows.some(([ name ]) => name) ? "Series" : "", x.title, y.title ], rows);
 };
 
 // Horizontal bars with a name each, made of parts that lie end to end.
-const drawRows = (plot, width) => {
-        const sum = (parts) => parts.reduce((a, b) => a + b, 0), left = 200;
-        const scale = (width - 70 - left) / Math.max(...plot.values.map(sum), 1e-9);
-        const bars = plot.values.flatMap((parts, r) => {
-                const y = 22 * r + 4, end = left + scale * sum(parts);
+const drawRows = ({ parts, rows }, width) => {
+        const sum = (values) => values.reduce((a, b) => a + b, 0), left = 200;
+        const most = Math.max(...rows.map(([, values ]) => sum(values)), 1e-9);
+        const scale = (width - 70 - left) / most;
+        const bars = rows.flatMap(([ name, values, total ], r) => {
+                const y = 22 * r + 4, at = (i) => left + scale * sum(values.slice(0, i));
+                const rects = values.map((value, i) => {
+                        const place = { x : at(i), y, width : scale * value, height : 16 };
+                        return mark("rect", i, place, `${parts[i]}: ${number(value)}`);
+                });
                 return [
-                        label(left - 8, y + 13, clean(plot.names[r]).slice(0, 32), "end"),
-                        ...parts.map((value, i) => mark("rect", i, {
-                                             x : left + scale * sum(parts.slice(0, i)),
-                                             y,
-                                             width : scale * value,
-                                             height : 16
-                                     },
-                                                        `${plot.parts[i]}: ${number(value)}`)),
-                        label(end + 6, y + 13, plot.totals[r])
+                        label(left - 8, y + 13, clean(name).slice(0, 32), "end"), ...rects,
+                        label(at(values.length) + 6, y + 13, total)
                 ];
         });
         return [
-                drawLegend(plot.parts.length > 1 ? plot.parts : []),
-                drawing(width, 22 * plot.values.length + 8, bars)
+                drawLegend(parts.length > 1 ? parts : []),
+                drawing(width, 22 * rows.length + 8, bars)
         ];
 };
 
-const tableOfRows = (plot) => tableOf([ "", ...plot.parts ],
-                                      plot.values.map((values, r) => [plot.names[r], ...values]));
+const tableOfRows = ({ parts, rows }) => tableOf([ "", ...parts ],
+                                                 rows.map(([ name, values ]) => [name, ...values]));
 
 // --- values over time -------------------------------------------------------------------
 // Stacks are spread over all shades: the first is not asleep, the second polls if there
@@ -354,7 +351,7 @@ const drawEvents = (events, context, area, graph) => {
 const showEvent = (reason, event) => {
         for (const row of document.querySelectorAll("tr.chosen"))
                 row.classList.remove("chosen");
-        reason.textContent = event ? `${time(event.x)}: ${clean(event.text)}` : "";
+        reason.textContent = event ? `${time(event.x)}: ${clean(event.words)}` : "";
         if (event)
                 document.getElementById(event.id)?.classList.add("chosen");
 };
@@ -454,8 +451,10 @@ const drawTime = (figure, plot, range, together) => {
                 highlightCircleSize : 3,
                 animatedZooms : false,
                 underlayCallback : (...where) => drawEvents(plot.events, ...where),
-                clickCallback :
-                        (event) => showEvent(reason, eventAt(plot.events, graph, event.offsetX)),
+                clickCallback : (event) => {
+                        if (plot.events.length)
+                                showEvent(reason, eventAt(plot.events, graph, event.offsetX));
+                },
                 highlightCallback : (event, x, points, row) => showLegend(legend, plot, row),
                 unhighlightCallback : () => showLegend(legend, plot, null),
                 drawCallback : (drawn, initial) => {
@@ -554,8 +553,8 @@ const latencyParts = ({ policy, cpus, settings }) => {
                         .map((run) => ({
                                      draw : drawSteps,
                                      name : nameOf(run),
-                                     x : run.histogram.map(([ from ]) => from + 0.05),
-                                     y : run.histogram.map(([, count ]) => count)
+                                     points : run.histogram.map(
+                                             ([ from, count ]) => [from + 0.05, count])
                              })));
         // A second point for each setting where wake-ups were due while a thread was late.
         const scatter = (usec) => {
@@ -564,9 +563,8 @@ const latencyParts = ({ policy, cpus, settings }) => {
                 const points = (which, name) => ({
                         draw : drawPoints,
                         name : late ? name : undefined,
-                        x : known.map((run) => run.power.watts),
-                        y : known.map((run) => run[which].p99_us),
-                        labels : known.map((run) => run.setting)
+                        points : known.map(
+                                (run) => [run.power.watts, run[which].p99_us, run.setting])
                 });
                 const series = [
                         points("all", "wake-ups measured"), points("all_due", "wake-ups due")
@@ -593,13 +591,15 @@ const replayParts = ({ table, traces, means }) => {
                 "Governor|Correct, %|Too deep, %|Too shallow, %|Energy ratio|Exit latency, us"
                         .split("|");
         const figure = (caption, plot) => ({ title : caption, caption, plot });
+        const cell = (row, key) => row[key]?.toFixed(key === "energy_ratio" ? 3 : 1);
 
         const bars = (rows) => ({
                 kind : "rows",
-                names : rows.map((row) => row.governor),
                 parts : [ "correct", "too deep", "too shallow" ],
-                values : rows.map((row) => keys.slice(0, 3).map((key) => row[key])),
-                totals : rows.map((row) => `${row.correct_percent?.toFixed(1) ?? "-"} %`)
+                rows : rows.map((row) => {
+                        const values = keys.slice(0, 3).map((key) => row[key]);
+                        return [ row.governor, values, `${cell(row, keys[0]) ?? "-"} %` ];
+                })
         });
         const scatter = (rows) => ({
                 kind : "curves",
@@ -607,12 +607,10 @@ const replayParts = ({ table, traces, means }) => {
                 y : { title : "energy / omniscient's" },
                 series : [ {
                         draw : drawPoints,
-                        x : rows.map((row) => row.exit_latency_us),
-                        y : rows.map((row) => row.energy_ratio),
-                        labels : rows.map((row) => row.governor)
+                        points : rows.map(
+                                (row) => [row.exit_latency_us, row.energy_ratio, row.governor])
                 } ]
         });
-        const cell = (row, key) => row[key]?.toFixed(key === "energy_ratio" ? 3 : 1);
         const section = (heading, rows) => {
                 const known = rows.filter((row) => row.exit_latency_us !== null &&
                                                    row.energy_ratio !== null);
@@ -756,20 +754,24 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                 return figures.some((figure) => figure.plot) && { heading, about, figures };
         };
         const words = (e) => `${e.kind}${e.cpus ? ` ${e.cpus}` : ""}${e.text ? `: ${e.text}` : ""}`;
-        const eventsOf = (r, i) => r.events.map(
-                (e, k) => ({ x : e.x + offset, id : `event-${i}-${k}`, text : words(e) }));
+        const events = recordings.map((r, i) => r.events.map((e, k) => ({
+                                                                     ...e,
+                                                                     x : e.x + offset,
+                                                                     id : `event-${i}-${k}`,
+                                                                     words : words(e)
+                                                             })));
         const chart = (r, recording, k, [, unit, , max ]) => {
-                const series = r.charts[k], events = k === 0 ? eventsOf(r, recording) : [];
+                const series = r.charts[k];
                 return series && {
                         note : k === 0 && r.events_left &&
-                                       `Only the last ${events.length} events are marked.`,
+                                       `Only the last ${r.events.length} events are marked.`,
                         plot : {
                                 kind : "time",
                                 recording,
                                 x : r.times.map((x) => x + offset),
                                 unit,
                                 max,
-                                events,
+                                events : k === 0 ? events[recording] : [],
                                 series,
                                 stacked : series.some((s) => s.stacked)
                         }
@@ -785,9 +787,8 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                         y : { title : unit, log : true, from : ofOne },
                         series : [ {
                                 draw : drawBars,
-                                x : r.histograms[k].map(([ from, to ]) => from > 0 ? from : to / 2),
-                                to : r.histograms[k].map(([, to ]) => to),
-                                y : r.histograms[k].map(([, , count ]) => count)
+                                points : r.histograms[k].map(
+                                        ([ from, to, count ]) => [from || to / 2, count, to])
                         } ]
                 }
         };
@@ -797,25 +798,23 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                 note : sources_left && `${sources_left} more are left out.`,
                 plot : {
                         kind : "rows",
-                        names : all.map((s) => s.name),
                         parts : [ "sleeps ended" ],
-                        values : all.map((s) => [s.sleeps]),
-                        totals : all.map((s) => number(s.sleeps))
+                        rows : all.map((s) => [s.name, [ s.sleeps ], number(s.sleeps)])
                 },
                 table : tableOf([ "Source", "Sleeps", "A second", "Lost residency, s" ],
                                 all.map((s) => [s.name, s.sleeps, s.sleeps / recorded_seconds,
                                                 s.lacked_seconds]))
         };
         const eventTable = (r, i) => ({
-                ...tableOf(
-                        [ "Time", "Event", "CPUs", "Policy", "Reason" ],
-                        r.events.map((e) => [time(e.x + offset), e.kind, e.cpus, e.policy, e.text]),
-                        false),
+                ...tableOf([ "Time", "Event", "CPUs", "Policy", "Reason" ],
+                           events[i].map((e) => [time(e.x), e.kind, e.cpus, e.policy, e.text]),
+                           false),
                 caption : several && r.name,
-                ids : r.events.map((_, k) => `event-${i}-${k}`)
+                ids : events[i].map((e) => e.id)
         });
         const leftOut = (r) => r.events_left ? `${r.events_left} earlier ones are left out.`
                                              : !r.events.length && "None were recorded.";
+        const names = recordings.map((r) => r.name);
         const summary = Object.entries(facts)
                                 .map(([ title, of ]) => [title, ...recordings.map(of)])
                                 .filter(([, ...cells ]) => cells.some((cell) => cell ?? false));
@@ -825,11 +824,7 @@ const reportParts = ({ recordings, offset_seconds : offset }) => {
                 ...recordings.flatMap((r) => r.notes.map((note) => ({ note : named(r, note) }))), {
                         table : {
                                 class : "summary",
-                                columns : [
-                                        { title : "Summary" },
-                                        ...recordings.map((r) => ({ title : r.name }))
-                                ],
-                                rows : summary
+                                ...tableOf([ "Summary", ...names ], summary, false)
                         }
                 },
                 united > 1 && {
