@@ -23,14 +23,17 @@ const SETTINGS_MS = 50;
 /* Reading takes at most 1/SHARE of the time. */
 const SHARE = 20;
 
-export function plain(variants) {
+function each(object, change) {
         return Object.fromEntries(
-                Object.entries(variants).map(([name, variant]) => [name, variant.v]));
+                Object.entries(object).map(([name, value]) => [name, change(value)]));
+}
+
+export function plain(variants) {
+        return each(variants, variant => variant.v);
 }
 
 function plain_all(interfaces) {
-        return Object.fromEntries(
-                Object.entries(interfaces).map(([name, variants]) => [name, plain(variants)]));
+        return each(interfaces, plain);
 }
 
 export class Daemon {
@@ -115,19 +118,21 @@ export class Daemon {
 
         /* Reads soon: measured properties, such as reasons, change with decided ones. */
         hurry() {
-                if (this.hurried || cockpit.hidden)
-                        return;
-                this.hurried = true;
+                if (!this.hurried && !cockpit.hidden) {
+                        this.hurried = true;
+                        this.read_after(SOON_MS);
+                }
+        }
+
+        /* Reads then, or as soon as reading takes no more than its share of the time. */
+        read_after(delay) {
                 window.clearTimeout(this.timer);
                 this.timer = window.setTimeout(
-                        () => this.follow(), Math.max(SOON_MS, this.earliest - performance.now()));
+                        () => this.follow(), Math.max(delay, this.earliest - performance.now()));
         }
 
         merge(path, name, properties) {
-                if (path === ROOT && name === MANAGER && this.manager)
-                        Object.assign(this.manager, properties);
-                else if (this.objects[path] && this.objects[path][name])
-                        Object.assign(this.objects[path][name], properties);
+                Object.assign(this.objects[path]?.[name] || {}, properties);
                 if ('Options' in properties || 'ConfigFiles' in properties)
                         this.read_settings();
         }
@@ -140,43 +145,34 @@ export class Daemon {
                         this.read();
         }
 
-        read() {
+        async read() {
                 const client = this.client, began = performance.now();
-                const ask = (name, method, args, type, take) =>
-                        client.call(ROOT, name, method, args, {type}).then(([answer]) => {
-                                if (client === this.client)
-                                        take(answer);
-                        });
-                const manager = ask(PROPERTIES, 'GetAll', [MANAGER], 's', properties => {
-                        this.manager = plain(properties);
-                });
-                const objects = ask(OBJECTS, 'GetManagedObjects', [], '', found => {
-                        this.objects = Object.fromEntries(Object.entries(found).map(
-                                ([path, interfaces]) => [path, plain_all(interfaces)]));
-                });
+                let state = 'running', problem = '', found = [];
 
-                Promise.all([manager, objects])
-                        .then(() => this.note(client, 'running', '', began),
-                              error => this.note(
-                                      client, 'lost', error.message || cockpit.message(error),
-                                      began));
-        }
-
-        /* Stores the outcome of a reading and schedules the next one. */
-        note(client, state, problem, began) {
-                const now = performance.now();
-
+                try {
+                        found = await Promise.all([
+                                client.call(ROOT, PROPERTIES, 'GetAll', [MANAGER], {type: 's'}),
+                                client.call(ROOT, OBJECTS, 'GetManagedObjects', [], {type: ''}),
+                        ]);
+                } catch (error) {
+                        state = 'lost';
+                        problem = error.message || cockpit.message(error);
+                }
                 if (client !== this.client)
                         return;
-                this.earliest = now + SHARE * (now - began);
+                if (state === 'running') {
+                        const [[manager], [objects]] = found;
+
+                        this.manager = plain(manager);
+                        this.objects = each(objects, plain_all);
+                        this.objects[ROOT] = {[MANAGER]: this.manager};
+                }
                 this.state = state;
                 this.problem = problem;
+                this.earliest = performance.now() + SHARE * (performance.now() - began);
                 this.changed();
-                if (this.hurried)
-                        return;
-                window.clearTimeout(this.timer);
-                this.timer = window.setTimeout(
-                        () => this.follow(), Math.max(PERIOD_MS, this.earliest - now));
+                if (!this.hurried)
+                        this.read_after(PERIOD_MS);
         }
 
         /* Reads the options after a delay, because a change of the configuration sends many

@@ -29,8 +29,7 @@ export function card(id, title, action, ...children) {
 
         return element(
                 'section', {class: 'card', id, 'aria-labelledby': id + '-title'},
-                element('div', {class: 'card-head'}, heading, action),
-                element('div', {class: 'card-body'}, ...children));
+                element('div', {class: 'card-head'}, heading, action), ...children);
 }
 
 /* A table that scrolls: titles of its columns, and rows of texts. The first of a row is its key. */

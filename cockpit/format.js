@@ -46,7 +46,8 @@ export function frequency(khz) {
 
 /* The two largest units of a time in microseconds. */
 export function duration(usec) {
-        const seconds = Math.floor(usec / 1e6);
+        const seconds = Math.floor(usec / 1e6), minutes = Math.floor(seconds / 60);
+        const hours = Math.floor(minutes / 60);
 
         if (usec < 1000)
                 return cockpit.format(_("$0 µs"), decimal(usec));
@@ -55,14 +56,10 @@ export function duration(usec) {
         if (seconds < 60)
                 return cockpit.format(_("$0 s"), decimal(seconds));
         if (seconds < 3600)
-                return cockpit.format(_("$0 min $1 s"), Math.floor(seconds / 60), seconds % 60);
-        if (seconds < 86400)
-                return cockpit.format(
-                        _("$0 h $1 min"), Math.floor(seconds / 3600),
-                        Math.floor(seconds / 60) % 60);
-        return cockpit.format(
-                _("$0 d $1 h"), decimal(Math.floor(seconds / 86400)),
-                Math.floor(seconds / 3600) % 24);
+                return cockpit.format(_("$0 min $1 s"), minutes, seconds % 60);
+        if (hours < 24)
+                return cockpit.format(_("$0 h $1 min"), hours, minutes % 60);
+        return cockpit.format(_("$0 d $1 h"), decimal(Math.floor(hours / 24)), hours % 24);
 }
 
 /* A point in time, in microseconds since 1970. */

@@ -109,7 +109,7 @@ class Page {
                                 ],
                                 [_("Profile"), manager.Profile],
                         ].map(([term, value]) =>
-                                      element('li', {}, element('span', {class: 'value'}, value),
+                                      element('li', {}, element('strong', {}, value),
                                               element('span', {class: 'subtle'}, term)));
 
                 return element(

@@ -72,7 +72,8 @@ export class Options {
 
                 return element(
                         'form', {key: id, class: 'option', 'data-option': id, onsubmit: submit},
-                        element('label', {'for': id}, setting.key), element('input', {
+                        element('label', {'for': id}, element('strong', {}, setting.key)),
+                        element('input', {
                                 id,
                                 class: 'input',
                                 type: 'text',
