@@ -103,7 +103,7 @@ const LEGEND = [
         [colour('depth-' + DEPTHS), _("deepest idle state")],
         [colour('parked'), _("parked")],
         [LIMITED, _("limited by idled")],
-];
+].map(([mark, text]) => element('span', {}, mark, '\u2002', text));
 
 const HEADS = [
         _("State"), _("Time"), _("Entered"), _("Too deep"), _("Too shallow"), _("Exit latency"),
@@ -123,12 +123,6 @@ function state_row(cpu, [name, share, entered, deep, shallow], n) {
                 Array(5).fill('');
 
         return [name, name, time, ...rest];
-}
-
-function legend() {
-        const parts = LEGEND.map(([mark, text]) => element('span', {}, mark, '\u2002', text));
-
-        return element('p', {class: 'legend', 'aria-hidden': 'true'}, ...parts);
 }
 
 function details(cpu) {
@@ -165,17 +159,17 @@ export class Cpus {
         move(event) {
                 const tiles = [...event.currentTarget.querySelectorAll('.cpu')];
                 const here = tiles.findIndex(tile => tile.key === this.selected);
-                const before = tiles[here - 1] || tiles[0], after = tiles[here + 1] || tiles.at(-1);
-                const there = {
-                        ArrowRight: after,
-                        ArrowDown: after,
-                        ArrowLeft: before,
-                        ArrowUp: before,
-                        Home: tiles[0],
-                        End: tiles.at(-1),
+                const step = {
+                        ArrowRight: 1,
+                        ArrowDown: 1,
+                        ArrowLeft: -1,
+                        ArrowUp: -1,
+                        Home: -tiles.length,
+                        End: tiles.length,
                 }[event.key];
+                const there = tiles[Math.min(Math.max(here + step, 0), tiles.length - 1)];
 
-                if (!there)
+                if (!step)
                         return;
                 event.preventDefault();
                 this.select(there);
@@ -237,6 +231,7 @@ export class Cpus {
                                 onkeydown: event => this.move(event),
                         },
                                 ...packages.map(row => this.package(row))),
-                        legend(), selected ? details(selected) : null);
+                        element('p', {class: 'legend', 'aria-hidden': 'true'}, ...LEGEND),
+                        selected ? details(selected) : null);
         }
 }

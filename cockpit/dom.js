@@ -47,13 +47,13 @@ export function table(attributes, titles, rows) {
 }
 
 /* Rows [term, text]. Rows without a text are skipped. */
-export function terms(rows, kind = 'terms') {
+export function terms(rows) {
         const shown = rows.filter(([, text]) => text)
                               .map(([key, text]) =>
                                            element('div', {key}, element('dt', {}, key),
                                                    element('dd', {}, text)));
 
-        return element('dl', {class: kind}, ...shown);
+        return element('dl', {class: 'terms'}, ...shown);
 }
 
 /* Sets an attribute. true sets an empty one; false removes it. Cockpit's policy allows styles only

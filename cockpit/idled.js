@@ -186,7 +186,8 @@ class Page {
 
         /* Waits for a call, and shows its error if it fails. */
         run(call, what) {
-                call.then(() => this.fail(null), error => this.fail([what, this.explain(error)]));
+                return call.then(
+                        () => this.fail(null), error => this.fail([what, this.explain(error)]));
         }
 }
 

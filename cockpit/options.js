@@ -16,15 +16,13 @@ function id_of({section, key}) {
         return 'option-' + section + '-' + key;
 }
 
-function save_command({section, key, value}) {
-        return 'idlectl set --save ' + section + ' ' + shell_word(key + '=' + value);
-}
-
 /* Where a value comes from; nothing for a default. */
-function source_text(setting) {
-        if (setting.runtime)
-                return fill(_("Set until idled ends. To keep it: $0"), save_command(setting));
-        return setting.source === 'default' ? '' : fill(_("From $0"), setting.source);
+function source_text({section, key, value, runtime, source}) {
+        const command = 'idlectl set --save ' + section + ' ' + shell_word(key + '=' + value);
+
+        if (runtime)
+                return fill(_("Set until idled ends. To keep it: $0"), command);
+        return source === 'default' ? '' : fill(_("From $0"), source);
 }
 
 export class Options {
@@ -36,20 +34,18 @@ export class Options {
         }
 
         /* Sets an option. The daemon's error appears below it. */
-        apply(setting, value) {
-                const id = id_of(setting);
+        async apply({section, key}, value) {
+                const id = id_of({section, key});
 
-                this.daemon.call('SetOptions', 'a(sss)', [[setting.section, setting.key, value]])
-                        .then(
-                                () => {
-                                        delete this.typed[id];
-                                        delete this.errors[id];
-                                        this.daemon.read_settings();
-                                },
-                                error => {
-                                        this.errors[id] = this.page.explain(error);
-                                        this.page.draw_soon();
-                                });
+                try {
+                        await this.daemon.call('SetOptions', 'a(sss)', [[section, key, value]]);
+                        delete this.typed[id];
+                        delete this.errors[id];
+                        this.daemon.read_settings();
+                } catch (error) {
+                        this.errors[id] = this.page.explain(error);
+                        this.page.draw_soon();
+                }
         }
 
         form(setting) {

@@ -21,11 +21,14 @@ const SOURCES = {
         none: _("energy is not available now"),
 };
 
-/* Energy domains with their nesting level, each domain before the domains that it contains. */
-function nested(domains, parent = '', level = 0) {
+/* Rows [name, power] of energy domains, each indented behind the domain that contains it. */
+function domain_rows(domains, parent = '', indent = '') {
         return domains.filter(domain => domain.Parent === parent)
                 .flatMap(
-                        domain => [{...domain, level}, ...nested(domains, domain.Name, level + 1)]);
+                        ({Name, Power}) => [
+                                [indent + Name, Power < 0 ? _("not yet measured") : watts(Power)],
+                                ...domain_rows(domains, Name, indent + '\u2003'),
+        ]);
 }
 
 /* A value with its 95 % interval; empty if it was not measured. */
@@ -55,17 +58,6 @@ function savings(policy) {
         ]);
 }
 
-function domain_row(domain) {
-        const power = domain.Power < 0 ? _("not yet measured") : watts(domain.Power);
-
-        return ['\u2003'.repeat(domain.level) + domain.Name, power];
-}
-
-/* For a machine without energy domains. */
-const NO_DOMAINS = [
-        [_("Energy"), _("not measured: this machine has no RAPL that idled can read")],
-];
-
 /* Empty without a battery. */
 function battery_text({BatteryLevel, OnBattery}) {
         const text = OnBattery ? _("discharging, $0 full") : _("not discharging, $0 full");
@@ -74,12 +66,13 @@ function battery_text({BatteryLevel, OnBattery}) {
 }
 
 export function power_card(daemon) {
-        const manager = daemon.manager, domains = nested(daemon.all('Energy', 'Name').reverse());
+        const manager = daemon.manager;
+        const domains = domain_rows(daemon.all('Energy', 'Name').reverse());
+        const none = [_("Energy"), _("not measured: this machine has no RAPL that idled can read")];
         const missing = manager.Missing.map(([what, why]) => fill(_("$0 ($1)"), what, why));
 
         return card(
-                'power', _("Power"), null,
-                terms(domains.length > 0 ? domains.map(domain_row) : NO_DOMAINS, 'terms short'),
+                'power', _("Power"), null, terms(domains.length > 0 ? domains : [none]),
                 element('h3', {}, _("This machine and idled")), terms([
                         [_("Battery"), battery_text(manager)],
                         [

@@ -59,23 +59,20 @@ export class Waits {
                 this.rows = [];
         }
 
-        count() {
+        async count() {
                 const variant = (t, v) => ({t, v});
                 /* Other users' units need authorization. */
                 const call = this.daemon.call('WakeupBill', 'a{sv}', {
                         Seconds: variant('d', SECONDS),
                         All: variant('b', !this.page.limited),
                 });
-                const over = () => {
-                        this.counting = false;
-                        this.page.draw_soon();
-                };
 
                 this.counting = true;
                 this.page.draw_soon();
-                this.page.run(
+                await this.page.run(
                         call.then(([bill]) => this.show(bill)), _("Wake-ups were not counted"));
-                call.then(over, over);
+                this.counting = false;
+                this.page.draw_soon();
         }
 
         show(bill) {

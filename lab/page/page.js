@@ -150,11 +150,10 @@ const sample = (colour, name, className) => {
         made.style.background = `var(${colour})`;
         return element("span", {}, made, name);
 };
-const drawLegend = (names) => names.some(Boolean)
-                                      ? element("div", { class : "legend" },
-                                                ...names.map(
-                                                        (name, i) => sample(`--c${i % 8}`, name)))
-                                      : "";
+const drawLegend = (names) => {
+        const samples = names.map((name, i) => sample(`--c${i % 8}`, name ?? ""));
+        return names.some(Boolean) ? element("div", { class : "legend" }, ...samples) : "";
+};
 
 const label = (x, y, text, className) => shape("text", { x, y, class : className }, text);
 
