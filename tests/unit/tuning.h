@@ -142,6 +142,13 @@ static inline int apply(void)
         return tuned->apply(state, knobs, &plan, &facts);
 }
 
+/* With the test's own expect(), and its arguments: the wishes are carried out. */
+#define apply_sets(...)                                                                            \
+        do {                                                                                       \
+                ck_assert_int_eq(apply(), 0);                                                      \
+                expect(__VA_ARGS__);                                                               \
+        } while (0)
+
 static const CpuSet no_cpus;
 
 /* As the 60 s check does. */
