@@ -234,9 +234,11 @@ class TestCase(unittest.TestCase):
         self.addCleanup(daemon.stop)
         return daemon
 
-    def start(self, *more, bus=True):
+    def start(self, *more, bus=True, mask=None):
         self.daemon = self.spawn(*more, bus=bus)
         self.daemon.wait_ready()
+        if mask is not None:
+            self.set_idle_mask(mask)
         return self.daemon
 
     def arguments_here(self, config):

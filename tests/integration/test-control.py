@@ -34,8 +34,7 @@ class Control(TestCase):
 class Pause(Control):
     def setUp(self):
         super().setUp()
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
 
     def test_outlives_idlectl(self):
         self.assertIn('until idlectl resume: a test', self.ctl('pause', '--reason', 'a test'))
@@ -470,8 +469,7 @@ class Refused(Control):
 
     def start_with(self, text, *more):
         (self.state / 'refused').write_text(text, encoding='ascii')
-        self.start('--state', self.state, *more)
-        self.set_idle_mask('4-7')
+        self.start('--state', self.state, *more, mask='4-7')
 
     def kept(self):
         return (self.state / 'refused').read_text(encoding='ascii')
@@ -509,8 +507,7 @@ class Refused(Control):
 
     def test_no_file(self):
         os.mkfifo(os.path.join(self.state, 'refused'))
-        self.start('--state', self.state, '--dry-run')
-        self.set_idle_mask('4-7')
+        self.start('--state', self.state, '--dry-run', mask='4-7')
         wait_until(lambda: self.get('IdleMask') == '4-7', 'parking')
 
     @needs_root

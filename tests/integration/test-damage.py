@@ -108,8 +108,7 @@ class Fifos(TestCase):
 
     def test_record(self):
         self.make('run', 'undo')
-        self.start()
-        self.set_idle_mask('6-7')
+        self.start(mask='6-7')
         self.daemon.wait_log('record')
 
     def test_restore(self):

@@ -44,8 +44,7 @@ class Log(TestCase):
     CONFIG = '[Daemon]\nPolicies=userspace\nLogDecisions=yes\n'
 
     def test_lines(self):
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
         self.daemon.wait_log(r'7 parked by userspace: .*IdleMask')
         self.set_idle_mask('')
         self.daemon.wait_log('Nothing parked by userspace')
@@ -53,8 +52,7 @@ class Log(TestCase):
     def test_on_request(self):
         """Off by default; it can be set while idled runs."""
         self.write_config('idled.conf', '[Daemon]\nPolicies=userspace\n')
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
         self.set_option('Daemon', 'LogDecisions', 'yes')
         self.set_idle_mask('6')
         self.daemon.wait_log('6 parked by userspace')

@@ -55,8 +55,7 @@ class EffectiveHolds(Case):
 
     def test_not_parked(self):
         """Named CPUs, and as many cores as are held, stay active even if a client parks them."""
-        self.start()
-        self.set_idle_mask('2-7')
+        self.start(mask='2-7')
         self.assertEqual(self.get('IdleMask'), '2-7')
         _, named = self.hold(cpus='3,6')
         self.assertEqual(self.get('IdleMask'), '2,4-5,7')

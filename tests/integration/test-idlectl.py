@@ -132,8 +132,7 @@ class NoWayOfParking(Idlectl):
     def setUp(self):
         super().setUp()
         self.put('sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
-        self.start()
-        self.set_idle_mask('7')
+        self.start(mask='7')
 
     def assert_named(self, text):
         text = ' '.join(str(text).split())
@@ -203,8 +202,7 @@ class AffinitiesReset(Idlectl):
         self.assertIn(f'resets affinities when CPUs are parked ({self.ABOUT})', ' '.join(str(text).split()))
 
     def test_nothing_is_parked(self):
-        self.start()
-        self.set_idle_mask('7')
+        self.start(mask='7')
         self.assertEqual(self.get('KeepsAffinities'), (False, self.ABOUT))
         self.assertEqual(self.get('Parked'), '')
         status = self.ask('status')
@@ -269,8 +267,7 @@ class KeptInUse(Idlectl):
     @needs_root
     def test_is_private(self):
         """To the task's user and to root; `daemon` is another user."""
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         for reads in (('call', NAME, PATH, MANAGER, 'Explain'),
                       ('get-property', NAME, PATH + '/cpu/7', NAME + '.Cpu', 'Reason')):
             for user, known in ((None, True), (NOBODY, True), (1, False)):
@@ -290,8 +287,7 @@ class KeptByHold(Idlectl):
         process.stdout.readline()
 
     def test_named(self):
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         self.hold('--cores', '6')
         self.hold('--cpus', '7')
         for cpu, number in (('7', 2), ('6', 1)):

@@ -10,8 +10,7 @@ from idledtest import NAME, PATH, TestCase, main, needs_root, wait_until
 
 class Life(TestCase):
     def test_bus_returns(self):
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
         for count in (1, 2, 3):
             self.bus.stop()
             self.daemon.wait_log(r'bus at .* is gone', count)
@@ -24,8 +23,7 @@ class Life(TestCase):
         wait_until(lambda: seen, 'signals on the new connection')
 
     def assert_works(self):
-        self.start()
-        self.set_idle_mask('6-7')
+        self.start(mask='6-7')
         self.assertEqual(self.get('IdleMask'), '6-7')
         _, fd = self.call('Hold', dbus.Dictionary({'profile': 'balanced'}, signature='sv'))
         os.close(fd.take())
@@ -100,16 +98,14 @@ class Life(TestCase):
 
 class Name(TestCase):
     def test_second_instance(self):
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
         second = self.spawn('--dry-run')
         self.assertNotEqual(second.wait_exit(), 0)
         self.assertEqual(second.count_log(r'owns the name org\.idled1 .* running already'), 1)
         self.assertEqual(self.get('IdleMask'), '7', 'the first is not disturbed')
 
     def test_peer_defect_6_name_taken_while_the_bus_was_away(self):
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
         thief = self.take_name()
         self.daemon.wait_log(r'Another process owns the name')
         self.daemon.wait_log(r'Paused by idled')
@@ -126,8 +122,7 @@ class Session(TestCase):
     def test_session_bus(self):
         os.environ['DBUS_SESSION_BUS_ADDRESS'] = self.bus.address
         self.addCleanup(os.environ.pop, 'DBUS_SESSION_BUS_ADDRESS')
-        self.start('--dry-run', '--session-bus', bus=False)
-        self.set_idle_mask('7')
+        self.start('--dry-run', '--session-bus', bus=False, mask='7')
         self.assertEqual(self.get('IdleMask'), '7')
 
 

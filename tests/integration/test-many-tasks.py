@@ -17,8 +17,7 @@ class ManyTasks(TestCase):
 
     def test_found_in_the_end(self):
         self.put('proc/%d/status' % (1000 + TASKS), STATUS % ('pinned', '7'))
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         self.assertEqual(self.get('IdleMask'), '', 'nothing is parked before all are seen')
         wait_until(lambda: self.get('IdleMask') == '6', 'the plan without the CPU of the task')
         self.assertIn('affinity', self.call('Explain')[7]['text'])
@@ -32,8 +31,7 @@ class ManyTasks(TestCase):
         self.assertEqual(self.get('IdleMask'), '')
 
     def test_ends_meanwhile(self):
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         self.daemon.stop()
         self.assertEqual(self.daemon.process.returncode, 0)
 

@@ -169,8 +169,7 @@ class LogLevel(TestCase):
 class Pauses(TestCase):
     def setUp(self):
         super().setUp()
-        self.start('--dry-run')
-        self.set_idle_mask('7')
+        self.start('--dry-run', mask='7')
 
     def test_pause_until_closed(self):
         fd = self.pause('a test\n\x1b[31m')

@@ -181,8 +181,7 @@ class Choices(ProfileCase):
         self.assert_fails(ERROR + 'InvalidValue', 'SetOptions', options('ondemand', 'MinCores', '4'))
 
     def test_run_time_is_stronger(self):
-        self.start()
-        self.set_idle_mask('5')
+        self.start(mask='5')
         self.call('SetProfile', 'night')
         self.assert_profile('night', '^chosen$', '5')
         self.set_idle_mask('')

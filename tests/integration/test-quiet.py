@@ -58,8 +58,7 @@ class Quiet(QuietTest):
         self.assertEqual(len(self.get('Knobs')), 0)
 
     def test_each_part_is_an_option(self):
-        self.start()
-        self.set_idle_mask('4-5')
+        self.start(mask='4-5')
         for key, off, part in (('Interrupts', 'no', 'irq/'), ('Workqueues', 'no', 'workqueue'),
                                ('StatInterval', '0', 'stat_interval'),
                                ('WritebackInterval', '0', 'dirty_writeback'),
@@ -73,8 +72,7 @@ class Quiet(QuietTest):
                 self.assertEqual(self.values(), QUIET)
 
     def test_why(self):
-        self.start()
-        self.set_idle_mask('4-5')
+        self.start(mask='4-5')
         parked, active = (self.idlectl('why', cpu).stdout for cpu in ('4', '0'))
         for text in 'interrupts are kept off', 'workqueues', 'statistics', 'writeback', 'machine checks':
             self.assertIn(text, parked)
@@ -83,8 +81,7 @@ class Quiet(QuietTest):
     def test_missing_parts_are_reported_once(self):
         shutil.rmtree(os.path.join(self.root, 'proc/irq'))
         shutil.rmtree(os.path.join(self.root, 'sys/devices/system/machinecheck'))
-        self.start()
-        self.set_idle_mask('4-5')
+        self.start(mask='4-5')
         self.set_idle_mask('')
         self.assertEqual(self.daemon.count_log('irq: not available here'), 1)
         self.assertEqual(self.daemon.count_log('does not have: machine checks'), 1)
@@ -117,8 +114,7 @@ exec irqbalance --foreground --interval=1'''
         return {str(row[0]) for row in self.get('Knobs')}
 
     def test_starts_later_and_ends(self):
-        self.start()
-        self.set_idle_mask('1')
+        self.start(mask='1')
         self.assertIn('irq', self.knobs())
         process = self.begin()
         self.set_idle_mask('1,4')

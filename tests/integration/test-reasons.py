@@ -122,8 +122,7 @@ class Blame(TestCase):
         return str(row['parked']), str(row['policy'])
 
     def test_who_unparked(self):
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         self.assertEqual(self.last(), ('6-7', 'userspace'))
         self.set_idle_mask('7')
         self.assertEqual(self.last(), ('7', 'userspace'))

@@ -134,8 +134,7 @@ class Ring(Recorded):
         self.file = os.path.join(self.root, 'var/lib/idled/idled.rec')
 
     def test_all(self):
-        self.start('--dry-run')
-        self.set_idle_mask('6-7')
+        self.start('--dry-run', mask='6-7')
         wait_until(lambda: self.get('Transitions') == 1, 'a transition')
         fd = self.hold(latency_us=50, cpus='2', reason=HOSTILE)
         os.close(fd)

@@ -142,7 +142,7 @@ static inline int apply(void)
         return tuned->apply(state, knobs, &plan, &facts);
 }
 
-/* With the test's own expect(), and its arguments: the wishes are carried out. */
+/* With the test's own expect(), and its arguments: what is requested has an effect. */
 #define apply_sets(...)                                                                            \
         do {                                                                                       \
                 ck_assert_int_eq(apply(), 0);                                                      \
