@@ -159,18 +159,6 @@ class Files(EstimateCase):
         result = self.estimate("--power", "coreidle", "--turbostat", "/dev/zero")
         self.assert_refused(result, "/dev/zero: found more than 16 MB")
 
-    def test_usage(self):
-        for arguments, says in ((["--work", "0"], "expected megabytes"),
-                                (["--work", "much"], "expected megabytes"),
-                                (["--output", "x"], "--output: expected --fit"),
-                                (["--for", "10s"], "--for: expected --fit"),
-                                (["--fit", "--for", "1ms"], "at least 1s"),
-                                (["--fit", "--interval", "10ms"], "at least 1s"),
-                                (["--fit", "--power", "coreidle"], "expected no --power"),
-                                (["--turbostat", "x", "--interval", "1s"], "expected no --for")):
-            with self.subTest(arguments):
-                self.assert_refused(self.estimate(*arguments), says, status=2)
-
 
 class Fit(EstimateCase):
     TRUTH = {"C0": 90, "C1": 63, "C3": 55, "C7": 20}

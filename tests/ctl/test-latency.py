@@ -198,25 +198,6 @@ class Measured(TestCase):
         self.assertNotIn("PkgWatt", text)
         self.assertRegex(text, "t.conf is of another machine")
 
-    def test_usage(self):
-        for arguments, says in ((["--interval", "1us"], "from 10us to 1s"),
-                                (["--interval", "1ms,x"], "from 10us to 1s"),
-                                (["--interval", "1ms,"], "from 10us to 1s"),
-                                (["--for", "1ms"], "at least 100ms"),
-                                (["--for", "100ms", "--interval", "1ms,50ms"], "at least 200ms"),
-                                (["--policy", "fast"], "expected fifo, rr or other"),
-                                (["--priority", "0"], "from 1 to 99"),
-                                (["--policy", "other", "--priority", "5"], "--priority: expected"),
-                                (["--cpus", "x"], "expected CPUs such as"),
-                                (["--plot", "p.svg"], "ends in .html"),
-                                (["--csv", "--json"], "expected one of them"),
-                                (["--sweep", "speed"], "expected governor, epp"),
-                                (["--sweep", "latency=fast"], "expected 0 or a duration"),
-                                (["--sweep", "governor="], "expected one behind"),
-                                (["--sweep", "governor=a,"], "expected a value")):
-            with self.subTest(arguments):
-                self.assert_refused(self.run_ctl("latency", *arguments), says, status=2)
-
     def test_absent_cpu(self):
         self.assert_refused(self.run_ctl("latency", "--cpus", "8000"), "--cpus: 8000: not online")
 

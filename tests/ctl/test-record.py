@@ -298,24 +298,6 @@ class Diff(Recording):
 
 
 class BadDays(Recording):
-    def test_usage(self):
-        for arguments, said in (
-                ((), "expected FILE"),
-                (("a", "--max-size", "5"), "--max-size: found \"5\", expected a size of at least 64K"),
-                (("a", "--max-size", "10X"), "expected a size"),
-                (("a", "--max-size", "99999999999999G"), "expected a size"),
-                (("a", "--max-size", "K"), "expected a size"),
-                (("a", "--max-age", "5s"), "--max-age: found \"5s\", expected a time of at least 1min"),
-                (("a", "--causes"), "--causes: expected --idle"),
-                (("--idle", "a", "--append"), "--idle: expected none of"),
-                (("a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
-                (("--idle", "a", "--seconds", "1", "--", "true"), "--seconds: expected no COMMAND"),
-                (("--", "true"), "expected FILE"),
-                (("a", "--interval", "1"), "--interval: found \"1\"")):
-            self.assert_refused(self.record(*arguments), said, status=2)
-        self.assert_refused(self.run_ctl("export", "--format", "xml", "a"),
-                            'found "xml", expected csv or perfetto', status=2)
-
     def test_existing_file(self):
         self.assertEqual(self.record(self.file, "--seconds", "0.1").returncode, 0)
         before = Path(self.file).read_bytes()

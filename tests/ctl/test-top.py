@@ -378,16 +378,6 @@ class Output(Tree):
     def test_no_machine(self):
         self.assert_refused(self.run_ctl("top", "--root", self.directory, "--count", "1"), "failed to read the CPUs")
 
-    def test_usage(self):
-        for arguments, says in ((["--count", "0"], "expected a number of samples"),
-                                (["--by", "node"], "expected cpu, core or package"),
-                                (["--cpus", "x"], "expected CPUs such as"),
-                                (["--csv", "--json"], "expected one of them"),
-                                (["--count", "1", "true"], "--count: expected no COMMAND"),
-                                (["--interval", "1s", "true"], "--interval: expected no")):
-            with self.subTest(arguments):
-                self.assert_refused(self.top(*arguments), says, status=2)
-
 
 class Command(Tree):
     def test_measured(self):
