@@ -329,7 +329,9 @@ const showLegend = (legend, plot, i) => {
         }
 };
 
-const drawEvents = (events, context, area, graph) => {
+// Above the grid: events are often where its lines are.
+const drawEvents = (events, context, graph) => {
+        const area = graph.getArea();
         context.save();
         context.strokeStyle = css("--mark");
         context.globalAlpha = events.length > 60 ? 0.4 : 1; // many must not hide the lines
@@ -449,7 +451,12 @@ const drawTime = (figure, plot, range, together) => {
                 includeZero : true,
                 highlightCircleSize : 3,
                 animatedZooms : false,
-                underlayCallback : (...where) => drawEvents(plot.events, ...where),
+                plugins : [ {
+                        activate : () => ({
+                                didDrawChart : (event) => drawEvents(
+                                        plot.events, event.drawingContext, event.dygraph)
+                        })
+                } ],
                 clickCallback : (event) => {
                         if (plot.events.length)
                                 showEvent(reason, eventAt(plot.events, graph, event.offsetX));

@@ -19,6 +19,7 @@ PLOTS = "document.querySelectorAll('figure[id^=plot]')"
 # Colours of the style sheet.
 BUSY, DEEPEST = (0xd5, 0x5e, 0x00), (0x0a, 0x31, 0x61)
 DARK_PAPER = (0x15, 0x18, 0x1c)
+MARK = (0x6b, 0x75, 0x80)
 
 
 def keep(name, take):
@@ -113,6 +114,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(set(after)), 1)
         self.assertNotEqual(before[0], after[0])
         keep("zoomed.png", self.browser.screenshot)
+        # Events stay visible where a line of the grid is.
+        shown = browser.pixels(self.browser.screenshot(box=self.box("#plot-0-0")))
+        self.assertGreater(shown[MARK], 300)
         self.assertEqual(self.browser.problems, [])
 
     def test_reason(self):
