@@ -28,6 +28,7 @@ struct Bill {
         int n_cpus;
         uint64_t read_ns;    /* when it was read last */
         BillReading counted; /* by then */
+        GPtrArray *over;     /* of the last reading */
 };
 
 void bill_close(Bill *bill)
@@ -35,6 +36,7 @@ void bill_close(Bill *bill)
         if (!bill)
                 return;
         wakeups_bpf__destroy(bill->programs);
+        g_ptr_array_unref(bill->over);
         g_free(bill);
 }
 
@@ -44,6 +46,7 @@ int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
         int r = -ENOMEM;
 
         bill->n_cpus = MAX(n_cpus, 1);
+        bill->over = g_ptr_array_new_with_free_func(g_free);
         bill->programs = wakeups_bpf__open();
         if (bill->programs) {
                 bill->programs->rodata->detail = detail;
@@ -182,7 +185,7 @@ typedef struct Taking {
         BillTake take;
         void *data;
         GHashTable *paths;
-        BillReading *reading;
+        GPtrArray *over;
 } Taking;
 
 static void add_delays(const void *row, const void *value, void *data)
@@ -202,11 +205,8 @@ static void add_over(const void *row, const void *value, void *data)
         const Taking *taking = data;
         const char *cgroup = g_hash_table_lookup(taking->paths, &key->owner);
 
-        if (!share->refused || !cgroup)
-                return;
-        if (!taking->reading->over)
-                taking->reading->over = g_ptr_array_new_with_free_func(g_free);
-        g_ptr_array_add(taking->reading->over, g_strdup(cgroup));
+        if (share->refused && cgroup)
+                g_ptr_array_add(taking->over, g_strdup(cgroup));
 }
 
 int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
@@ -220,12 +220,13 @@ int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
                                sizeof(struct bill_share), offsetof(struct bill_share_key, epoch) };
         g_autoptr(GHashTable)
                 paths = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-        Taking taking = { take, data, paths, ret_reading };
+        Taking taking = { take, data, paths, bill->over };
         uint32_t epoch = bill->programs->bss->epoch;
         uint64_t now = clock_nsec(CLOCK_MONOTONIC);
         int r, error;
 
-        *ret_reading = (BillReading){ .duration_ns = now - bill->read_ns };
+        *ret_reading = (BillReading){ .duration_ns = now - bill->read_ns, .over = bill->over };
+        g_ptr_array_set_size(bill->over, 0);
         bill->read_ns = now;
         __atomic_store_n(&bill->programs->bss->epoch, !epoch, __ATOMIC_RELEASE);
         wait_for_programs();
@@ -262,11 +263,6 @@ void bill_close(Bill *bill)
 }
 
 #endif
-
-void bill_reading_done(BillReading *reading)
-{
-        g_clear_pointer(&reading->over, g_ptr_array_unref);
-}
 
 char *bill_error(int error)
 {

@@ -96,8 +96,8 @@ typedef struct BillReading {
                               another task with the same bits of its PID displaced it */
         uint64_t unstored; /* for which the tables, or the share of their user, have no room */
         bool full;         /* some of these could be of any unit */
-        GPtrArray *over;   /* of char: the cgroups, second below the root, of the services and users
-                              that the others are of; NULL: none */
+        GPtrArray *over;   /* of char: the cgroups, second below the root, of the services and
+                                    users that the others are of; until the next reading */
 } BillReading;
 
 /* Takes a part of a reading: the delays of one kind, of the tasks of a unit, by the path of its
@@ -121,9 +121,6 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns);
  * A cgroup may be gone when its row is read. Negative errno: the kernel refuses to read the tables.
  */
 int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading);
-
-void bill_reading_done(BillReading *reading);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(BillReading, bill_reading_done)
 
 /* Removes the programs and their tables from the kernel. */
 void bill_close(Bill *bill);

@@ -308,19 +308,16 @@ static void put_delays(json_object *object, const WakeupDelays *delays)
 static double limited_p99_us(const Machine *machine, const UnitWakeups *unit)
 {
         const IdleTable *table = machine->names;
-        int to = idle_table_deepest(table, (uint32_t)asked.limit_us);
-        WakeupDelays sum = { 0 };
-        double least_us = 0;
+        int to = MAX(idle_table_deepest(table, (uint32_t)asked.limit_us), 0);
+        WakeupDelays stay, sum = { 0 };
+        double least_us;
 
-        if (to >= 0) {
-                unit_wakeups_sum(unit, 0, (unsigned)to, &sum); /* CPUs left states that stay */
-                least_us = fmax(wakeups_quantile_us(&sum, 0.5), table->states[to].exit_latency_us);
-                sum = (WakeupDelays){ 0 };
-        }
+        unit_wakeups_sum(unit, 0, (unsigned)to, &stay); /* CPUs left states that stay */
+        least_us = fmax(wakeups_quantile_us(&stay, 0.5), table->states[to].exit_latency_us);
         for (int kind = 0; kind < WAKEUPS_KINDS; kind++) {
                 uint64_t less_us = 0;
 
-                if (to >= 0 && kind > to && kind < table->n_states)
+                if (kind > to && kind < table->n_states)
                         less_us = table->states[kind].exit_latency_us -
                                   table->states[to].exit_latency_us;
                 if (unit->kinds[kind])

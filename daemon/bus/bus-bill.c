@@ -175,7 +175,7 @@ static int answer(const Call *call, const BillReading *reading)
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
         Call *call = userdata;
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         int r = bill_read(call->bill, take, call, &reading);
 
         if (r >= 0)

@@ -428,7 +428,7 @@ static bool note_over(Contracts *contracts, const GPtrArray *owners)
                 UnitContract *unit = contracts->units->pdata[i];
                 bool over = false;
 
-                for (unsigned j = 0; unit->cgroup && owners && j < owners->len; j++)
+                for (unsigned j = 0; unit->cgroup && j < owners->len; j++)
                         over |= is_below(unit->cgroup, owners->pdata[j]) ||
                                 is_below(owners->pdata[j], unit->cgroup);
                 changed |= unit->counts.over != over;
@@ -439,7 +439,7 @@ static bool note_over(Contracts *contracts, const GPtrArray *owners)
 
 bool contracts_read(Contracts *contracts)
 {
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         bool full = contracts->full, changed = false;
         int r;
 

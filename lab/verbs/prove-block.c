@@ -189,30 +189,10 @@ typedef struct Measured {
         double delay_mean, delay_p99; /* us; NAN: not measured */
 } Measured;
 
-/* Counts the machine's wake-ups from now on. */
-static void begin_bill(const Prove *prove)
-{
-        g_auto(BillReading) before = { 0 };
-
-        if (prove->bill)
-                bill_read(prove->bill, NULL, NULL, &before);
-}
-
 static void add_delays(const char *cgroup, const char *process, enum wakeup_kind kind,
                        const WakeupDelays *delays, void *all)
 {
         wakeups_merge(all, delays);
-}
-
-static void end_bill(const Prove *prove, Measured *measured)
-{
-        g_auto(BillReading) reading = { 0 };
-        WakeupDelays all = { 0 };
-
-        if (bill_read(prove->bill, add_delays, &all, &reading) < 0)
-                return; /* a part of the wake-ups says nothing about all */
-        measured->delay_mean = (double)all.sum_ns / 1e3 / (double)all.count;
-        measured->delay_p99 = wakeups_quantile_us(&all, 0.99);
 }
 
 /* Delays of the probe, or without one those of all tasks. */
@@ -220,11 +200,15 @@ static void measure_delays(const Prove *prove, Cyclic *probe, Measured *measured
 {
         g_autoptr(GArray) results = probe ? cyclic_stop(probe) : NULL;
         const CyclicCpu *result = results ? &g_array_index(results, CyclicCpu, 0) : NULL;
+        BillReading reading;
+        WakeupDelays all = { 0 };
 
         measured->delay_mean = result ? histogram_mean(result->histogram) : NAN;
         measured->delay_p99 = result ? histogram_quantile(result->histogram, 0.99) : NAN;
-        if (prove->bill)
-                end_bill(prove, measured);
+        if (!prove->bill || bill_read(prove->bill, add_delays, &all, &reading) < 0)
+                return; /* a part of the wake-ups says nothing about all */
+        measured->delay_mean = (double)all.sum_ns / 1e3 / (double)all.count;
+        measured->delay_p99 = wakeups_quantile_us(&all, 0.99);
 }
 
 static double count_instructions(const Prove *prove)
@@ -258,9 +242,11 @@ static Woke measure(Prove *prove, Measured *measured)
         uint64_t end = now_usec() + prove->schedule.block_usec;
         double before = count_instructions(prove);
         Cyclic *probe = start_probe(prove);
+        BillReading earlier;
         Woke woke;
 
-        begin_bill(prove);
+        if (prove->bill)
+                bill_read(prove->bill, NULL, NULL, &earlier);
         meter_begin(prove->meter);
         woke = prove->unit == WORK_RUNS ? wait_runs(prove, end, measured)
                                         : wait_until(prove, end, true);

@@ -115,7 +115,7 @@ static void measure_cost(const char *title, void (*load)(GArray *late_ns), doubl
 
         for (int i = 0; i < ROUNDS; i++) {
                 g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-                g_auto(BillReading) reading = { 0 };
+                BillReading reading;
                 Bill *bill = open_bill();
                 double ran = programs_ns(), n;
 
@@ -157,7 +157,7 @@ static void print_quantile(const WakeupDelays *delays, const GArray *sorted, dou
 static void compare(const char *title, void (*load)(GArray *late_ns), int cpu, unsigned kind)
 {
         g_autoptr(GArray) late = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         Bill *bill = open_bill();
         WakeupDelays all, kinds;
         CpuSet parked = { 0 };

@@ -295,7 +295,7 @@ static void assert_quantile(const char *name, const WakeupDelays *found, Truth *
 TEST_EACH(measured, truth_cases)
 {
         g_autofree Truth *truth = g_new0(Truth, 1);
-        g_auto(BillReading) reading = { 0 }, before = { 0 };
+        BillReading reading, before;
         Bill *bill = open_bill();
         const UnitWakeups *own;
         WakeupDelays all, kinds;
@@ -337,7 +337,7 @@ TEST_EACH(measured, truth_cases)
 TEST(readings)
 {
         Bill *bill = open_bill();
-        g_auto(BillReading) first = { 0 }, none = { 0 };
+        BillReading first, none;
         uint64_t due = now_ns();
 
         if (!bill)
@@ -350,7 +350,6 @@ TEST(readings)
         for (int i = 0; i < 20; i++)
                 sleep_until(due += PERIOD);
         bill_read(bill, NULL, NULL, &none);
-        bill_reading_done(&none);
         units_read(bill, &none);
         for (unsigned i = 0; i < units->len; i++) {
                 const UnitWakeups *unit = units->pdata[i];
@@ -368,7 +367,7 @@ TEST(coarse)
 {
         g_autofree Truth *truth = g_new0(Truth, 1);
         Bill *bill = open_detail(BILL_COARSE);
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         WakeupDelays sum, waited = { 0 };
 
         if (!bill)
@@ -395,7 +394,7 @@ TEST(coarse)
  * known to be lost. */
 static uint64_t storm(Bill *bill)
 {
-        g_auto(BillReading) reading = { 0 }, before = { 0 };
+        BillReading reading, before;
         const UnitWakeups *own;
         WakeupDelays all;
 
@@ -450,7 +449,7 @@ TEST_EACH(many_rows, shares)
 {
         g_autofree char *top = g_dir_make_tmp("check-bill-XXXXXX", NULL);
         g_autofree char *program = g_build_filename(top, "program", NULL), *bytes = NULL;
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         Bill *bill;
         unsigned found = 0;
         size_t size;
@@ -485,7 +484,7 @@ TEST_EACH(many_rows, shares)
 /* What the table has no room for is counted. */
 TEST(unstored)
 {
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         double n = 0;
         Bill *bill;
 
@@ -606,7 +605,7 @@ static void *play(void *data)
 TEST(a_thousand_units)
 {
         g_autofree char *top = mount_cgroups(), *name = own_name();
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         Bill *bill = top ? open_bill() : NULL;
         atomic_bool over = false;
         Player players[2];
@@ -681,7 +680,7 @@ TEST(others_have_rows)
         g_autofree char *slice = g_strdup_printf("%s/%s.slice", top, name);
         g_autofree char *pods = g_strconcat(slice, "/pods.slice", NULL);
         g_autofree char *other = g_strdup_printf("%s/%s.service", top, name);
-        g_auto(BillReading) reading = { 0 };
+        BillReading reading;
         bool deep = false, found = false;
         Bill *bill;
 
@@ -699,7 +698,6 @@ TEST(others_have_rows)
         run_deep(top, 2 * CGROUP_LEVELS);
         run_unit(other);
         ck_assert_int_eq(units_read(bill, &reading), 0);
-        bill_close(bill);
         unmount_cgroups(top);
         for (unsigned i = 0; i < units->len; i++) {
                 const UnitWakeups *unit = units->pdata[i];
@@ -714,6 +712,7 @@ TEST(others_have_rows)
                                                    NULL));
         ck_assert(!g_ptr_array_find_with_equal_func(reading.over, other + strlen(top), g_str_equal,
                                                     NULL));
+        bill_close(bill);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 struct Bill {
         uint64_t limits_ns[WAKEUPS_LIMITS];
+        GPtrArray *over;
 };
 
 static int open_error, read_error;
@@ -27,6 +28,7 @@ int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
                 return open_error;
         n_open++;
         *ret_bill = g_new0(Bill, 1);
+        (*ret_bill)->over = g_ptr_array_new();
         return 0;
 }
 
@@ -50,28 +52,25 @@ int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
         WakeupDelays early = count(bill, 1000000), late = count(bill, 10000000);
 
-        *ret_reading = (BillReading){ .full = full };
+        g_ptr_array_set_size(bill->over, 0);
+        if (over)
+                g_ptr_array_add(bill->over, (char *)over);
+        *ret_reading = (BillReading){ .full = full, .over = bill->over };
         for (unsigned i = 0; i < n_units; i++) {
                 g_autofree char *cgroup = g_strdup_printf("/system.slice/u%u.service", i);
 
                 take(cgroup, "", 2, &early, data);
                 take(cgroup, "", WAKEUPS_WAITING, i < n_late ? &late : &early, data);
         }
-        if (over) {
-                ret_reading->over = g_ptr_array_new_with_free_func(g_free);
-                g_ptr_array_add(ret_reading->over, g_strdup(over));
-        }
         return read_error;
-}
-
-void bill_reading_done(BillReading *reading)
-{
-        g_clear_pointer(&reading->over, g_ptr_array_unref);
 }
 
 void bill_close(Bill *bill)
 {
-        n_open -= bill != NULL;
+        if (!bill)
+                return;
+        n_open--;
+        g_ptr_array_unref(bill->over);
         g_free(bill);
 }
 

@@ -129,6 +129,9 @@ void bill_set_limit(Bill *bill, unsigned i, uint64_t ns)
 
 int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
 {
+        static GPtrArray none;
+
+        *ret_reading = (BillReading){ .over = &none };
         for (int i = 0; i < UNITS; i++) {
                 g_autofree char *cgroup = g_strdup_printf("/system.slice/game%d.scope", i);
                 WakeupDelays delays = { 0 };
@@ -138,10 +141,6 @@ int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
                 take(cgroup, "", one_in(2) ? 2 : WAKEUPS_WAITING, &delays, data);
         }
         return one_in(10000) ? -EPERM : 0;
-}
-
-void bill_reading_done(BillReading *reading)
-{
 }
 
 void bill_close(Bill *bill)
