@@ -131,7 +131,8 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
                 const Section *section = sections->pdata[i];
 
                 for (const Setting *row = section->rows; r >= 0 && row->key; row++)
-                        if (section_row(section, row->key))
+                        if (section_row(section, row->key) ||
+                            section_source(section, row->key).line > 0)
                                 r = append_setting(reply, section, row);
         }
         return bus_send_reply(reply, r);
@@ -148,7 +149,8 @@ static int append_problem(sd_bus_message *m, const ActContext *context, const Kn
         if (error == -EBUSY) /* it sleeps with its CPU */
                 return 0;
         if (error < 0)
-                problem = g_strdup_printf("it cannot be read: %s", g_strerror(-error));
+                problem = g_strdup_printf("it cannot be read: %s",
+                                          error == knob->error ? why : g_strerror(-error));
         else if (knob->state == KNOB_FOREIGN)
                 problem = g_strdup("another program has taken it over; idled leaves it unchanged "
                                    "until \"idlectl reload\"");

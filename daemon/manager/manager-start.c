@@ -55,11 +55,25 @@ void manager_learn_affinities(ManagerSetup *setup)
         g_free(about);
 }
 
+/* What idled.service has no right to restore any more. Errors are said where the daemon meets them
+ * again. */
+static void restore_for_one_release(const ManagerSetup *setup)
+{
+        const ActContext context = { .root = setup->root, .live = setup->live };
+        g_autoptr(Knobs) knobs = knobs_new(&context, setup->run, setup->dry_run);
+        int skipped;
+
+        if (knobs_recover(knobs, kinds_for_one_release, &skipped) > 0)
+                done_restore(knobs);
+}
+
 int manager_probe(const ManagerSetup *setup)
 {
         const char *why;
-        int r = affinities_try(setup->root, &why);
+        int r;
 
+        restore_for_one_release(setup);
+        r = affinities_try(setup->root, &why);
         if (r < 0) {
                 printf("Whether the kernel keeps affinities cannot be tried: %s\n", why);
                 return 0;

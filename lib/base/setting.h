@@ -26,7 +26,7 @@ typedef enum SettingType {
 } SettingType;
 
 typedef struct Setting {
-        const char *section; /* without brackets; "State": in no file, idled keeps it */
+        const char *section; /* without brackets; "State": idled keeps it */
         const char *key;     /* NULL ends the table */
         SettingType type;
         size_t offset;              /* of the value in the options struct */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Values of policies that no file of the configuration has (section State of a policy's table):
- * clients set them as options, and idled keeps each in a file, SECTION-KEY, over a restart.
+ * Values of policies that idled keeps (section State of a policy's table): clients set them as
+ * options, and each is in a file, SECTION-KEY, over a restart. For one release an old file of the
+ * configuration may have one, too, which counts while there is no such file.
  */
 #ifndef IDLED_CONFIG_KEPT_H
 #define IDLED_CONFIG_KEPT_H

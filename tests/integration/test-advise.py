@@ -238,6 +238,7 @@ class Advise(TestCase):
         self.start()
         self.daemon.wait_log('IdleGovernorAdvised: .*removed.*idlelab advise --apply', 2)
         self.assertEqual(self.current(), 'teo')
+        self.assertRegex(self.idlectl('settings', 'cstates').stdout, r'IdleGovernorAdvised +teo: it .*10-auto\.conf:3')
         self.assertIn('it', [because for because, option in self.reasons() if option == 'IdleGovernor'])
         self.call('SetProfile', 'old')
         wait_until(lambda: self.current() == 'menu', 'the value of the profile')

@@ -538,6 +538,19 @@ class Restore(Command):
         self.put(self.undo_path(), text)
         return text
 
+    def test_of_an_earlier_version(self):
+        """--probe restores what the daemon has no right to, and leaves all else on record."""
+        self.put('proc/101/stat', '101 (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 11 0 0\n')
+        self.put('proc/101/timerslack_ns', '90000\n')
+        self.write_record('found\ttimerslack\t101:11\t50000', 'write\ttimerslack\t101:11\t90000',
+                          'found\tlater\ta\t1')
+        self.assertEqual(self.idled('--probe', '--dry-run')[0], 0)
+        self.assertEqual(self.read('proc/101/timerslack_ns'), '90000')
+        self.assertEqual(self.idled('--probe')[0], 0)
+        self.assertEqual(self.read('proc/101/timerslack_ns'), '50000')
+        self.assertRegex(Path(self.undo_path()).read_text(encoding='ascii'),
+                         'found\tlater\ta\t1\n(.*\n)*done\ttimerslack\t101:11\n')
+
     def test_of_a_later_version(self):
         """What an older idled does not know stays as it is, and on record for the one that does."""
         text = self.write_record('found\tlater\ta\t1', 'found\tlater\tb\t2')

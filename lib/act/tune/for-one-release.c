@@ -5,7 +5,8 @@
  *
  * "timerslack TID:START" is the timer slack of a thread in nanoseconds. START is the time that the
  * thread started at, in clock ticks since boot, as its number may be another's later. Threads that
- * were made in the last minute before idled died, and inherited its slack, are not on record.
+ * were made by these later, and inherited their slack, are not on record and keep it. The daemon
+ * may not restore it: idled --probe does, before each start.
  *
  * "irqbalance SOCKET" is what irqbalance keeps interrupts off: a list of CPUs, or "none". SOCKET is
  * "irqbalance812.sock" in /run/irqbalance, and 812 is the PID. One with "@" before it is in the
@@ -23,10 +24,10 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* -ENOENT: the thread ended, or another one has its number. */
-static int slack_read(const ActContext *context, const char *name, char **ret_value)
+/* Where its slack is. -ENOENT: the thread ended, or another one has its number. */
+static int find_thread(const ActContext *context, const char *name, char **ret_path)
 {
-        g_autofree char *stat = NULL, *about = NULL, *path = NULL;
+        g_autofree char *stat = NULL, *about = NULL;
         uint64_t start, now;
         const char *field;
         int tid, end = 0, r;
@@ -34,7 +35,6 @@ static int slack_read(const ActContext *context, const char *name, char **ret_va
         if (sscanf(name, "%d:%" G_GUINT64_FORMAT "%n", &tid, &start, &end) != 2 || name[end])
                 return -EINVAL;
         stat = g_strdup_printf("proc/%d/stat", tid);
-        path = g_strdup_printf("proc/%d/timerslack_ns", tid);
         r = file_read(context->root, stat, &about);
         if (r < 0)
                 return r;
@@ -43,14 +43,26 @@ static int slack_read(const ActContext *context, const char *name, char **ret_va
                 field = strchr(field + 1, ' ');
         if (!field || sscanf(field, "%" G_GUINT64_FORMAT, &now) != 1 || now != start)
                 return -ENOENT;
-        return file_read(context->root, path, ret_value);
+        *ret_path = g_strdup_printf("proc/%d/timerslack_ns", tid);
+        return 0;
+}
+
+static int slack_read(const ActContext *context, const char *name, char **ret_value)
+{
+        g_autofree char *path = NULL;
+        int r = find_thread(context, name, &path);
+
+        return r < 0 ? r : file_read(context->root, path, ret_value);
 }
 
 static int slack_write(const ActContext *context, const char *name, const char *value)
 {
-        g_autofree char *path = g_strdup_printf("proc/%d/timerslack_ns", atoi(name));
+        g_autofree char *path = NULL;
         uint64_t number;
+        int r = find_thread(context, name, &path);
 
+        if (r < 0)
+                return r;
         return u64_parse(value, &number) < 0 ? -EINVAL : file_write(context->root, path, value);
 }
 
@@ -72,14 +84,15 @@ static const KnobKind slack_kind = {
 static int balancer_read(const ActContext *context, const char *name, char **ret_value)
 {
         g_autofree char *path = NULL;
-        int pid, end = 0;
+        int pid, end = 0, r;
 
         name += *name == '@';
         if (sscanf(name, "irqbalance%d.sock%n", &pid, &end) != 1 || !end || name[end])
                 return -EINVAL;
         path = g_strdup_printf("proc/%d/comm", pid);
-        if (file_has_word(context->root, path, "irqbalance") <= 0)
-                return -ENOENT;
+        r = file_has_word(context->root, path, "irqbalance");
+        if (r <= 0)
+                return r == 0 || r == -ESRCH ? -ENOENT : r;
         *ret_value = g_strdup("");
         return 0;
 }
@@ -103,7 +116,7 @@ static int balancer_write(const ActContext *context, const char *name, const cha
         if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0 ||
             connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
             send(fd, command, strlen(command), MSG_NOSIGNAL) < 0)
-                return -errno;
+                return errno == ENOENT ? -ECONNREFUSED : -errno; /* it runs, without a socket */
         return 0;
 }
 
@@ -116,7 +129,9 @@ static bool balancer_held(const ActContext *context, const char *name, const cha
 
 static const char *balancer_obstacle(const ActContext *context, const char *name, int error)
 {
-        return "run \"systemctl restart irqbalance\", which ends what idled set there";
+        return error == -EINVAL ? NULL
+                                : "run \"systemctl restart irqbalance\", which ends what idled "
+                                  "set there";
 }
 
 static const KnobKind balancer_kind = {

@@ -22,13 +22,15 @@ TEST(saved)
         g_autofree char *path = g_build_filename(scratch, "a", NULL);
         struct stat st;
 
-        umask(027);
+        umask(002);
         ck_assert_int_eq(file_save(path, "old\n", 0644), 0);
         check_saved("old\n");
+        ck_assert_int_eq(stat(path, &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, 0644);
         ck_assert_int_eq(file_save(path, "new\n", 0666), 0);
         check_saved("new\n");
         ck_assert_int_eq(stat(path, &st), 0);
-        ck_assert_uint_eq(st.st_mode & 07777, 0640);
+        ck_assert_uint_eq(st.st_mode & 07777, 0664);
 }
 
 TEST(replaces_a_link)
