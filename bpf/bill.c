@@ -25,7 +25,6 @@ uint32_t bill_rows = BILL_DELAYS;
 
 struct Bill {
         struct wakeups_bpf *programs;
-        int n_cpus;
         uint64_t read_ns;    /* when it was read last */
         BillReading counted; /* by then */
         GPtrArray *over;     /* of the last reading */
@@ -45,12 +44,11 @@ int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
         Bill *bill = g_new0(Bill, 1);
         int r = -ENOMEM;
 
-        bill->n_cpus = MAX(n_cpus, 1);
         bill->over = g_ptr_array_new_with_free_func(g_free);
         bill->programs = wakeups_bpf__open();
         if (bill->programs) {
                 bill->programs->rodata->detail = detail;
-                bill->programs->maps.cpus.max_entries = (__u32)bill->n_cpus;
+                bill->programs->maps.cpus.max_entries = (__u32)MAX(n_cpus, 1);
                 bill->programs->maps.delays.max_entries = bill_rows;
                 bill->programs->rodata->share = MAX(bill_rows / BILL_SHARES, 1);
                 r = wakeups_bpf__load(bill->programs);

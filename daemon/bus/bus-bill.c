@@ -26,7 +26,7 @@ typedef struct Call {
         Bus *bus;
         sd_bus_message *message;
         Sender sender;
-        bool all;
+        Options options;
         Bill *bill;
         GHashTable *rows; /* of UnitWakeups, that its user may see */
         sd_event_source *timer;
@@ -100,7 +100,7 @@ static void take(const char *cgroup, const char *process, enum wakeup_kind kind,
 {
         const Call *call = data;
 
-        if (call->all || cgroup_is_of_user(cgroup, call->sender.uid))
+        if (call->options.all || cgroup_is_of_user(cgroup, call->sender.uid))
                 unit_wakeups_add(call->rows, cgroup, process, kind, delays);
 }
 
@@ -203,12 +203,12 @@ void bus_bills_set_parked(Bus *bus)
                 bill_set_parked(((Call *)bus->bills->pdata[i])->bill, parked, n_active);
 }
 
-static int begin(Call *call, const Options *options, sd_bus_error *error)
+static int begin(Call *call, sd_bus_error *error)
 {
         Bus *bus = call->bus;
         g_autofree char *why = NULL;
         int r = bill_open(manager_topology(bus->manager)->n_cpus,
-                          options->processes ? BILL_PROCESSES : BILL_KINDS, &call->bill);
+                          call->options.processes ? BILL_PROCESSES : BILL_KINDS, &call->bill);
 
         if (r < 0) {
                 why = bill_error(r);
@@ -217,7 +217,8 @@ static int begin(Call *call, const Options *options, sd_bus_error *error)
         }
         /* Loading took some of the loop's turn. */
         r = sd_event_add_time(bus->event, &call->timer, CLOCK_MONOTONIC,
-                              (uint64_t)g_get_monotonic_time() + (uint64_t)(options->seconds * 1e6),
+                              (uint64_t)g_get_monotonic_time() +
+                                      (uint64_t)(call->options.seconds * 1e6),
                               0, on_time, call);
         if (r >= 0)
                 r = sd_bus_track_new(bus->connection, &call->client, on_gone, call);
@@ -242,9 +243,9 @@ static int do_bill(sd_bus_message *message, void *userdata, sd_bus_error *error)
         call->bus = bus;
         call->message = sd_bus_message_ref(message);
         call->sender = sender;
-        call->all = options.all;
+        call->options = options;
         call->rows = unit_wakeups_new();
-        r = begin(call, &options, error);
+        r = begin(call, error);
         if (r < 0) {
                 call_free(call);
                 return r;
