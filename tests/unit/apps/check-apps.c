@@ -66,7 +66,7 @@ static void teardown_apps(void)
         if (facts.path)
                 tree_done(&facts);
         ck_assert_uint_eq(holds_count(holds), 0);
-        g_ptr_array_unref(rules);
+        g_clear_pointer(&rules, g_ptr_array_unref);
         teardown();
 }
 

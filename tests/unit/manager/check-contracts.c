@@ -298,6 +298,9 @@ TEST(of_a_given_unit)
         now += 6000000;
         ck_assert(!follow(0, false));
         expect("u0.service 5000");
+        end_last(pid);
+        ck_assert(follow(0, true));
+        expect("");
 }
 
 static void keep(const Held *held, void *userdata)
