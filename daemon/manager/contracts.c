@@ -40,10 +40,11 @@ struct Contracts {
         GHashTable *others; /* cgroup of a unit without a contract of its own -> Other */
         GPtrArray *apart;   /* of char: the cgroups of these that are judged apart */
         uint64_t followed_usec, chosen_usec, retry_usec, last_id;
-        Bill *bill;      /* NULL: nothing is measured */
-        char *error;     /* why it could not be opened or read last; NULL: it was opened since */
-        bool said_units; /* it was logged as a warning, for contracts of units */
-        bool full;       /* the last reading lacks wake-ups, of any unit */
+        uint64_t others_ns; /* that `others` was counted for */
+        Bill *bill;         /* NULL: nothing is measured */
+        char *error;        /* why it could not be opened or read last; NULL: it was opened since */
+        bool said_units;    /* it was logged as a warning, for contracts of units */
+        bool full;          /* the last reading lacks wake-ups, of any unit */
 };
 
 static void unit_free(gpointer data)
@@ -200,31 +201,46 @@ static double late_share(const Contracts *contracts, const char *cgroup)
         return other && other->wakeups > 0 ? (double)other->late / (double)other->wakeups : 0;
 }
 
+/* Those that something is done for stay, those that nothing helps are last. */
+static int rank_of(const Contracts *contracts, const char *cgroup)
+{
+        const UnitContract *unit = find_unit(contracts->units, contracts->n, cgroup);
+
+        return !unit ? 1 : unit->counts.report.infeasible ? 2 : 0;
+}
+
 static int compare_others(gconstpointer a, gconstpointer b, gpointer contracts)
 {
-        double x = late_share(contracts, *(char *const *)a);
-        double y = late_share(contracts, *(char *const *)b);
+        const char *one = *(char *const *)a, *other = *(char *const *)b;
+        double x = late_share(contracts, one), y = late_share(contracts, other);
+        int order = rank_of(contracts, one) - rank_of(contracts, other);
 
-        return (x < y) - (x > y);
+        return order ?: (x < y) - (x > y);
 }
 
 /* Chooses the units that are judged apart. */
 static void choose_apart(Contracts *contracts, uint64_t now_usec)
 {
-        double seconds = (double)(now_usec - contracts->chosen_usec) / G_USEC_PER_SEC;
+        double seconds = (double)contracts->others_ns / 1e9;
         GHashTableIter others;
         gpointer cgroup, value;
 
         contracts->chosen_usec = now_usec;
+        if (contracts->others_ns == 0 && contracts->bill)
+                return; /* nothing is known */
+        contracts->others_ns = 0;
         g_ptr_array_set_size(contracts->apart, 0);
         g_hash_table_iter_init(&others, contracts->others);
         while (g_hash_table_iter_next(&others, &cgroup, &value)) {
                 const Other *other = value;
-                bool judged = find_unit(contracts->units, contracts->n, cgroup) != NULL;
-                double least = APART_PER_SEC * seconds / (judged ? 2 : 1);
+                const UnitContract *unit = find_unit(contracts->units, contracts->units->len,
+                                                     cgroup);
+                double least = APART_PER_SEC * seconds / (unit ? 2 : 1);
 
+                if (unit && !unit->apart)
+                        continue; /* it has a contract of its own, without a place */
                 if ((double)other->wakeups >= least &&
-                    (judged || late_share(contracts, cgroup) > APART_SHARE))
+                    (unit || late_share(contracts, cgroup) > APART_SHARE))
                         g_ptr_array_add(contracts->apart, g_strdup(cgroup));
         }
         g_ptr_array_sort_with_data(contracts->apart, compare_others, contracts);
@@ -278,7 +294,7 @@ static GPtrArray *requested(const Contracts *contracts, const Holds *holds, cons
         return units;
 }
 
-/* Begins to count for those that are new, or had no place; true if there is one. */
+/* Begins to count for those that are new, or had no place; true if there is one that is shown. */
 static bool begin_new(Contracts *contracts)
 {
         unsigned taken = 0; /* limits */
@@ -290,7 +306,8 @@ static bool begin_new(Contracts *contracts)
                 taken |= (unsigned)(counts->id > 0) << counts->limit;
         }
         for (unsigned i = 0; i < contracts->n; i++) {
-                UnitCounts *counts = &((UnitContract *)contracts->units->pdata[i])->counts;
+                UnitContract *unit = contracts->units->pdata[i];
+                UnitCounts *counts = &unit->counts;
 
                 if (counts->id)
                         continue;
@@ -299,7 +316,7 @@ static bool begin_new(Contracts *contracts)
                                         .early = contracts->bill != NULL,
                                         .report.latency_us = -1 };
                 taken |= 1u << counts->limit;
-                added = true;
+                added |= !unit->apart;
         }
         return added;
 }
@@ -332,6 +349,7 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
         if (contracts->n == 0) {
                 g_clear_pointer(&contracts->bill, bill_close);
                 contracts->full = false;
+                contracts->retry_usec = 0;
         } else if (!contracts->bill && (!contracts->error || now_usec >= contracts->retry_usec)) {
                 r = bill_open(contracts->n_cpus, BILL_COARSE, &contracts->bill);
                 if (r < 0)
@@ -347,11 +365,20 @@ static void follow_bill(Contracts *contracts, uint64_t now_usec)
         }
 }
 
+static unsigned count_shown(const Contracts *contracts)
+{
+        unsigned n = 0;
+
+        while (contracts_nth(contracts, n))
+                n++;
+        return n;
+}
+
 bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *online,
                       uint32_t rest_us, bool fresh, uint64_t now_usec)
 {
         bool changed, failed = contracts->error != NULL;
-        unsigned before = contracts->n;
+        unsigned before = count_shown(contracts);
         GPtrArray *units;
 
         if (fresh || now_usec - contracts->followed_usec >= FOLLOW_USEC) {
@@ -364,7 +391,7 @@ bool contracts_follow(Contracts *contracts, const Holds *holds, const CpuSet *on
         g_ptr_array_unref(contracts->units);
         contracts->units = units;
         contracts->n = give_places(units);
-        changed = begin_new(contracts) || contracts->n != before;
+        changed = begin_new(contracts) || count_shown(contracts) != before;
         follow_bill(contracts, now_usec);
         return changed || failed != (contracts->error != NULL);
 }
@@ -386,7 +413,8 @@ static void note_other(Contracts *contracts, const UnitContract *rest, const cha
 {
         Other *other = g_hash_table_lookup(contracts->others, cgroup);
 
-        if (cgroup[0] != '/' || cgroup[1] == '\0')
+        if (cgroup[0] != '/' || cgroup[1] == '\0' ||
+            (!other && g_hash_table_size(contracts->others) >= BILL_CGROUPS))
                 return;
         if (!other) {
                 other = g_new0(Other, 1);
@@ -454,6 +482,7 @@ bool contracts_read(Contracts *contracts)
                 for (unsigned i = 0; i < contracts->n; i++)
                         ((UnitContract *)contracts->units->pdata[i])->counts.early = false;
                 contracts->full = reading.full;
+                contracts->others_ns += reading.duration_ns;
                 changed = note_over(contracts, reading.over);
         }
         return changed || r < 0 || contracts->full != full;
@@ -469,6 +498,7 @@ bool contracts_drop(Contracts *contracts)
                 counts->wakeups = counts->idle = (WakeupDelays){ 0 };
         }
         g_hash_table_remove_all(contracts->others);
+        contracts->others_ns = 0;
         return changed;
 }
 
@@ -487,13 +517,16 @@ static void log_feasible(const UnitContract *unit, const ContractReport *report)
         g_autofree char *clean = log_clean(name);
 
         /* That of a profile comes and goes with the load. */
+        bool own = unit->cgroup && !unit->apart;
+
         if (report->infeasible)
-                log_message(unit->cgroup && !unit->apart ? LOG_NOTICE : LOG_DEBUG,
+                log_message(own ? LOG_NOTICE : LOG_DEBUG,
                             "The contract of %s is infeasible: with everything active the p99 of "
                             "its wake-ups is %g ms, the limit %g ms; idled does nothing for it",
                             clean, report->best_us / 1e3, unit->limit_us / 1e3);
         else
-                log_info("The contract of %s is feasible again", clean);
+                log_message(own ? LOG_INFO : LOG_DEBUG, "The contract of %s is feasible again",
+                            clean);
 }
 
 /* Adds the windows of units that are judged apart to those of all. */
@@ -528,10 +561,11 @@ bool contracts_note(Contracts *contracts, const ContractReport *reports, int n)
                         report_apart(contracts, reports, n, &report);
                 if (report.infeasible != last->infeasible)
                         log_feasible(unit, &report);
-                changed |= report.infeasible != last->infeasible ||
-                           report.measured != last->measured || report.kept != last->kept ||
-                           report.broken != last->broken || report.cores != last->cores ||
-                           report.latency_us != last->latency_us || report.fast != last->fast;
+                changed |= !unit->apart &&
+                           (report.infeasible != last->infeasible ||
+                            report.measured != last->measured || report.kept != last->kept ||
+                            report.broken != last->broken || report.cores != last->cores ||
+                            report.latency_us != last->latency_us || report.fast != last->fast);
                 *last = report;
         }
         return changed;

@@ -26,9 +26,9 @@ typedef struct UnitCounts {
         uint64_t kept, broken;      /* windows of units that are judged apart: see UnitContract */
 } UnitCounts;
 
-/* One contract, for people. That of all units without one is of each of these, too: those that are
- * late although the others are not are judged apart. Their contracts are not shown, and their
- * windows are reported as windows of all. */
+/* One contract, for people. That of all units without one is of each of these, too: some that are
+ * late and wake up often are judged apart. Their contracts are not shown, and their windows are
+ * reported as windows of all. */
 typedef struct UnitContract {
         char *cgroup, *unit; /* NULL: all units without a contract */
         uint32_t limit_us;

@@ -261,7 +261,7 @@ static void request_period(ContractPolicy *self, const PolicyInput *input, Wish 
         double counted = 0;
 
         for (int i = 0; i < input->n_contracts; i++)
-                if (input->contracts[i].wakeups) {
+                if (input->contracts[i].wakeups && (i == 0 || !input->contracts[i].rest)) {
                         counted += (double)wakeups_binned(input->contracts[i].wakeups);
                         any = true;
                 }
@@ -407,7 +407,7 @@ static int contract_explain(const void *state, const PolicyInput *input, int cpu
         for (int i = 0; i < self->controller.n_contracts && n < EXPLAIN_MAX - 1; i++) {
                 const ContractState *c = &self->controller.contracts[i];
 
-                if (contract_votes(c))
+                if (contract_votes(c) || c->apart) /* which is not shown */
                         continue;
                 ret_reasons[n++] = (Reason){
                         .because = c->report.measured

@@ -373,7 +373,8 @@ static bool is_hopeless(const Controller *self, const ContractState *c, const Co
 static void give_up(Controller *self, ContractState *c, const ControlInput *input,
                     const WakeupDelays *wakeups)
 {
-        uint64_t here = input->now_usec - self->changed_usec;
+        uint64_t since = self->changed_usec > c->since_usec ? self->changed_usec : c->since_usec;
+        uint64_t here = input->now_usec - since;
         bool late = 1 - tally_odds(&c->here, CONTRACT_SHARE) >= FAILS;
 
         if (self->cores < input->n_cores ||
@@ -468,22 +469,24 @@ static bool arrange(Controller *self, const ControlInput *input)
 
         memcpy(old, self->contracts, sizeof(old));
         rest = self->n_contracts > 0 && input->n_contracts > 0 && input->contracts[0].rest &&
-               old[0].report.id == input->contracts[0].id && contract_votes(&old[0]);
+               old[0].report.id == input->contracts[0].id && old[0].report.measured;
         for (int i = 0; i < input->n_contracts; i++) {
                 const Contract *contract = &input->contracts[i];
+                bool apart = i > 0 && contract->rest;
                 int at = 0;
 
                 while (at < self->n_contracts && old[at].report.id != contract->id)
                         at++;
-                added |= at == self->n_contracts && !(rest && contract->rest);
+                added |= at == self->n_contracts && !(rest && apart);
                 decides |= self->decides == contract->id;
                 self->contracts[i] = at < self->n_contracts
                                              ? old[at]
                                              : (ContractState){ .report.id = contract->id,
+                                                                .report.measured = rest && apart,
                                                                 .limit_us = contract->limit_us,
-                                                                .report.measured = rest &&
-                                                                                   contract->rest,
-                                                                .begin_usec = input->now_usec };
+                                                                .begin_usec = input->now_usec,
+                                                                .since_usec = input->now_usec };
+                self->contracts[i].apart = apart;
         }
         self->n_contracts = input->n_contracts;
         if (!decides)
@@ -586,10 +589,12 @@ void controller_step(Controller *self, const ControlInput *input)
                 ContractState *c = &self->contracts[i];
                 bool silent = !contract_votes(c);
 
-                if (input->now_usec < c->begin_usec)
+                if (input->now_usec < c->begin_usec) {
                         c->report.measured = false;
+                        c->since_usec = input->now_usec;
+                }
                 count(self, c, input, &input->contracts[i]);
-                added |= silent && contract_votes(c);
+                added |= silent && contract_votes(c) && !c->apart;
                 any |= contract_votes(c);
         }
         if (!any) {

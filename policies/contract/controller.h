@@ -38,14 +38,15 @@ typedef struct Tally {
 typedef struct ContractState {
         ContractReport report; /* but for the setting */
         double limit_us;
-        Tally read;           /* all that was counted */
-        Tally window, recent; /* in this window; of that, at this setting */
-        Tally here;           /* at this setting with this load */
-        Tally left;           /* the same at the setting that was lowered last */
-        WakeupDelays begin;   /* all that was counted when this window began */
-        WakeupDelays arrived; /* the same for this setting */
-        uint64_t begin_usec;
-        double failed_work; /* of the machine, when it became infeasible */
+        Tally read;                      /* all that was counted */
+        Tally window, recent;            /* in this window; of that, at this setting */
+        Tally here;                      /* at this setting with this load */
+        Tally left;                      /* the same at the setting that was lowered last */
+        WakeupDelays begin;              /* all that was counted when this window began */
+        WakeupDelays arrived;            /* the same for this setting */
+        uint64_t begin_usec, since_usec; /* this window began, the contract did */
+        bool apart;                      /* of a unit that the first contract counts, too */
+        double failed_work;              /* of the machine, when it became infeasible */
 } ContractState;
 
 /* True if the contract has a part in the setting. */

@@ -19,7 +19,8 @@ static unsigned n_open, n_units;
 static bool full;
 static const char *over; /* a cgroup whose share is used up */
 static uint64_t each;    /* wake-ups of each unit in a reading, half of them from an idle state */
-static unsigned n_late;  /* so many units are late: the others after 1 ms, these after 10 ms */
+static uint64_t now, read_usec;
+static unsigned n_late; /* so many units are late: the others after 1 ms, these after 10 ms */
 
 int bill_open(int n_cpus, enum bill_detail detail, Bill **ret_bill)
 {
@@ -55,7 +56,10 @@ int bill_read(Bill *bill, BillTake take, void *data, BillReading *ret_reading)
         g_ptr_array_set_size(bill->over, 0);
         if (over)
                 g_ptr_array_add(bill->over, (char *)over);
-        *ret_reading = (BillReading){ .full = full, .over = bill->over };
+        *ret_reading = (BillReading){ .full = full,
+                                      .over = bill->over,
+                                      .duration_ns = (now - read_usec) * 1000 };
+        read_usec = now;
         for (unsigned i = 0; i < n_units; i++) {
                 g_autofree char *cgroup = g_strdup_printf("/system.slice/u%u.service", i);
 
@@ -82,7 +86,6 @@ char *bill_error(int error)
 #define USER 4711
 
 static Contracts *contracts;
-static uint64_t now;
 
 static void setup_contracts(void)
 {
@@ -96,7 +99,7 @@ static void setup_contracts(void)
         n_late = 0;
         n_units = 3;
         n_open = 0;
-        now = 1000000;
+        now = read_usec = 1000000;
 }
 
 static void teardown_contracts(void)
@@ -349,8 +352,8 @@ TEST(rest)
 static void pass(uint64_t wakeups)
 {
         each = wakeups;
-        contracts_read(contracts);
         now += 5000000;
+        contracts_read(contracts);
         follow(5000, false);
 }
 
@@ -405,6 +408,60 @@ TEST(judged_apart)
         shown = &contracts_nth(contracts, 0)->counts.report;
         ck_assert_uint_eq(shown->kept, 11);
         ck_assert_uint_eq(shown->broken, 1);
+        follow(0, false);
+}
+
+/* A time without readings says nothing of how often units wake up. */
+TEST(rates_are_of_what_was_read)
+{
+        const Contract *list;
+        uint64_t id;
+
+        n_late = 1;
+        follow(5000, false);
+        pass(100);
+        ck_assert_int_eq(apart(), 1);
+        contracts_list(contracts, &list);
+        id = list[1].id;
+        each = 20;
+        now += 500000;
+        contracts_read(contracts);
+        now += 5000000;
+        follow(5000, false);
+        ck_assert_int_eq(apart(), 1);
+        contracts_drop(contracts);
+        now += 5000000;
+        follow(5000, false);
+        ck_assert_int_eq(apart(), 1);
+        contracts_list(contracts, &list);
+        ck_assert_uint_eq(list[1].id, id);
+        follow(0, false);
+}
+
+/* A unit that is on time since it is judged keeps its place, one that nothing helps loses it. */
+TEST(who_stays_apart)
+{
+        ContractReport report = { .measured = true, .infeasible = true, .best_us = 7000 };
+        const Contract *list;
+
+        n_units = 6;
+        n_late = 1;
+        follow(5000, false);
+        pass(100);
+        ck_assert_int_eq(apart(), 1);
+        contracts_list(contracts, &list);
+        report.id = list[1].id;
+        n_late = 6;
+        pass(100);
+        ck_assert_int_eq(apart(), 4);
+        contracts_list(contracts, &list);
+        ck_assert_uint_eq(list[1].id, report.id);
+        ck_assert(!contracts_note(contracts, &report, 1)); /* nothing that is shown changed */
+        pass(100);
+        ck_assert_int_eq(apart(), 4);
+        contracts_list(contracts, &list);
+        for (int i = 1; i < 5; i++)
+                ck_assert_uint_ne(list[i].id, report.id);
         follow(0, false);
 }
 

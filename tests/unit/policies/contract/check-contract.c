@@ -695,4 +695,36 @@ TEST(one_of_the_others)
         }
 }
 
+/* It is infeasible only after it was late for as long as any other, and comes back as it came. */
+TEST(one_of_the_others_is_late)
+{
+        g_autofree Feed *f = feed_new(2);
+        g_autofree WakeupDelays *own = g_new0(WakeupDelays, 1);
+        const ContractState *c = &f->controller.contracts[1];
+        int cores;
+
+        f->contracts[0].rest = f->contracts[1].rest = true;
+        f->contracts[1].wakeups = own;
+        f->input.n_cores = f->input.active_cores = 1;
+        for (int tick = 0; tick < 200; tick++)
+                feed(f, 0, false);
+        f->input.n_contracts = 2;
+        for (int tick = 0; tick < 120; tick++) {
+                for (unsigned i = 0; tick > 0 && i < 10; i++)
+                        count_delay(own, 20000000, f->contracts, 2);
+                feed(f, 0, false);
+                ck_assert_msg(c->report.infeasible == (tick >= 90), "tick %d: %d", tick,
+                              c->report.infeasible);
+        }
+        cores = f->controller.cores;
+        for (int tick = 0; c->report.infeasible; tick++) {
+                ck_assert_int_lt(tick, 200);
+                for (unsigned i = 0; i < 10; i++)
+                        count_delay(own, 20000, f->contracts, 2);
+                feed(f, 0, false);
+        }
+        ck_assert_int_eq(f->controller.cores, cores);
+        ck_assert_double_gt(f->controller.contracts[0].here.n, 1000);
+}
+
 UNIT("contract", .setup = set_seed, .timeout = 300)
