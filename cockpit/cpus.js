@@ -5,7 +5,7 @@
  * The map is a list box with one option per CPU. The Tab key enters and leaves the map, and the
  * arrow keys move within it.
  */
-import {plain} from './daemon.js';
+import {group_by, plain} from './daemon.js';
 import {card, element, table, terms} from './dom.js';
 import {decimal, duration, frequency, percent} from './format.js';
 
@@ -203,7 +203,7 @@ export class Cpus {
         /* CPUs that are offline have neither a package nor a core. */
         package([number, cpus]) {
                 const id = 'package-' + number;
-                const cores = [...Map.groupBy(cpus, cpu => cpu.Core)].map(
+                const cores = [...group_by(cpus, cpu => cpu.Core)].map(
                         ([key, members]) =>
                                 element('div', {key, class: 'core', role: 'presentation'},
                                         ...members.map(cpu => this.tile(cpu))));
@@ -217,7 +217,7 @@ export class Cpus {
         card() {
                 const cpus = this.daemon.all('Cpu', 'Number');
                 const selected = cpus.find(cpu => cpu.Number === this.selected) || cpus[0];
-                const packages = [...Map.groupBy(cpus, cpu => cpu.Package)].sort(
+                const packages = [...group_by(cpus, cpu => cpu.Package)].sort(
                         ([a], [b]) => (a < 0) - (b < 0) || a - b);
 
                 this.selected = selected?.Number;

@@ -36,6 +36,15 @@ function plain_all(interfaces) {
         return each(interfaces, plain);
 }
 
+/* Map.groupBy(), which browsers have only since the end of 2023. */
+export function group_by(items, key_of) {
+        const groups = new Map();
+
+        for (const item of items)
+                groups.set(key_of(item), [...groups.get(key_of(item)) ?? [], item]);
+        return groups;
+}
+
 export class Daemon {
         /* Calls changed() after each change of the state. */
         constructor(changed) {

@@ -41,7 +41,8 @@ class Page {
                 this.hint = _("Turn on administrative access at the top of this window.");
                 this.limited = false;
                 this.asked = 0;      /* the requested frame */
-                this.failure = null; /* [what did not work, the daemon's message] */
+                this.failure = null; /* [what did not work, the daemon's message, its number] */
+                this.failures = 0;
                 this.content = [];
                 this.permission = cockpit.permission({admin: true});
                 this.permission.addEventListener('changed', () => this.draw_soon());
@@ -171,16 +172,17 @@ class Page {
                 return DENIED.includes(error.name) ? text + '\n' + this.hint : text;
         }
 
-        error(what, why) {
+        /* The same one again is another element, so that it is spoken again. */
+        error(what, why, key) {
                 return element(
-                        'div', {class: 'notice danger'}, element('strong', {}, what),
+                        'div', {key, class: 'notice danger'}, element('strong', {}, what),
                         element('p', {}, foreign(why)),
                         button(_("Close"), 'secondary', () => this.fail(null)));
         }
 
         /* Shows what did not work, and why; null: nothing. */
         fail(failure) {
-                this.failure = failure;
+                this.failure = failure && [...failure, ++this.failures];
                 this.draw();
         }
 

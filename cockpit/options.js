@@ -6,6 +6,7 @@
  * A value that is set here lasts until the daemon ends. No method on the bus writes configuration
  * files, so the card shows the idlectl command that does.
  */
+import {group_by} from './daemon.js';
 import {button, card, element, foreign} from './dom.js';
 import {shell_word} from './format.js';
 
@@ -111,7 +112,7 @@ export class Options {
         }
 
         card() {
-                const sections = Map.groupBy(this.daemon.settings, setting => setting.section);
+                const sections = group_by(this.daemon.settings, setting => setting.section);
                 const hint = _("A value that is set here lasts until idled ends.") + ' ' +
                         _("An empty value restores the configured one.");
                 const reload = () => this.page.run(

@@ -130,12 +130,12 @@ const findScale = ({ log, from }, values) => {
                 values.map((value) => value === null ? NaN : scaled(value)).filter(Number.isFinite);
         const min = known.length ? known.reduce((a, b) => Math.min(a, b)) : 0;
         let max = known.length ? known.reduce((a, b) => Math.max(a, b)) : 1;
-        if (max <= min)
-                max = min + (log ? 1 : Math.max(Math.abs(min), 1));
-        const step = log ? Math.ceil((max - min) / ticks) : tickDistance((max - min) / ticks);
-        const unit = log ? 1 : step, at = [];
-        const begin = Math.floor(min / unit + 1e-9) * unit,
-              end = Math.ceil(max / unit - 1e-9) * unit;
+        if (max <= min && !log)
+                max = min + Math.max(Math.abs(min), 1);
+        const unit = log ? 1 : tickDistance((max - min) / ticks), at = [];
+        const begin = from ? Math.ceil(scaled(from)) : Math.floor(min / unit + 1e-9) * unit,
+              end = Math.max(Math.ceil(max / unit - 1e-9) * unit, begin + unit);
+        const step = log ? Math.ceil((end - begin) / ticks) : unit;
         for (let k = 0; begin + k * step <= end + step * 1e-9; k++)
                 at.push(log ? 10 ** (begin + k * step) : (begin / step + k) * step);
         const low = from ? scaled(from) : begin;

@@ -72,6 +72,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.browser.evaluate(DRAWN), "yes")
         self.assertEqual(self.visible("figure canvas") // 2, plots)
         self.assertGreater(self.visible("figure > svg"), 2)  # histograms and sources
+        # Counts of sleeps begin at 1, although the smallest is larger.
+        title = "[...document.querySelectorAll('h2, h3, h4')].find(h => h.textContent == 'Lengths of sleeps')"
+        texts = f"[...{title}.parentElement.querySelectorAll('svg text')].map(text => text.textContent)"
+        self.assertIn("1", self.browser.evaluate(texts))
         self.assertGreater(self.visible(".hint"), 0)
 
     def test_costly(self):

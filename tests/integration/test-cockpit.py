@@ -422,9 +422,9 @@ class Layout(Shown):
         self.hold(latency_us=50, cpus='2-3', reason='x' * 200)
 
     def test_narrow(self):
-        self.page.resize(400, 900)
+        self.page.resize(320, 900)
         self.wait_text('[data-hold]', 'xxx')
-        self.wait_page(lambda: self.page.evaluate('innerWidth') == 400, 'the narrow window')
+        self.wait_page(lambda: self.page.evaluate('innerWidth') == 320, 'the narrow window')
         for section in ('Daemon', 'ondemand'):
             # The options are asked for in a call of their own, which may be answered after the holds.
             summary = '[data-section=%s] summary' % section
@@ -432,7 +432,7 @@ class Layout(Shown):
             self.click(summary)
             self.wait_page(lambda: self.find('[data-section=%s]' % section, 'node.open'),
                            'the open section ' + section)
-        self.assertLessEqual(self.page.evaluate('document.documentElement.scrollWidth'), 400)
+        self.assertLessEqual(self.page.evaluate('document.documentElement.scrollWidth'), 320)
 
     def test_dark(self):
         colour = 'getComputedStyle(document.querySelector(".card")).backgroundColor'
