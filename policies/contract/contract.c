@@ -7,8 +7,8 @@
  *     one, and for late ones of these, while it can save something. It begins when the filtered
  *     load is WORK or more, and for SPARE_USEC, which add up, used the CPUs of one active core less
  *     to at most ROOM: ondemand would have parked that core, were it not for tasks that wait. It
- *     ends REST_USEC after the load was lower, or as many cores were active as in that time. If it
- *     parked none within TRY_USEC, it ends, too, and SPARE_USEC doubles until it begins again.
+ *     ends REST_USEC after the load was lower, or as many cores were active as in that time, and if
+ *     it parked none within TRY_USEC. If it parked for less than half its time, SPARE_USEC doubles.
  *  2. Setting. The controller, whose steps controller.c has, finds the cheapest number of active
  *     cores and deepest idle state that keep them all, and whether frequencies may be low.
  *  3. Cores. While a unit's contract rules, the first cores of ondemand's order, of those that
@@ -77,8 +77,9 @@ typedef struct ContractPolicy {
         uint64_t until_usec; /* the contract of all other units lasts; 0: there is none */
         double spare_usec;   /* that the load left an active core to spare; else it decreases */
         double before;       /* cores that were active meanwhile, on average */
-        bool served;         /* it had an effect */
-        unsigned vain;       /* how often it had none, in a row */
+        uint64_t begun_usec; /* it lasts since then */
+        double useful_usec;  /* of this it parked a core for */
+        unsigned vain;       /* how often it did so for less than half of it, in a row */
         bool unit;           /* a unit's contract rules */
         double counted;      /* wake-ups of all contracts, at the last call */
         uint64_t counted_usec;
@@ -317,7 +318,7 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         const ContractOptions *options = input->options;
         const Snapshot *snapshot = input->snapshot;
         double passed = (double)snapshot->interval_usec;
-        bool spare;
+        bool spare, fresh;
         int active;
 
         if (options->p99_usec == 0) {
@@ -326,7 +327,8 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
                 return;
         }
         active = count_active(self, input);
-        if (snapshot->time_usec != self->seen_usec && passed > 0) {
+        fresh = snapshot->time_usec != self->seen_usec && passed > 0;
+        if (fresh) {
                 self->work += (work_now(self, input) - self->work) * -expm1(-passed / WORK_USEC);
                 spare = is_spare(self, input, active);
                 self->spare_usec = fmax(self->spare_usec + (spare ? passed : -passed * SPARE_LEAK),
@@ -338,11 +340,15 @@ static void request_rest(ContractPolicy *self, const PolicyInput *input, Wish *w
         if (self->work >= WORK)
                 self->load_usec = snapshot->time_usec;
         if (is_useful(self, input)) {
-                self->served = self->until_usec > 0;
-                self->until_usec = snapshot->time_usec + (self->served ? REST_USEC : TRY_USEC);
+                bool begins = self->until_usec == 0;
+
+                if (begins)
+                        self->begun_usec = snapshot->time_usec;
+                self->useful_usec = begins ? 0 : self->useful_usec + (fresh ? passed : 0);
+                self->until_usec = snapshot->time_usec + (begins ? TRY_USEC : REST_USEC);
         } else if (self->until_usec > 0 && (snapshot->time_usec >= self->until_usec ||
                                             snapshot->time_usec >= self->load_usec + REST_USEC)) {
-                if (self->served)
+                if (2 * self->useful_usec >= (double)(snapshot->time_usec - self->begun_usec))
                         self->vain = 0;
                 else if (self->work >= WORK) /* else nothing was learned */
                         self->vain += self->vain < VAIN_MAX;

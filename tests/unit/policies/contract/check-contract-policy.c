@@ -476,6 +476,25 @@ TEST(waits_after_failures)
         ck_assert_uint_gt(world->wish.p99_us, 0);
 }
 
+/* If what it parks breaks it each time, it is tried ever more seldom, too. */
+TEST(waits_after_parking_in_vain)
+{
+        unsigned begun = 0, parked = 0;
+
+        world->n_contracts = 0;
+        world_set_all(world, "WakeupP99=5ms");
+        world_put(world, "0=0.5");
+        for (unsigned i = 0; i < 7200; i++) {
+                bool before = world->wish.p99_us > 0;
+
+                rest_for(1, 4, parked < 20 ? 1 : 4);
+                parked = before ? parked + 1 : 0;
+                begun += !before && world->wish.p99_us > 0;
+        }
+        ck_assert_uint_ge(begun, 5); /* 30 s, 1, 2, 4 ... 32 minutes */
+        ck_assert_uint_le(begun, 9);
+}
+
 /* Parking that does not last, or lasts but for trials, in each two minutes; what ten of these show.
  */
 static const struct {
