@@ -131,8 +131,7 @@ int bus_method_get_settings(sd_bus_message *message, void *userdata, sd_bus_erro
                 const Section *section = sections->pdata[i];
 
                 for (const Setting *row = section->rows; r >= 0 && row->key; row++)
-                        if (section_row(section, row->key) ||
-                            section_source(section, row->key).line > 0)
+                        if (section_shows(section, row))
                                 r = append_setting(reply, section, row);
         }
         return bus_send_reply(reply, r);

@@ -193,7 +193,7 @@ static unsigned give_places(GPtrArray *units)
         return n;
 }
 
-/* The share of late ones of a unit; 0: it is not judged. */
+/* The share of late ones of a unit; 0 if nothing is known of it. */
 static double late_share(const Contracts *contracts, const char *cgroup)
 {
         const Other *other = g_hash_table_lookup(contracts->others, cgroup);

@@ -52,8 +52,7 @@ static json_object *describe_settings(const Config *config)
                 const Section *section = g_ptr_array_index(config->sections, i);
 
                 for (const Setting *row = section->rows; row->key; row++)
-                        if (section_row(section, row->key) ||
-                            section_source(section, row->key).line > 0)
+                        if (section_shows(section, row))
                                 json_object_array_add(array, describe_setting(section, row));
         }
         return array;

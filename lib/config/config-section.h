@@ -22,6 +22,9 @@ const char *section_heading(const Section *section);
 /* The row with this key, NULL if there is none. */
 const Setting *section_row(const Section *section, const char *key);
 
+/* True if users see the value: those of a file, and what idled keeps if an old file has it. */
+bool section_shows(const Section *section, const Setting *row);
+
 /* The row of this value that idled keeps for the policy, NULL if there is none. */
 const Setting *section_state_row(const Section *section, const char *key);
 

@@ -110,6 +110,11 @@ const Setting *section_state_row(const Section *section, const char *key)
         return section->policy ? setting_find(section->rows, "State", key) : NULL;
 }
 
+bool section_shows(const Section *section, const Setting *row)
+{
+        return section_row(section, row->key) || section_source(section, row->key).line > 0;
+}
+
 char *settings_unknown_key(const Setting *rows, const char *heading, const char *shown,
                            const char *key)
 {
